@@ -38,10 +38,12 @@ static inline bool bench_is_one_of(const char *name, const char *const *ends) {
  * modelled elements (recurrent ones not the first of a row), those of a transformer each token, but of its heads each
  * modelled element, those of the other networks each of the N rows. 0: it is no factor of a product. */
 static inline double bench_rows_met(const char *name, bench_work w) {
-    static const char *const none[] = {"base", "columns", "slots", ".wi", "anchor.mean", "anchor.load",
-                                       "attention.times", "attention.plus", "attention.next", NULL};
+    static const char *const none[] = {"base",           "columns",     "slots",           ".wi",
+                                       "anchor.mean",    "anchor.load", "attention.times", "attention.plus",
+                                       "attention.next", NULL};
     static const char *const element[] = {".wx", ".head.w1", ".head.w2", ".head.w", ".mixture.w", ".classes.w", NULL};
-    bool block = strncmp(name, "likelihood.", 11) == 0 && (bench_ends_with(name, ".w1") || bench_ends_with(name, ".w2"));
+    bool block =
+        strncmp(name, "likelihood.", 11) == 0 && (bench_ends_with(name, ".w1") || bench_ends_with(name, ".w2"));
     if (bench_is_one_of(name, none)) return 0;
     if (block || bench_is_one_of(name, element)) return w.elements;
     if (strncmp(name, "attention.", 10) == 0) return w.tokens;

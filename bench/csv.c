@@ -38,7 +38,10 @@ static int quoted_text(char *out, uint32_t random, int column) {
 }
 static int latin_text(char *out, uint32_t random, int column) {
     (void)column;
-    return snprintf(out, 32, "Stra\xc3\x9f" "e %u", random % 1000);
+    return snprintf(out, 32,
+                    "Stra\xc3\x9f"
+                    "e %u",
+                    random % 1000);
 }
 
 static const struct {
@@ -46,9 +49,9 @@ static const struct {
     cell_maker *make;
     const char *separator;
     bool gzip;
-} kinds[] = {{"decimals", short_decimal, ",", false},      {"17 digits", long_decimal, ",", false},
-             {"white space", short_decimal, "  ", false},  {"quoted text", quoted_text, ";", false},
-             {"umlauts", latin_text, "\t", false},         {"decimals.gz", short_decimal, ",", true}};
+} kinds[] = {{"decimals", short_decimal, ",", false},     {"17 digits", long_decimal, ",", false},
+             {"white space", short_decimal, "  ", false}, {"quoted text", quoted_text, ";", false},
+             {"umlauts", latin_text, "\t", false},        {"decimals.gz", short_decimal, ",", true}};
 
 static size_t make_table(char *text, size_t cap, size_t kind) {
     size_t n = 0;
@@ -153,7 +156,8 @@ int main(int argc, char **argv) {
         double b = speed(run_bytes, path, n, rounds, &bytes), t = speed(run_tokens, path, n, rounds, &cells);
         double d = speed(run_doubles, path, n, rounds, &numbers);
         if (bytes != (int64_t)n) return 1;
-        printf("%-14s %10.0f %10.0f %10.0f %10.0f\n", kinds[k].name, speed_lines(text, n, rounds), b, t, numbers == cells ? d : 0.0);
+        printf("%-14s %10.0f %10.0f %10.0f %10.0f\n", kinds[k].name, speed_lines(text, n, rounds), b, t,
+               numbers == cells ? d : 0.0);
         close(fd);
     }
     acf_release(text);

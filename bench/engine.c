@@ -26,13 +26,13 @@ static void fill(acf_real *x, int64_t n) {
 typedef struct bench bench;
 struct bench {
     const char *name;
-    double flops;          /* of one run; 0 where a rate makes no sense */
+    double flops; /* of one run; 0 where a rate makes no sense */
     void (*run)(bench *b);
-    double best;           /* seconds */
+    double best; /* seconds */
     acf_device *dev;
     acf_tape *tape;
     acf_params *params;
-    uint8_t *observed;     /* (N,D) or NULL */
+    uint8_t *observed; /* (N,D) or NULL */
     int64_t N, D;
     acf_param *p[16];
     acf_real *x, *y, *w;
@@ -62,13 +62,23 @@ static void run_sgemm(bench *b) {
 }
 
 static void run_tiled(bench *b) {
-    need(acf_device_gemm(b->dev, &(acf_gemm){.tb = true, .M = GEMM, .N = GEMM, .K = GEMM, .alpha = 1, .a = b->x, .lda = GEMM,
-                                             .b = b->w, .ldb = GEMM, .c = b->y, .ldc = GEMM}));
+    need(acf_device_gemm(b->dev, &(acf_gemm){.tb = true,
+                                             .M = GEMM,
+                                             .N = GEMM,
+                                             .K = GEMM,
+                                             .alpha = 1,
+                                             .a = b->x,
+                                             .lda = GEMM,
+                                             .b = b->w,
+                                             .ldb = GEMM,
+                                             .c = b->y,
+                                             .ldc = GEMM}));
 }
 
 static void make_gemm(bench *b, bench *tiled, acf_device *dev) {
     int64_t n = (int64_t)GEMM * GEMM;
-    *b = (bench){.name = "sgemm 1536, OpenBLAS threads", .flops = 2.0 * GEMM * GEMM * GEMM, .run = run_sgemm, .dev = dev};
+    *b = (bench){
+        .name = "sgemm 1536, OpenBLAS threads", .flops = 2.0 * GEMM * GEMM * GEMM, .run = run_sgemm, .dev = dev};
     b->x = get((size_t)n * sizeof *b->x), b->w = get((size_t)n * sizeof *b->w), b->y = get((size_t)n * sizeof *b->y);
     fill(b->x, n), fill(b->w, n);
     *tiled = *b;
@@ -97,7 +107,8 @@ static void run_gru(bench *b) {
     x = acf_tensor_as_packed(t, x, u);
     acf_gru w[LAYERS];
     for (int l = 0; l < LAYERS; l++)
-        w[l] = (acf_gru){acf_p(b->p[l * 4]), NULL, acf_p(b->p[l * 4 + 1]), acf_p(b->p[l * 4 + 2]), acf_p(b->p[l * 4 + 3])};
+        w[l] =
+            (acf_gru){acf_p(b->p[l * 4]), NULL, acf_p(b->p[l * 4 + 1]), acf_p(b->p[l * 4 + 2]), acf_p(b->p[l * 4 + 3])};
     acf_tensor *h = acf_gru_stack(t, x, NULL, LAYERS, w, u, NULL);
     /* (T,H) · (1,H)ᵀ, then (1,T) · (1,T)ᵀ: a scalar with gradients everywhere. */
     acf_tensor *y = acf_linear(t, h, acf_p(b->p[8]), NULL, ACF_IDENTITY);
@@ -113,8 +124,9 @@ static void make_gru(bench *b, acf_device *dev, const char *name, bool half) {
         for (int k = 0; k < 4; k++) {
             char full[32];
             snprintf(full, sizeof full, "%d.%s", l, names[k]);
-            b->p[l * 4 + k] = k % 2 ? acf_param_add(b->params, full, ACF_INIT_CONST, 0, 1, (int64_t[]){3 * HIDDEN})
-                                    : acf_param_add(b->params, full, ACF_INIT_UNIFORM, 1, 2, (int64_t[]){3 * HIDDEN, HIDDEN});
+            b->p[l * 4 + k] =
+                k % 2 ? acf_param_add(b->params, full, ACF_INIT_CONST, 0, 1, (int64_t[]){3 * HIDDEN})
+                      : acf_param_add(b->params, full, ACF_INIT_UNIFORM, 1, 2, (int64_t[]){3 * HIDDEN, HIDDEN});
         }
     }
     b->p[8] = acf_param_add(b->params, "head", ACF_INIT_UNIFORM, 1, 2, (int64_t[]){1, HIDDEN});
@@ -128,8 +140,9 @@ static void make_gru(bench *b, acf_device *dev, const char *name, bool half) {
     b->x = get((size_t)(T * HIDDEN) * sizeof *b->x), b->y = get((size_t)T * sizeof *b->y);
     fill(b->x, T * HIDDEN);
     for (int64_t i = 0; i < T; i++) b->y[i] = ACF_R(1e-3);
-    b->flops = 3.0 * LAYERS * 2.0 * (double)T * 3.0 * HIDDEN * (2.0 * HIDDEN); /* x and h sides, forward and twice backward */
-    b->flops -= 2.0 * (double)T * 3.0 * HIDDEN * HIDDEN;                       /* no dx for the first layer's input */
+    b->flops =
+        3.0 * LAYERS * 2.0 * (double)T * 3.0 * HIDDEN * (2.0 * HIDDEN); /* x and h sides, forward and twice backward */
+    b->flops -= 2.0 * (double)T * 3.0 * HIDDEN * HIDDEN;                /* no dx for the first layer's input */
 }
 
 /* ---- MLP: 256 -> 256 -> 256 -> 256, tanh, batch 2048 ------------------------------------------------------------------ */
@@ -144,7 +157,8 @@ static void run_mlp(bench *b) {
     for (int l = 0; l < MLP_LAYERS; l++) h = acf_linear(t, h, acf_p(b->p[l * 2]), acf_p(b->p[l * 2 + 1]), ACF_TANH);
     acf_tensor *y = acf_linear(t, h, acf_p(b->p[8]), NULL, ACF_IDENTITY);
     acf_tensor *ones = acf_tensor_wrap(t, b->y, 2, (int64_t[]){1, MLP_BATCH});
-    need(acf_tape_backward(t, acf_linear(t, acf_tensor_view(t, y, 2, (int64_t[]){1, MLP_BATCH}), ones, NULL, ACF_IDENTITY)));
+    need(acf_tape_backward(
+        t, acf_linear(t, acf_tensor_view(t, y, 2, (int64_t[]){1, MLP_BATCH}), ones, NULL, ACF_IDENTITY)));
 }
 
 static void make_mlp(bench *b, acf_device *dev) {
@@ -268,7 +282,8 @@ int main(int argc, char **argv) {
     /* The limit is the faster of the two ways to run one large product. */
     double limit = fmax(b[SGEMM].flops / b[SGEMM].best, b[TILED].flops / b[TILED].best);
     char text[32];
-    printf("%d threads, best of %d interleaved rounds; OpenBLAS core %s\n", dev->threads, rounds, openblas_get_corename());
+    printf("%d threads, best of %d interleaved rounds; OpenBLAS core %s\n", dev->threads, rounds,
+           openblas_get_corename());
     printf("%-56s %9.3f ms %s\n", b[SGEMM].name, b[SGEMM].best * 1e3, rate_of(&b[SGEMM], text));
     printf("%-56s %9.3f ms %s\n", b[TILED].name, b[TILED].best * 1e3, rate_of(&b[TILED], text));
     line(&b[GRU], rate_of(&b[GRU], text), b[GRU].flops / b[GRU].best / limit, "of the faster sgemm", true, 0.60);
@@ -278,6 +293,7 @@ int main(int argc, char **argv) {
     line(&b[LU], "", b[LU].best / b[SGETRF].best, "of the sgetrf loop", false, 2.0);
     line(&b[TAPE], "", b[TAPE].best / TAPE_OPS * 1e6, "us per operation", false, 1.0);
     if (torch_ms > 0)
-        printf("the same GRU in %s: %.3f ms, %.2f times acflow's\n", torch_label, torch_ms, torch_ms * 1e-3 / b[GRU].best);
+        printf("the same GRU in %s: %.3f ms, %.2f times acflow's\n", torch_label, torch_ms,
+               torch_ms * 1e-3 / b[GRU].best);
     return missed != 0;
 }

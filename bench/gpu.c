@@ -17,14 +17,14 @@
  * precision is a list, float does no training, unless it is all there is. */
 #include "arithmetic.h"
 #include "bench.h"
-#include "table/masks.h"
-#include "table/table_on_device.h"
 #include "infer/query_graph.h"
 #include "infer/session.h"
 #include "model/config.h"
 #include "ops/devices.h"
-#include "train/trainer.h"
+#include "table/masks.h"
+#include "table/table_on_device.h"
 #include "trace.h"
+#include "train/trainer.h"
 
 /* What is measured: options beside those that all have in common, ended by NULL. */
 typedef struct model {
@@ -36,8 +36,15 @@ typedef struct model {
 static const model models[] = {
     {"paper", {{"preset", "paper"}, {"masks", "bernoulli:0.5"}, {"weight-decay", "0"}}, 0.5},
     {"attention", /* of the preset: no Gaussian mixture, columns standardised */
-     {{"preset", "ar"}, {"likelihood", "attention"}, {"likelihood-units", "384"}, {"likelihood-layers", "6"},
-      {"components", "64"}, {"masks", "joint"}, {"ema", "0.999"}, {"weight-decay", "0.01"}}, 0},
+     {{"preset", "ar"},
+      {"likelihood", "attention"},
+      {"likelihood-units", "384"},
+      {"likelihood-layers", "6"},
+      {"components", "64"},
+      {"masks", "joint"},
+      {"ema", "0.999"},
+      {"weight-decay", "0.01"}},
+     0},
 };
 
 typedef struct bench {
@@ -48,7 +55,7 @@ typedef struct bench {
     acf_device *dev;
     acf_table *data, *batch_table; /* to train on; the first N rows of it */
     acf_model *model;
-    bool tracing;                  /* this pass is the one with CUPTI */
+    bool tracing; /* this pass is the one with CUPTI */
     /* of the job at hand */
     acf_precision precision;
     acf_trainer *tr;
@@ -71,17 +78,27 @@ static acf_status make_options(const bench *b, double guess, acf_options **out) 
     char batch[32], weight[32];
     snprintf(batch, sizeof batch, "%lld", (long long)b->N);
     snprintf(weight, sizeof weight, "%g", guess);
-    const char *const set[][2] = {{"batch", batch}, {"guess-weight", weight}, {"dropout", "0"}, {"valid", "0"},
-                                  {"precision", precision_name[b->precision]}, {"refit", "false"}, {"clip", "1"},
-                                  {"lr", "1e-4"}, {"steps", "1000000"}};
+    const char *const set[][2] = {{"batch", batch},
+                                  {"guess-weight", weight},
+                                  {"dropout", "0"},
+                                  {"valid", "0"},
+                                  {"precision", precision_name[b->precision]},
+                                  {"refit", "false"},
+                                  {"clip", "1"},
+                                  {"lr", "1e-4"},
+                                  {"steps", "1000000"}};
     acf_options *o;
     acf_status status = ACF_OK;
     ACF_TRY(acf_config_create(&o));
-    for (const char *const(*s)[2] = b->of->set; (*s)[0] && !status; s++) status = acf_options_set_text(o, (*s)[0], (*s)[1]);
-    for (size_t k = 0; k < sizeof set / sizeof set[0] && !status; k++) status = acf_options_set_text(o, set[k][0], set[k][1]);
+    for (const char *const(*s)[2] = b->of->set; (*s)[0] && !status; s++)
+        status = acf_options_set_text(o, (*s)[0], (*s)[1]);
+    for (size_t k = 0; k < sizeof set / sizeof set[0] && !status; k++)
+        status = acf_options_set_text(o, set[k][0], set[k][1]);
     if (!status) status = acf_config_finish(o);
-    if (status) acf_options_free(o);
-    else *out = o;
+    if (status)
+        acf_options_free(o);
+    else
+        *out = o;
     return status;
 }
 
@@ -89,7 +106,8 @@ static acf_status make_tables(bench *b) {
     int64_t rows = acf_max(4 * b->N, 8192);
     double *x = acf_alloc((size_t)(rows * b->D) * sizeof *x, "a table");
     if (!x) return ACF_EMEMORY;
-    for (int64_t i = 0; i < rows * b->D; i++) x[i] = acf_rng_normal((acf_rng_counter){.seed = 1, .row = (uint64_t)i, .stream = ACF_STREAM_SYNTH});
+    for (int64_t i = 0; i < rows * b->D; i++)
+        x[i] = acf_rng_normal((acf_rng_counter){.seed = 1, .row = (uint64_t)i, .stream = ACF_STREAM_SYNTH});
     acf_status status = acf_table_make(x, NULL, rows, b->D, NULL, &b->data);
     if (!status) status = acf_table_make(x, NULL, b->N, b->D, NULL, &b->batch_table);
     acf_release(x);
@@ -103,8 +121,10 @@ static acf_status make_model(bench *b) {
     ACF_TRY(make_options(b, 0, &o));
     acf_status status = acf_train_prepare(b->data, NULL, o, &hold, &encoder);
     acf_holdout_free(hold); /* valid is 0 */
-    if (status) acf_options_free(o);
-    else status = acf_model_make(b->dev, o, encoder, 1, true, &b->model); /* takes both over */
+    if (status)
+        acf_options_free(o);
+    else
+        status = acf_model_make(b->dev, o, encoder, 1, true, &b->model); /* takes both over */
     return status;
 }
 
@@ -120,7 +140,8 @@ static acf_status make_question(bench *b) {
     if (!b->cells || !b->answer || !b->draw) return ACF_EMEMORY;
     b->batch->N = b->N;
     for (int64_t i = 0; i < b->N; i++) b->batch->id[i] = (uint64_t)i;
-    for (int64_t i = 0; i < cells; i++) b->batch->x[i] = (acf_real)b->batch_table->x[i], b->batch->code[i] = -1, b->batch->m[i] = 1;
+    for (int64_t i = 0; i < cells; i++)
+        b->batch->x[i] = (acf_real)b->batch_table->x[i], b->batch->code[i] = -1, b->batch->m[i] = 1;
     acf_masks_draw(b->dev, &masks, 1, 0, b->N, b->D, b->batch->id, b->batch->b, b->batch->m);
     for (int64_t i = 0; i < cells; i++) b->cells[i] = b->batch->b[i], b->cells[cells + i] = !b->batch->b[i];
     b->query = (acf_query){b->cells, b->cells + cells};
@@ -155,7 +176,8 @@ static void close_bench(bench *b) {
 static acf_status start_training(bench *b, double guess) {
     acf_options *o;
     ACF_TRY(make_options(b, guess, &o));
-    acf_status status = acf_trainer_create(b->model->net, &(acf_train_data){b->data, NULL, b->model->encoder, NULL}, o, &b->tr);
+    acf_status status =
+        acf_trainer_create(b->model->net, &(acf_train_data){b->data, NULL, b->model->encoder, NULL}, o, &b->tr);
     acf_options_free(o);
     return status;
 }
@@ -199,7 +221,9 @@ static acf_status sample(bench *b) {
 }
 
 static acf_status score(bench *b) { return acf_session_query_logp(b->session, b->batch_table, b->query, b->answer); }
-static acf_status impute(bench *b) { return acf_session_query_draw(b->session, b->batch_table, b->query, 1, 0, b->answer); }
+static acf_status impute(bench *b) {
+    return acf_session_query_draw(b->session, b->batch_table, b->query, 1, 0, b->answer);
+}
 
 typedef struct job {
     const char *name;
@@ -211,9 +235,9 @@ typedef struct job {
 } job;
 
 static const job jobs[] = {
-    {"train", start_train, NULL, true, 1, false},    {"guess", start_guess, NULL, true, 2, false},
+    {"train", start_train, NULL, true, 1, false},     {"guess", start_guess, NULL, true, 2, false},
     {"loglik", start_query, loglik, false, 1, false}, {"sample", start_query, sample, false, 1, false},
-    {"score", start_session, score, false, 1, true}, {"impute", start_session, impute, false, 1, true},
+    {"score", start_session, score, false, 1, true},  {"impute", start_session, impute, false, 1, true},
 };
 
 /* In the job's precision, and all of it done when it returns. */
@@ -325,18 +349,30 @@ static const model *model_named(const char *name) {
 
 int main(int argc, char **argv) {
     const char *device = "cuda";
-    bench b = {.of = &models[0], .precisions = "float,tf32,bf16", .jobs = "train,guess,loglik,sample,score,impute",
-               .N = 512, .D = 6, .seconds = 0.7};
+    bench b = {.of = &models[0],
+               .precisions = "float,tf32,bf16",
+               .jobs = "train,guess,loglik,sample,score,impute",
+               .N = 512,
+               .D = 6,
+               .seconds = 0.7};
     for (int i = 1; i + 1 < argc; i += 2) {
         const char *name = argv[i], *value = argv[i + 1];
-        if (strcmp(name, "--device") == 0) device = value;
-        else if (strcmp(name, "--model") == 0) b.of = model_named(value);
-        else if (strcmp(name, "--d") == 0) b.D = acf_max(1, atoll(value));
-        else if (strcmp(name, "--batch") == 0) b.N = acf_max(1, atoll(value));
-        else if (strcmp(name, "--precision") == 0) b.precisions = value;
-        else if (strcmp(name, "--jobs") == 0) b.jobs = value;
-        else if (strcmp(name, "--seconds") == 0) b.seconds = atof(value);
-        else if (strcmp(name, "--cupti") == 0) b.cupti = value;
+        if (strcmp(name, "--device") == 0)
+            device = value;
+        else if (strcmp(name, "--model") == 0)
+            b.of = model_named(value);
+        else if (strcmp(name, "--d") == 0)
+            b.D = acf_max(1, atoll(value));
+        else if (strcmp(name, "--batch") == 0)
+            b.N = acf_max(1, atoll(value));
+        else if (strcmp(name, "--precision") == 0)
+            b.precisions = value;
+        else if (strcmp(name, "--jobs") == 0)
+            b.jobs = value;
+        else if (strcmp(name, "--seconds") == 0)
+            b.seconds = atof(value);
+        else if (strcmp(name, "--cupti") == 0)
+            b.cupti = value;
     }
     setvbuf(stdout, NULL, _IOLBF, 0); /* a time limit may end this: what was measured counts */
     need(open_bench(&b, device));
@@ -344,8 +380,10 @@ int main(int argc, char **argv) {
     if (b.dev->kind == ACF_DEVICE_CUDA) {
         const char *why = bench_trace_open(b.cupti);
         b.tracing = true; /* last: it slows the host down */
-        if (why) printf("failed,acflow,all,%lld,%lld,kernel time,no libcupti: %s\n", (long long)b.D, (long long)b.N, why);
-        else do_all(&b);
+        if (why)
+            printf("failed,acflow,all,%lld,%lld,kernel time,no libcupti: %s\n", (long long)b.D, (long long)b.N, why);
+        else
+            do_all(&b);
     }
     close_bench(&b);
     return 0;

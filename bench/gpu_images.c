@@ -54,7 +54,8 @@ static acf_status train(void *ctx) {
     bench *b = ctx;
     acf_tape_begin(b->t, true);
     ACF_TRY(acf_params_zero_grad(acf_image_net_params(b->net)));
-    acf_tensor *loss = acf_scale(b->t, -1, acf_mean(b->t, acf_image_net_logp(b->t, acf_image_net_view(b->t, b->net, &b->q, NULL))));
+    acf_tensor *loss =
+        acf_scale(b->t, -1, acf_mean(b->t, acf_image_net_logp(b->t, acf_image_net_view(b->t, b->net, &b->q, NULL))));
     ACF_TRY(acf_tape_backward(b->t, loss));
     return optimise(b, loss);
 }
@@ -93,8 +94,10 @@ static acf_status make_images(bench *b) {
     acf_real *x = acf_alloc((size_t)n * sizeof *x, "images");
     uint8_t *given = acf_alloc((size_t)pixels, "a mask");
     if (!x || !given) return ACF_EMEMORY;
-    for (int64_t i = 0; i < n; i++) x[i] = (acf_real)acf_rng_normal((acf_rng_counter){.seed = 1, .row = (uint64_t)i, .stream = ACF_STREAM_SYNTH});
-    for (int64_t i = 0; i < pixels; i++) given[i] = acf_rng_uniform((acf_rng_counter){.seed = 2, .row = (uint64_t)i, .stream = ACF_STREAM_SYNTH}) < 0.5;
+    for (int64_t i = 0; i < n; i++)
+        x[i] = (acf_real)acf_rng_normal((acf_rng_counter){.seed = 1, .row = (uint64_t)i, .stream = ACF_STREAM_SYNTH});
+    for (int64_t i = 0; i < pixels; i++)
+        given[i] = acf_rng_uniform((acf_rng_counter){.seed = 2, .row = (uint64_t)i, .stream = ACF_STREAM_SYNTH}) < 0.5;
     b->q = (acf_image_query){.N = b->N, .there = true};
     const void *there[2];
     ACF_TRY(place(b, x, (size_t)n * sizeof *x, &there[0]));
@@ -117,7 +120,9 @@ static acf_status open_bench(bench *b, const char *device) {
 
 /* ---- measuring ----------------------------------------------------------------------------------------------------------------- */
 
-static int by_size(const void *a, const void *b) { return (*(const double *)a > *(const double *)b) - (*(const double *)a < *(const double *)b); }
+static int by_size(const void *a, const void *b) {
+    return (*(const double *)a > *(const double *)b) - (*(const double *)a < *(const double *)b);
+}
 
 static acf_status measure(bench *b, const struct job *j, double *seconds) {
     acf_tape_graph r = {0};
@@ -130,8 +135,10 @@ static acf_status measure(bench *b, const struct job *j, double *seconds) {
         status = acf_tape_graph_run(&r, b->t, j->enqueue, b, n);
         if (!status) status = acf_device_sync(b->dev);
         *seconds = (now() - begin) / (double)n;
-        if (k >= 0) each[k] = *seconds;
-        else *seconds = *seconds > 1e-6 ? *seconds : 1e-6;
+        if (k >= 0)
+            each[k] = *seconds;
+        else
+            *seconds = *seconds > 1e-6 ? *seconds : 1e-6;
     }
     acf_tape_graph_free(&r, b->dev);
     ACF_TRY(status);
@@ -144,9 +151,12 @@ static void do_job(bench *b, const struct job *j) {
     double seconds = 1;
     b->dev->precision = b->precision;
     acf_status status = measure(b, j, &seconds);
-    printf("%s,acflow,%s,%lld,%lld,%s,", status ? "failed" : "images", precision_name[b->precision], (long long)b->size.H, (long long)b->N, j->name);
-    if (status) printf("%s\n", acf_error());
-    else printf("%.1f,%.4f\n", (double)b->N / seconds, 1e3 * seconds);
+    printf("%s,acflow,%s,%lld,%lld,%s,", status ? "failed" : "images", precision_name[b->precision],
+           (long long)b->size.H, (long long)b->N, j->name);
+    if (status)
+        printf("%s\n", acf_error());
+    else
+        printf("%.1f,%.4f\n", (double)b->N / seconds, 1e3 * seconds);
 }
 
 static const acf_image_like_kind *like_named(const char *name) {
@@ -158,30 +168,55 @@ static const acf_image_like_kind *like_named(const char *name) {
 
 /* Whole numbers among the options. */
 static void set_number(bench *b, const char *name, int64_t v) {
-    if (strcmp(name, "--side") == 0) b->size.H = b->size.W = v;
-    else if (strcmp(name, "--channels") == 0) b->size.C = v;
-    else if (strcmp(name, "--batch") == 0) b->N = v;
-    else if (strcmp(name, "--scales") == 0) b->size.scales = (int)v;
-    else if (strcmp(name, "--width") == 0) b->size.width = v;
-    else if (strcmp(name, "--blocks") == 0) b->size.blocks = (int)v;
-    else if (strcmp(name, "--like-width") == 0) b->size.like_width = v;
-    else if (strcmp(name, "--like-blocks") == 0) b->size.like_blocks = (int)v;
+    if (strcmp(name, "--side") == 0)
+        b->size.H = b->size.W = v;
+    else if (strcmp(name, "--channels") == 0)
+        b->size.C = v;
+    else if (strcmp(name, "--batch") == 0)
+        b->N = v;
+    else if (strcmp(name, "--scales") == 0)
+        b->size.scales = (int)v;
+    else if (strcmp(name, "--width") == 0)
+        b->size.width = v;
+    else if (strcmp(name, "--blocks") == 0)
+        b->size.blocks = (int)v;
+    else if (strcmp(name, "--like-width") == 0)
+        b->size.like_width = v;
+    else if (strcmp(name, "--like-blocks") == 0)
+        b->size.like_blocks = (int)v;
 }
 
 int main(int argc, char **argv) {
     const char *device = "cuda", *wanted = "train,loglik,sample";
-    bench b = {.size = {.H = 28, .W = 28, .C = 1, .scales = 3, .blocks = 2, .width = 32, .like = &acf_image_pixelcnn, .like_width = 64, .like_blocks = 4,
-                        .embed_blocks = 2, .components = 10}, .N = 64, .seconds = 1, .precision = ACF_PRECISION_TF32};
+    bench b = {.size = {.H = 28,
+                        .W = 28,
+                        .C = 1,
+                        .scales = 3,
+                        .blocks = 2,
+                        .width = 32,
+                        .like = &acf_image_pixelcnn,
+                        .like_width = 64,
+                        .like_blocks = 4,
+                        .embed_blocks = 2,
+                        .components = 10},
+               .N = 64,
+               .seconds = 1,
+               .precision = ACF_PRECISION_TF32};
     for (int i = 1; i + 1 < argc; i += 2) {
         const char *name = argv[i], *value = argv[i + 1];
-        if (strcmp(name, "--device") == 0) device = value;
-        else if (strcmp(name, "--jobs") == 0) wanted = value;
-        else if (strcmp(name, "--like") == 0) b.size.like = like_named(value);
-        else if (strcmp(name, "--seconds") == 0) b.seconds = atof(value);
+        if (strcmp(name, "--device") == 0)
+            device = value;
+        else if (strcmp(name, "--jobs") == 0)
+            wanted = value;
+        else if (strcmp(name, "--like") == 0)
+            b.size.like = like_named(value);
+        else if (strcmp(name, "--seconds") == 0)
+            b.seconds = atof(value);
         else if (strcmp(name, "--precision") == 0) {
             for (int k = 0; k < 3; k++)
                 if (strcmp(value, precision_name[k]) == 0) b.precision = (acf_precision)k;
-        } else set_number(&b, name, atoll(value));
+        } else
+            set_number(&b, name, atoll(value));
     }
     setvbuf(stdout, NULL, _IOLBF, 0);
     need(open_bench(&b, device));

@@ -146,7 +146,7 @@ static result run(int64_t D, int64_t N, double seconds, char **set) {
     acf_model *m;
     acf_trainer *tr;
     reset_peak();
-    double base = memory_mb("VmRSS:") , begun = watch();
+    double base = memory_mb("VmRSS:"), begun = watch();
     need(acf_config_create(&o));
     for (char **at = set; *at; at++) set_option(o, *at);
     need(acf_config_finish(o));
@@ -210,15 +210,15 @@ static void print_case(const table_case *c, const table_case *first) {
     const result *r = &c->best;
     double wider = (double)c->D / (double)first->D;
     printf("%7lld %9lld %6.0f %10.1f %8.2f %8.0f %9.2f %8.2f %8.0f %8.0f %10.0f %10.0f %8.0f\n", c->D, c->N, r->batch,
-           1e6 * r->step, r->step / first->best.step, wider * wider, r->before, r->valid, (double)(c->D * c->N) * 8 / 0x1p20,
-           r->fit_mb, 1e6 * r->logp, 1e6 * r->draw, r->ask_mb);
+           1e6 * r->step, r->step / first->best.step, wider * wider, r->before, r->valid,
+           (double)(c->D * c->N) * 8 / 0x1p20, r->fit_mb, 1e6 * r->logp, 1e6 * r->draw, r->ask_mb);
 }
 
 int main(int argc, char **argv) {
     int rounds = argc > 1 ? atoi(argv[1]) : 3, n = 0;
     double seconds = argc > 2 ? atof(argv[2]) : 2;
-    table_case c[CASES_MAX] = {{8, 10000}, {32, 10000}, {128, 10000}, {512, 10000},
-                               {LENGTH_COLUMNS, 10000}, {LENGTH_COLUMNS, 1000000}};
+    table_case c[CASES_MAX] = {
+        {8, 10000}, {32, 10000}, {128, 10000}, {512, 10000}, {LENGTH_COLUMNS, 10000}, {LENGTH_COLUMNS, 1000000}};
     for (int i = 3; i < argc && n < CASES_MAX; i++)
         if (sscanf(argv[i], "%lldx%lld", &c[n].D, &c[n].N) == 2) n++;
     if (n == 0) n = 6;
@@ -227,8 +227,8 @@ int main(int argc, char **argv) {
             result r = run_apart(&c[i], seconds, argv + 1);
             keep_best(&c[i].best, &r);
         }
-    printf("%7s %9s %6s %10s %8s %8s %9s %8s %8s %8s %10s %10s %8s\n", "columns", "rows", "batch", "us a row", "ratio", "(d/d0)^2",
-           "before, s", "valid, s", "table MB", "train MB", "logp us", "draw us", "ask MB");
+    printf("%7s %9s %6s %10s %8s %8s %9s %8s %8s %8s %10s %10s %8s\n", "columns", "rows", "batch", "us a row", "ratio",
+           "(d/d0)^2", "before, s", "valid, s", "table MB", "train MB", "logp us", "draw us", "ask MB");
     for (int i = 0; i < n; i++) print_case(&c[i], &c[0]);
     double slope = exponent(c, n);
     if (slope != 0) printf("time per row grows as d^%.2f\n", slope);

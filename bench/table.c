@@ -6,11 +6,11 @@
  *     bench-table [D] [BATCH] [ROUNDS] [PRESET] [float|bf16]          ACF_NUM_THREADS: threads; bf16: products of training steps */
 #include "arithmetic.h"
 #include "bench.h"
-#include "table/masks.h"
 #include "device/cpu.h"
 #include "model/config.h"
 #include "model/net.h"
 #include "ops/adam.h"
+#include "table/masks.h"
 #include "train/loss.h"
 
 #include <string.h>
@@ -45,7 +45,8 @@ static void train(bench *b, double guess_weight) {
     need(acf_loss_backward(b->t, b->net, b->batch, NULL, &(acf_loss){.guess_weight = guess_weight}, &loss));
     b->dev->precision = ACF_PRECISION_FLOAT;
     need(acf_grad_norm(ps, &norm));
-    need(acf_adam_step(ps, &(acf_adam){.lr = 1e-4, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8}, b->step, acf_clip_factor(norm, 1)));
+    need(acf_adam_step(ps, &(acf_adam){.lr = 1e-4, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8}, b->step,
+                       acf_clip_factor(norm, 1)));
 }
 
 static void run_train(bench *b) { train(b, 0); }
@@ -86,8 +87,16 @@ static double sgemm_rate(bench *b) {
     if (a == MAP_FAILED) need(acf_fail(ACF_EMEMORY, "out of memory: %zu bytes for a product", bytes));
     for (int64_t i = 0; i < n; i++) a[i] = (acf_real)(i % 7 - 3);
     double t0 = watch(b);
-    need(acf_device_gemm(b->dev, &(acf_gemm){.M = SGEMM, .N = SGEMM, .K = SGEMM, .alpha = 1, .a = a, .lda = SGEMM, .b = a,
-                                             .ldb = SGEMM, .c = a + n, .ldc = SGEMM}));
+    need(acf_device_gemm(b->dev, &(acf_gemm){.M = SGEMM,
+                                             .N = SGEMM,
+                                             .K = SGEMM,
+                                             .alpha = 1,
+                                             .a = a,
+                                             .lda = SGEMM,
+                                             .b = a,
+                                             .ldb = SGEMM,
+                                             .c = a + n,
+                                             .ldc = SGEMM}));
     double seconds = watch(b) - t0;
     munmap(a, bytes);
     return 2.0 * SGEMM * SGEMM * SGEMM / seconds;
@@ -121,9 +130,10 @@ static void measure(bench *b, const job *j, int rounds, double peak) {
         if (s < best) best = s, work = j->passes * flops(b, j->back);
     }
     double rows = (double)b->batch->N / best;
-    printf(", \"%s_rows_s\": %.0f, \"%s_peak_mb\": %.0f, \"%s_gflop_row\": %.4f, \"%s_limit_rows_s\": %.0f, \"%s_of_sgemm\": %.2f",
-           j->name, rows, j->name, peak, j->name, 1e-9 * work / (double)b->batch->N, j->name,
-           limit / work * (double)b->batch->N, j->name, work / best / limit);
+    printf(
+        ", \"%s_rows_s\": %.0f, \"%s_peak_mb\": %.0f, \"%s_gflop_row\": %.4f, \"%s_limit_rows_s\": %.0f, \"%s_of_sgemm\": %.2f",
+        j->name, rows, j->name, peak, j->name, 1e-9 * work / (double)b->batch->N, j->name,
+        limit / work * (double)b->batch->N, j->name, work / best / limit);
     b->sgemm = limit > b->sgemm ? limit : b->sgemm;
 }
 
@@ -142,7 +152,8 @@ static void open_bench(bench *b, int64_t D, int64_t N, const char *preset) {
     b->out = acf_alloc((size_t)(N * D) * sizeof *b->out, "samples");
     if (!b->out) need(ACF_EMEMORY);
     for (int64_t i = 0; i < N * D; i++)
-        b->batch->x[i] = (acf_real)acf_rng_normal((acf_rng_counter){.seed = 1, .row = (uint64_t)i, .stream = ACF_STREAM_SYNTH});
+        b->batch->x[i] =
+            (acf_real)acf_rng_normal((acf_rng_counter){.seed = 1, .row = (uint64_t)i, .stream = ACF_STREAM_SYNTH});
     for (int64_t i = 0; i < N; i++) b->batch->id[i] = (uint64_t)i;
 }
 
@@ -160,14 +171,18 @@ int main(int argc, char **argv) {
     bench b = {.bf16 = argc > 5 && strcmp(argv[5], "bf16") == 0 && acf_cpu_has_bf16()};
     open_bench(&b, D, N, argc > 4 ? argv[4] : "paper");
     enum { JOBS = 4 };
-    static const job jobs[JOBS] = {{"sample", run_sample, false, 1}, {"loglik", run_loglik, false, 1},
-                               {"train", run_train, true, 1}, {"train_guess", run_guess, true, 2}};
-    printf("{\"d\": %lld, \"batch\": %lld, \"params\": %lld", (long long)D, (long long)N, (long long)acf_net_params(b.net)->total);
+    static const job jobs[JOBS] = {{"sample", run_sample, false, 1},
+                                   {"loglik", run_loglik, false, 1},
+                                   {"train", run_train, true, 1},
+                                   {"train_guess", run_guess, true, 2}};
+    printf("{\"d\": %lld, \"batch\": %lld, \"params\": %lld", (long long)D, (long long)N,
+           (long long)acf_net_params(b.net)->total);
     double peak[JOBS];
-    for (int k = 0; k < JOBS; k++) peak[k] = peak_mb(&b, &jobs[k]); /* from the smallest to the largest: it only grows */
+    for (int k = 0; k < JOBS; k++)
+        peak[k] = peak_mb(&b, &jobs[k]); /* from the smallest to the largest: it only grows */
     for (int k = 0; k < JOBS; k++) measure(&b, &jobs[k], rounds, peak[k]);
-    printf(", \"sgemm_gflop_s\": %.0f, \"threads\": %d, \"precision\": \"%s\"}\n", 1e-9 * b.sgemm,
-           b.dev->threads, b.bf16 ? "bf16" : "float");
+    printf(", \"sgemm_gflop_s\": %.0f, \"threads\": %d, \"precision\": \"%s\"}\n", 1e-9 * b.sgemm, b.dev->threads,
+           b.bf16 ? "bf16" : "float");
     close_bench(&b);
     return 0;
 }

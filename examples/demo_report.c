@@ -78,7 +78,9 @@ static sheet read_sheet(const char *name) {
 }
 
 /* Row 0 is the header. */
-static const char *at(const sheet *s, int row, int column) { return s->cell[(size_t)row * (size_t)s->columns + (size_t)column]; }
+static const char *at(const sheet *s, int row, int column) {
+    return s->cell[(size_t)row * (size_t)s->columns + (size_t)column];
+}
 
 /* -1 where there is none. */
 static int find(const sheet *s, const char *name) {
@@ -101,9 +103,12 @@ static void put(const char *text) { fputs(text, page); }
 /* Text from a file: what HTML would read as its own is written otherwise. */
 static void put_text(const char *text) {
     for (; *text; text++) {
-        if (*text == '<') put("&lt;");
-        else if (*text == '&') put("&amp;");
-        else fputc(*text, page);
+        if (*text == '<')
+            put("&lt;");
+        else if (*text == '&')
+            put("&amp;");
+        else
+            fputc(*text, page);
     }
 }
 
@@ -151,13 +156,16 @@ static long missing;
 
 static double score(int method, int column, const char *key) {
     json_t *m = json_array_get(json_object_get(eval, "methods"), (size_t)method);
-    json_t *s = column < 0 ? json_object_get(m, "overall") : json_array_get(json_object_get(m, "columns"), (size_t)column);
+    json_t *s =
+        column < 0 ? json_object_get(m, "overall") : json_array_get(json_object_get(m, "columns"), (size_t)column);
     json_t *v = json_object_get(s, key);
     return json_is_number(v) ? json_number_value(v) : (double)NAN;
 }
 
 static const char *method_name(int method) {
-    return method == ACFLOW ? "acflow" : json_string_value(json_object_get(json_array_get(json_object_get(eval, "methods"), (size_t)method), "name"));
+    return method == ACFLOW ? "acflow"
+                            : json_string_value(json_object_get(
+                                  json_array_get(json_object_get(eval, "methods"), (size_t)method), "name"));
 }
 
 static void put_head(void) {
@@ -198,13 +206,21 @@ static void put_head(void) {
 
 static void put_summary(void) {
     const double ours = score(ACFLOW, -1, "nrmse"), linear = score(1, -1, "nrmse"), change = 100 * (1 - ours / linear);
-    fprintf(page, "<header><h1>%d patients, %ld holes, one model</h1>\n<p class='lead'>A made-up clinic's table lost a fifth of the cells in %s. "
-                  "acflow learned it as it was, holes and all, and filled them in. The truth was kept aside, so this page can show how far off it is.</p></header>\n",
-            missing.rows, missing, "seven of its twelve columns");
-    fprintf(page, "<div class='three'><div><b>%ld</b><span>cells filled in; all others came back byte for byte</span></div>\n", missing);
-    fprintf(page, "<div><b>%.1f %%</b><span>of the hidden numbers lie inside their 90 %% interval</span></div>\n", 100 * score(ACFLOW, -1, "coverage"));
-    fprintf(page, "<div><b>%.1f %% %s</b><span>error (NRMSE) than chained linear regressions on the same cells: %.3f against %.3f</span></div></div>\n",
-            fabs(change), change >= 0 ? "less" : "more", ours, linear);
+    fprintf(
+        page,
+        "<header><h1>%d patients, %ld holes, one model</h1>\n<p class='lead'>A made-up clinic's table lost a fifth of the cells in %s. "
+        "acflow learned it as it was, holes and all, and filled them in. The truth was kept aside, so this page can show how far off it is.</p></header>\n",
+        missing.rows, missing, "seven of its twelve columns");
+    fprintf(
+        page,
+        "<div class='three'><div><b>%ld</b><span>cells filled in; all others came back byte for byte</span></div>\n",
+        missing);
+    fprintf(page, "<div><b>%.1f %%</b><span>of the hidden numbers lie inside their 90 %% interval</span></div>\n",
+            100 * score(ACFLOW, -1, "coverage"));
+    fprintf(
+        page,
+        "<div><b>%.1f %% %s</b><span>error (NRMSE) than chained linear regressions on the same cells: %.3f against %.3f</span></div></div>\n",
+        fabs(change), change >= 0 ? "less" : "more", ours, linear);
 }
 
 static void put_header_row(const sheet *s, int columns) {
@@ -263,31 +279,42 @@ static int by_width(const void *a, const void *b) {
 static void put_strips(const char *name) {
     strip s[STRIPS];
     int n = 0, met = 0;
-    const int j = find(&missing, name), v = find(&complete, name), low = find_end(&complete, name, ".low"), high = find_end(&complete, name, ".high");
+    const int j = find(&missing, name), v = find(&complete, name), low = find_end(&complete, name, ".low"),
+              high = find_end(&complete, name, ".high");
     if (j < 0 || v < 0 || low < 0 || high < 0) stop("complete.csv has no interval of %s", name);
     for (int i = 1; i <= missing.rows && n < STRIPS; i++)
         if (!*at(&missing, i, j))
-            s[n++] = (strip){atof(at(&complete, i, low)), atof(at(&complete, i, high)), atof(at(&complete, i, v)), atof(at(&truth, i, j))};
+            s[n++] = (strip){atof(at(&complete, i, low)), atof(at(&complete, i, high)), atof(at(&complete, i, v)),
+                             atof(at(&truth, i, j))};
     double least = INFINITY, most = -INFINITY;
-    for (int k = 0; k < n; k++) least = fmin(least, fmin(s[k].low, s[k].truth)), most = fmax(most, fmax(s[k].high, s[k].truth));
+    for (int k = 0; k < n; k++)
+        least = fmin(least, fmin(s[k].low, s[k].truth)), most = fmax(most, fmax(s[k].high, s[k].truth));
     qsort(s, (size_t)n, sizeof *s, by_width);
     const double W = 900, H = 300, left = 46, step = (W - left - 10) / n, up = (H - 40) / (most - least);
     fprintf(page, "<figure class='plot'><svg class='strip' viewBox='0 0 %g %g' role='img'>\n", W, H);
     for (int g = 0; g <= 4; g++) {
         const double value = least + (most - least) * g / 4, y = H - 20 - (value - least) * up;
-        fprintf(page, "<line x1='%g' x2='%g' y1='%.1f' y2='%.1f' stroke='var(--line)'/><text x='%g' y='%.1f' text-anchor='end'>%.1f</text>\n", left, W, y,
-                y, left - 8, y + 4, value);
+        fprintf(
+            page,
+            "<line x1='%g' x2='%g' y1='%.1f' y2='%.1f' stroke='var(--line)'/><text x='%g' y='%.1f' text-anchor='end'>%.1f</text>\n",
+            left, W, y, y, left - 8, y + 4, value);
     }
     for (int k = 0; k < n; k++) {
         const double x = left + step * (k + 0.5), top = H - 20 - (s[k].high - least) * up;
         const int in = s[k].truth >= s[k].low && s[k].truth <= s[k].high;
         met += in;
-        fprintf(page, "<rect x='%.1f' y='%.1f' width='10' height='%.1f' rx='5' fill='var(--model)' opacity='.35'/>", x - 5, top, fmax((s[k].high - s[k].low) * up, 2));
-        fprintf(page, "<rect x='%.1f' y='%.1f' width='16' height='3' fill='var(--model)'/>", x - 8, H - 21.5 - (s[k].value - least) * up);
-        fprintf(page, "<circle cx='%.1f' cy='%.1f' r='4.5' fill='var(%s)' stroke='var(--card)'/>\n", x, H - 20 - (s[k].truth - least) * up, in ? "--data" : "--hole");
+        fprintf(page, "<rect x='%.1f' y='%.1f' width='10' height='%.1f' rx='5' fill='var(--model)' opacity='.35'/>",
+                x - 5, top, fmax((s[k].high - s[k].low) * up, 2));
+        fprintf(page, "<rect x='%.1f' y='%.1f' width='16' height='3' fill='var(--model)'/>", x - 8,
+                H - 21.5 - (s[k].value - least) * up);
+        fprintf(page, "<circle cx='%.1f' cy='%.1f' r='4.5' fill='var(%s)' stroke='var(--card)'/>\n", x,
+                H - 20 - (s[k].truth - least) * up, in ? "--data" : "--hole");
     }
-    fprintf(page, "</svg></figure>\n<p class='small'>The first %d holes of %s, narrow intervals to the left: the bar is the 90 %% interval, its tick the value that was filled in, "
-                  "the dot the hidden truth (blue inside, red outside: %d of %d are inside).</p>\n", n, name, met, n);
+    fprintf(
+        page,
+        "</svg></figure>\n<p class='small'>The first %d holes of %s, narrow intervals to the left: the bar is the 90 %% interval, its tick the value that was filled in, "
+        "the dot the hidden truth (blue inside, red outside: %d of %d are inside).</p>\n",
+        n, name, met, n);
 }
 
 static void put_completed(void) {
@@ -298,8 +325,10 @@ static void put_completed(void) {
     for (int i = 1; i <= SHOWN; i++) {
         put("<tr>");
         for (int j = 0; j < missing.columns; j++) {
-            if (*at(&missing, i, j)) put_cell("", at(&missing, i, j));
-            else put_filled(i, j);
+            if (*at(&missing, i, j))
+                put_cell("", at(&missing, i, j));
+            else
+                put_filled(i, j);
         }
         put("</tr>\n");
     }
@@ -339,7 +368,8 @@ static double badness(int method, int metric) {
 
 static void put_scores(void) {
     put("<div class='scroll'><table><tr><th>on the same hidden cells</th>");
-    for (int k = 0; k < METRICS; k++) fprintf(page, "<th class='n'>%s<br><small>%s</small></th>", metrics[k].title, metrics[k].about);
+    for (int k = 0; k < METRICS; k++)
+        fprintf(page, "<th class='n'>%s<br><small>%s</small></th>", metrics[k].title, metrics[k].about);
     put("</tr>\n");
     for (int m = 0; m < METHODS; m++) {
         put("<tr>");
@@ -348,8 +378,10 @@ static void put_scores(void) {
             const double v = score(m, -1, metrics[k].key);
             int best = 1;
             for (int other = 0; other < METHODS; other++) best &= badness(m, k) <= badness(other, k);
-            if (isnan(v)) put("<td class='n'>–</td>");
-            else fprintf(page, "<td class='n%s'>%.3f</td>", best ? " best" : "", v);
+            if (isnan(v))
+                put("<td class='n'>–</td>");
+            else
+                fprintf(page, "<td class='n%s'>%.3f</td>", best ? " best" : "", v);
         }
         put("</tr>\n");
     }
@@ -364,11 +396,12 @@ static void put_bars(void) {
         json_t *c = json_array_get(columns, j);
         const char *key = json_integer_value(json_object_get(c, "classes")) > 0 ? "pfc" : "nrmse";
         if (isnan(score(ACFLOW, (int)j, key))) continue;
-        fprintf(page, "<span>%s<br><small class='small'>%s</small></span><span>", json_string_value(json_object_get(c, "name")),
-                strcmp(key, "pfc") == 0 ? "share wrong" : "NRMSE");
+        fprintf(page, "<span>%s<br><small class='small'>%s</small></span><span>",
+                json_string_value(json_object_get(c, "name")), strcmp(key, "pfc") == 0 ? "share wrong" : "NRMSE");
         for (int m = 0; m < METHODS; m++) {
             const double v = score(m, (int)j, key);
-            fprintf(page, "<i class='%c' style='width:%.1f%%' title='%s: %.3f'></i>", "mbc"[m], isnan(v) ? 0 : fmin(100, 76 * v), method_name(m), v);
+            fprintf(page, "<i class='%c' style='width:%.1f%%' title='%s: %.3f'></i>", "mbc"[m],
+                    isnan(v) ? 0 : fmin(100, 76 * v), method_name(m), v);
         }
         put("</span>\n");
     }
@@ -386,12 +419,15 @@ static void put_wins(void) {
     put("<p><b>Where a baseline is better than acflow:</b></p>\n<ul>\n");
     json_array_foreach(wins, i, w) {
         json_t *column = json_object_get(w, "column");
-        const int j = json_is_null(column) ? -1 : (int)json_integer_value(column), m = (int)json_integer_value(json_object_get(w, "method"));
+        const int j = json_is_null(column) ? -1 : (int)json_integer_value(column),
+                  m = (int)json_integer_value(json_object_get(w, "method"));
         const char *key = json_string_value(json_object_get(w, "score")), *title = key;
         for (int k = 0; k < METRICS; k++)
             if (strcmp(metrics[k].key, key) == 0) title = metrics[k].title;
-        fprintf(page, "<li>%s %s%s: %s, %.3f against %.3f</li>\n", strcmp(title, "tv") == 0 ? "shares of classes (TV)" : title, j < 0 ? "over all" : "of ",
-                j < 0 ? "" : json_string_value(json_object_get(json_array_get(columns, (size_t)j), "name")), method_name(m), score(m, j, key), score(ACFLOW, j, key));
+        fprintf(page, "<li>%s %s%s: %s, %.3f against %.3f</li>\n",
+                strcmp(title, "tv") == 0 ? "shares of classes (TV)" : title, j < 0 ? "over all" : "of ",
+                j < 0 ? "" : json_string_value(json_object_get(json_array_get(columns, (size_t)j), "name")),
+                method_name(m), score(m, j, key), score(ACFLOW, j, key));
     }
     put("</ul>\n");
 }
@@ -426,8 +462,10 @@ static void put_surprises(void) {
         put_cell("", at(&odd, i, 1));
         put_cell("n no", at(&odd, i, 2));
         put_cell("n", at(&odd, i, 3));
-        if (*at(&odd, i, 4)) fprintf(page, "<td class='n'>%s – %s</td>", at(&odd, i, 4), at(&odd, i, 5));
-        else put("<td class='n'>–</td>");
+        if (*at(&odd, i, 4))
+            fprintf(page, "<td class='n'>%s – %s</td>", at(&odd, i, 4), at(&odd, i, 5));
+        else
+            put("<td class='n'>–</td>");
         fprintf(page, "<td class='n'>%.1f</td></tr>\n", atof(at(&odd, i, 7)));
     }
     put("</table></div>\n");
@@ -447,7 +485,8 @@ static void put_training(void) {
 /* What the shell says at the end. */
 static void print_numbers(void) {
     printf("\n%ld holes filled in.\n", missing);
-    printf("Error of the numbers (NRMSE): acflow %.3f, linear regressions %.3f, column means %.3f.\n", score(ACFLOW, -1, "nrmse"), score(1, -1, "nrmse"), score(0, -1, "nrmse"));
+    printf("Error of the numbers (NRMSE): acflow %.3f, linear regressions %.3f, column means %.3f.\n",
+           score(ACFLOW, -1, "nrmse"), score(1, -1, "nrmse"), score(0, -1, "nrmse"));
     printf("The 90 %% intervals hold the truth in %.1f %% of the holes.\n", 100 * score(ACFLOW, -1, "coverage"));
 }
 
@@ -455,11 +494,14 @@ int main(int argc, char **argv) {
     json_error_t wrong;
     if (argc != 3) stop("usage: demo-report FOLDER PAGE");
     folder = argv[1];
-    missing = read_sheet("clinic.csv"), truth = read_sheet("truth.csv"), complete = read_sheet("complete.csv"), odd = read_sheet("surprising.csv");
-    if (truth.rows != missing.rows || complete.rows != missing.rows || truth.columns != missing.columns || missing.rows < SHOWN || odd.columns != 8)
+    missing = read_sheet("clinic.csv"), truth = read_sheet("truth.csv"), complete = read_sheet("complete.csv"),
+    odd = read_sheet("surprising.csv");
+    if (truth.rows != missing.rows || complete.rows != missing.rows || truth.columns != missing.columns ||
+        missing.rows < SHOWN || odd.columns != 8)
         stop("the tables in '%s' do not belong together", folder);
     eval = json_loads(read_all("eval.json", NULL), 0, &wrong);
-    if (!eval || json_array_size(json_object_get(eval, "methods")) < METHODS) stop("eval.json: %s", eval ? "fewer than three methods" : wrong.text);
+    if (!eval || json_array_size(json_object_get(eval, "methods")) < METHODS)
+        stop("eval.json: %s", eval ? "fewer than three methods" : wrong.text);
     for (int i = 1; i <= missing.rows; i++)
         for (int j = 0; j < missing.columns; j++) missing += !*at(&missing, i, j);
     if (!(page = fopen(argv[2], "w"))) stop("cannot write '%s'", argv[2]);

@@ -19,7 +19,7 @@ int main(void) {
     }
     int ok = acf_options_create(&options) == ACF_OK && acf_options_set(options, "steps", "300") == ACF_OK &&
              acf_table_create(x[0], NULL, ROWS, COLUMNS, NULL, NULL, &table) == ACF_OK &&
-             acf_model_fit(table, options, NULL, NULL, &model) == ACF_OK &&        /* learns p(any columns | any others) */
+             acf_model_fit(table, options, NULL, NULL, &model) == ACF_OK && /* learns p(any columns | any others) */
              acf_session_create(model, &session) == ACF_OK &&
              acf_session_draw(session, table, NULL, NULL, 1, 0, done[0]) == ACF_OK && /* fills every hole with a draw */
              acf_session_logp(session, table, NULL, NULL, score) == ACF_OK &&         /* log p of what each row holds */

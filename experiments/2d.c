@@ -64,7 +64,8 @@ static void sort_reference(void) {
     memset(first, 0, sizeof first);
     for (int i = 0; i < REFERENCE; i++) first[cell_of(reference[2 * i]) * CELLS + cell_of(reference[2 * i + 1]) + 1]++;
     for (int k = 0; k < CELLS * CELLS; k++) first[k + 1] += first[k], fill[k] = first[k];
-    for (int i = 0; i < REFERENCE; i++) sorted[fill[cell_of(reference[2 * i]) * CELLS + cell_of(reference[2 * i + 1])]++] = i;
+    for (int i = 0; i < REFERENCE; i++)
+        sorted[fill[cell_of(reference[2 * i]) * CELLS + cell_of(reference[2 * i + 1])]++] = i;
 }
 
 static int is_off(const double *point) {
@@ -86,7 +87,8 @@ static double off_share(const double *xy) {
 static void histogram(const double *xy, int n, int given, double count[SLICES][BINS]) {
     memset(count, 0, SLICES * sizeof *count);
     for (int i = 0; i < n; i++) {
-        const double s = (xy[2 * i + given] + REACH) / (2 * REACH) * SLICES, b = (xy[2 * i + 1 - given] + REACH) / (2 * REACH) * BINS;
+        const double s = (xy[2 * i + given] + REACH) / (2 * REACH) * SLICES,
+                     b = (xy[2 * i + 1 - given] + REACH) / (2 * REACH) * BINS;
         if (s >= 0 && s < SLICES && b >= 0 && b < BINS) count[(int)s][(int)b]++;
     }
 }
@@ -186,10 +188,13 @@ static void run(const char *set, const acf_options *o, result *r) {
         data[given] = modes_found(fresh, given, &all[given]);
         found[given] = modes_found(r->cloud[given ? X1 : X2], given, &all[given]);
     }
-    snprintf(r->line, sizeof r->line, "| %-12s | %5.2f | %5.2f %5.2f %5.2f | %3d of %3d (%3d) | %3d of %3d (%3d) | %6.3f %6.3f %6.3f | %4.0f s |", set,
-             100 * off_share(fresh), 100 * off_share(r->cloud[JOINT]), 100 * off_share(r->cloud[X2]), 100 * off_share(r->cloud[X1]),
-             found[0], all[0], data[0], found[1], all[1], data[1], nats(s, fresh, (uint8_t[]){1, 1}), nats(s, fresh, (uint8_t[]){0, 1}),
-             nats(s, fresh, (uint8_t[]){1, 0}), seconds() - start);
+    snprintf(
+        r->line, sizeof r->line,
+        "| %-12s | %5.2f | %5.2f %5.2f %5.2f | %3d of %3d (%3d) | %3d of %3d (%3d) | %6.3f %6.3f %6.3f | %4.0f s |",
+        set, 100 * off_share(fresh), 100 * off_share(r->cloud[JOINT]), 100 * off_share(r->cloud[X2]),
+        100 * off_share(r->cloud[X1]), found[0], all[0], data[0], found[1], all[1], data[1],
+        nats(s, fresh, (uint8_t[]){1, 1}), nats(s, fresh, (uint8_t[]){0, 1}), nats(s, fresh, (uint8_t[]){1, 0}),
+        seconds() - start);
     acf_session_free(s);
     acf_model_free(m);
 }
@@ -197,7 +202,8 @@ static void run(const char *set, const acf_options *o, result *r) {
 /* Waits for a process to end; a failure of one is that of all. */
 static void wait_for_one(void) {
     int status;
-    if (wait(&status) < 0 || !WIFEXITED(status) || WEXITSTATUS(status) != 0) exit(WIFEXITED(status) ? WEXITSTATUS(status) : 1);
+    if (wait(&status) < 0 || !WIFEXITED(status) || WEXITSTATUS(status) != 0)
+        exit(WIFEXITED(status) ? WEXITSTATUS(status) : 1);
 }
 
 /* The sets, each in a process of its own, plan.jobs at a time. Forked before this process has a thread or a device. */
@@ -230,11 +236,16 @@ static void set_options(acf_options *o, int n, char **list) {
             fprintf(stderr, "2d: '%s' is not NAME=VALUE\n", list[i]);
             exit(2);
         }
-        if (strcmp(name, "rows") == 0) plan.rows = strtol(list[i] + length, NULL, 10);
-        else if (strcmp(name, "jobs") == 0) plan.jobs = strtol(list[i] + length, NULL, 10);
-        else if (strcmp(name, "out") == 0) plan.out = list[i] + length;
-        else if (strcmp(name, "sets") == 0) plan.set = list[i] + length;
-        else need(acf_options_set(o, name, list[i] + length));
+        if (strcmp(name, "rows") == 0)
+            plan.rows = strtol(list[i] + length, NULL, 10);
+        else if (strcmp(name, "jobs") == 0)
+            plan.jobs = strtol(list[i] + length, NULL, 10);
+        else if (strcmp(name, "out") == 0)
+            plan.out = list[i] + length;
+        else if (strcmp(name, "sets") == 0)
+            plan.set = list[i] + length;
+        else
+            need(acf_options_set(o, name, list[i] + length));
     }
 }
 

@@ -27,7 +27,7 @@ static double normal(uint64_t *state) {
 }
 
 typedef struct truth {
-    int n; /* components */
+    int n;                                                                    /* components */
     double weight[COMPONENTS], mean[COMPONENTS][D], factor[COMPONENTS][D][D]; /* x = mean + factor·noise */
 } truth;
 
@@ -122,8 +122,8 @@ static void evaluate(acf_session *s, const truth *t, const char *name, double mi
             model -= lp[i], exact -= log_conditional(t, x + i * D, given + i * D, target + i * D);
             for (int j = 0; j < D; j++) columns += target[i * D + j];
         }
-        printf("%-10s %3.0f %% missing  %-14s model %7.4f  truth %7.4f  gap %7.4f nats per modelled column\n", name, 100 * missing,
-               questions[q], model / columns, exact / columns, (model - exact) / columns);
+        printf("%-10s %3.0f %% missing  %-14s model %7.4f  truth %7.4f  gap %7.4f nats per modelled column\n", name,
+               100 * missing, questions[q], model / columns, exact / columns, (model - exact) / columns);
         fflush(stdout);
     }
     acf_table_free(table);
@@ -138,9 +138,12 @@ static void set_options(acf_options *o, int n, char **list) {
             fprintf(stderr, "truth: '%s' is not NAME=VALUE\n", list[i]);
             exit(2);
         }
-        if (strcmp(name, "rows") == 0) plan.rows = strtol(list[i] + length, NULL, 10);
-        else if (strcmp(name, "table") == 0) plan.table = strtol(list[i] + length, NULL, 10);
-        else need(acf_options_set(o, name, list[i] + length));
+        if (strcmp(name, "rows") == 0)
+            plan.rows = strtol(list[i] + length, NULL, 10);
+        else if (strcmp(name, "table") == 0)
+            plan.table = strtol(list[i] + length, NULL, 10);
+        else
+            need(acf_options_set(o, name, list[i] + length));
     }
 }
 

@@ -118,7 +118,8 @@ ACF_API acf_status acf_options_create(acf_options **out);
  * these with how files are read (`separator`, `types`, ...), for one that asks a model that exists. */
 ACF_API acf_status acf_options_create_general(acf_options **out);
 ACF_API acf_status acf_options_create_reading(acf_options **out);
-ACF_API acf_status acf_options_create_images(acf_options **out); /* any program's, and how images are read: for one that knows no tables */
+ACF_API acf_status
+acf_options_create_images(acf_options **out); /* any program's, and how images are read: for one that knows no tables */
 
 /* Frees the set; NULL is allowed. */
 ACF_API void acf_options_free(acf_options *o);
@@ -182,8 +183,8 @@ typedef struct acf_elsewhere {
  * one that takes a value, true or false for one that takes none. One that the command line has set stays. Their texts live as long as o. A name that is
  * none of o's and none of the flags', but one of `elsewhere`, is refused with where it belongs. Borrows the lists, which may be NULL when they are
  * empty. Fails: ACF_EIO, ACF_EUSAGE, ACF_EMEMORY. */
-ACF_API acf_status acf_options_load_flags(acf_options *o, const char *path, const acf_flag *flags, int n_flags, const acf_elsewhere *elsewhere,
-                                          int n_elsewhere);
+ACF_API acf_status acf_options_load_flags(acf_options *o, const char *path, const acf_flag *flags, int n_flags,
+                                          const acf_elsewhere *elsewhere, int n_elsewhere);
 
 /* Which of the n names is the word likely to mean? Its index, or -1 when none is near: for "did you mean". */
 ACF_API int acf_nearest_name(const char *word, const char *const *names, int n);
@@ -202,7 +203,7 @@ typedef struct acf_model acf_model;
  * Fails: ACF_ESHAPE (sizes), ACF_EDATA (an infinite value or a code out of range: names row and column), ACF_EMEMORY. */
 ACF_API acf_status acf_table_create(const double *x, const uint8_t *mask, int64_t rows, int64_t columns,
                                     const int32_t *classes, const char *const *names, acf_table **out);
-ACF_API void acf_table_free(acf_table *t); /* NULL is allowed */
+ACF_API void acf_table_free(acf_table *t);             /* NULL is allowed */
 ACF_API int64_t acf_table_rows(const acf_table *t);    /* 0 for NULL */
 ACF_API int64_t acf_table_columns(const acf_table *t); /* 0 for NULL */
 
@@ -290,10 +291,10 @@ ACF_API acf_status acf_table_texts(const acf_table *t, acf_cell_callback visit, 
 /* What to write. */
 typedef struct acf_write_plan {
     int imputations; /* how many completed tables will be put, 1 or more */
-    int stacked;     /* 0: the file with its holes filled (one imputation); else mice's long format: the original with NA in its holes,
+    int stacked; /* 0: the file with its holes filled (one imputation); else mice's long format: the original with NA in its holes,
                       * then every imputation, with the columns .imp (0, 1, 2, ...) and .id (the row, from 1) last */
-    int intervals;   /* else than 0: behind each numeric column x the columns x.low and x.high; NA where the cell was observed */
-    int drawn;       /* else than 0: what is put was drawn with this seed (acf_session_draw, draws 0, 1, ...). Of a category with more levels than classes the rare ones
+    int intervals; /* else than 0: behind each numeric column x the columns x.low and x.high; NA where the cell was observed */
+    int drawn; /* else than 0: what is put was drawn with this seed (acf_session_draw, draws 0, 1, ...). Of a category with more levels than classes the rare ones
                       * share a class (docs/columns.md): drawn, it is written as one of them, by chance as often as they occur; else as the most frequent */
     uint64_t seed;
 } acf_write_plan;
@@ -329,7 +330,8 @@ ACF_API void acf_writer_abort(acf_writer *w); /* leaves nothing behind; NULL is 
 /* How training goes, after each step: what a progress display needs. Scores are mean negative log-likelihoods in nats, in units
  * where every real column has standard deviation 1; lower is better. Seconds count those before a resume too. */
 typedef struct acf_fit_report {
-    int64_t step, steps;     /* taken, in this pass; at most (by the options `steps` and `epochs`), 0 when there is no such limit */
+    int64_t step,
+        steps; /* taken, in this pass; at most (by the options `steps` and `epochs`), 0 when there is no such limit */
     int64_t epoch;           /* complete passes over the table */
     double loss, mean_loss;  /* per row: of this step, NaN when it was skipped; mean of the last 50 */
     double valid, best;      /* per cell that validation asks for (`valid-on`): the last validation, and that of the
@@ -340,15 +342,19 @@ typedef struct acf_fit_report {
     int validated;           /* not 0: `valid` is of this step */
     int64_t stale, patience; /* validations since the best; as many end training, 0 when there is no such limit */
     double rows_per_second;
-    double elapsed;          /* seconds of training so far, over both passes and all members */
-    double eta;              /* seconds of training at most, at this pace: both passes as long as they may be, and all members; NaN when there is no limit.
+    double elapsed; /* seconds of training so far, over both passes and all members */
+    double
+        eta; /* seconds of training at most, at this pace: both passes as long as they may be, and all members; NaN when there is no limit.
                               * Looking rows up, between the passes and at the end, is not counted */
-    double eta_early;        /* the same if no validation gets better any more, and other members take as long as this one; NaN when that ends nothing */
-    int64_t skipped;         /* steps that were not finite and changed nothing */
-    const char *trouble;     /* NULL, or why the last checkpoint could not be written: training goes on, and tries again. In a last
+    double
+        eta_early; /* the same if no validation gets better any more, and other members take as long as this one; NaN when that ends nothing */
+    int64_t skipped; /* steps that were not finite and changed nothing */
+    const char
+        *trouble; /* NULL, or why the last checkpoint could not be written: training goes on, and tries again. In a last
                               * report: the second pass diverged, and the model of the first is kept; or a member did, and is left out */
-    int pass, passes;        /* 1 or 2; how many there will be, if the first ends well: see `refit` at acf_model_fit */
-    int member, members;     /* from 1 to how many: see `members` at acf_model_fit. What is said above of steps, passes and validation is this member's */
+    int pass, passes; /* 1 or 2; how many there will be, if the first ends well: see `refit` at acf_model_fit */
+    int member,
+        members; /* from 1 to how many: see `members` at acf_model_fit. What is said above of steps, passes and validation is this member's */
 } acf_fit_report;
 
 /* Called after each step, by the thread that called acf_model_fit; of steps that a GPU takes in one go, up to 64 or a tenth of a second's, after the
@@ -426,11 +432,16 @@ ACF_API void acf_model_free(acf_model *m); /* NULL is allowed; after its session
 
 /* What a model is: its columns in order, and how many numbers it learned. 0, NULL and -1 for NULL or a column that is not there. */
 ACF_API int64_t acf_model_columns(const acf_model *m);
-ACF_API const char *acf_model_column_name(const acf_model *m, int64_t column);  /* UTF-8, as long as m; NULL: it has none */
-ACF_API int32_t acf_model_column_classes(const acf_model *m, int64_t column);   /* 0: a real number; C >= 1: a category */
-ACF_API int64_t acf_model_parameters(const acf_model *m); /* of all members */
-ACF_API int64_t acf_model_rows(const acf_model *m); /* of the table it was fitted to that it holds, to look cells up; 0: none, see `recall` at acf_model_fit */
-ACF_API int acf_model_rows_by_id(const acf_model *m); /* 1: it knows them by their ids (option `id`), 0: by their numbers. Of a table that is read the other way a row is recognised by its cells alone; where rows are much alike, some are not, and score too well */
+ACF_API const char *acf_model_column_name(const acf_model *m,
+                                          int64_t column); /* UTF-8, as long as m; NULL: it has none */
+ACF_API int32_t acf_model_column_classes(const acf_model *m, int64_t column); /* 0: a real number; C >= 1: a category */
+ACF_API int64_t acf_model_parameters(const acf_model *m);                     /* of all members */
+ACF_API int64_t acf_model_rows(
+    const acf_model
+        *m); /* of the table it was fitted to that it holds, to look cells up; 0: none, see `recall` at acf_model_fit */
+ACF_API int acf_model_rows_by_id(
+    const acf_model *
+        m); /* 1: it knows them by their ids (option `id`), 0: by their numbers. Of a table that is read the other way a row is recognised by its cells alone; where rows are much alike, some are not, and score too well */
 ACF_API int acf_model_members(const acf_model *m); /* 1 or more: see `members` at acf_model_fit; 0 for NULL */
 
 /* All of it as JSON text: {"columns": [...], "options": {...}, "parameters", "training"}. Columns have "name" (where there is one),
@@ -476,7 +487,8 @@ ACF_API void acf_session_free(acf_session *s); /* NULL is allowed */
 /* out (rows): log p(asked | given) of each row, a density in the units of the table's real columns; 0 where nothing is asked. A value
  * of a column that was rounded (whole numbers, prices) counts with the density of a point of its step, chosen once and for all by
  * the row's number: log P(value) is near this plus the log of the step. */
-ACF_API acf_status acf_session_logp(acf_session *s, const acf_table *t, const uint8_t *given, const uint8_t *asked, double *out);
+ACF_API acf_status acf_session_logp(acf_session *s, const acf_table *t, const uint8_t *given, const uint8_t *asked,
+                                    double *out);
 
 /* out (rows x columns): log p of each present cell given the others of its row; NaN where missing. Of numbers a density in their column's own unit: to
  * compare cells of different columns, ask for their surprise. */
@@ -488,7 +500,8 @@ ACF_API acf_status acf_session_cells(acf_session *s, const acf_table *t, double 
  * given (rows x columns; may be NULL): 1 for present cells that were given to the others, 0 for those that were not. logp is given the same cells. A level in the
  * table's file that the model never saw, though it counts as missing elsewhere, has log p = -log(n+1), n the cells of its column that the model was made from. Not
  * random. */
-ACF_API acf_status acf_session_surprisal(acf_session *s, const acf_table *t, double *logp, double *surprisal, uint8_t *given);
+ACF_API acf_status acf_session_surprisal(acf_session *s, const acf_table *t, double *logp, double *surprisal,
+                                         uint8_t *given);
 
 /* out (rows x columns): the table with the asked cells drawn from p(asked | given); present cells that are not asked for come back
  * as they were, to the bit, missing ones as NaN. Draw number `draw` of a cell depends on (seed, row, column, draw)
@@ -498,16 +511,18 @@ ACF_API acf_status acf_session_surprisal(acf_session *s, const acf_table *t, dou
  * table leaves uncertain about them. A model of at most 20,000 rows and 56 modelled numbers and indicators has some 32 sets of parameters, which its
  * draws use in turn; one of a larger or wider table uses the fitted parameters in all of them. Each row of a blank table (acf_table_blank) has a set of its own.
  * Scores, means and best guesses use the fitted parameters. */
-ACF_API acf_status acf_session_draw(acf_session *s, const acf_table *t, const uint8_t *given, const uint8_t *asked, uint64_t seed,
-                                    uint32_t draw, double *out);
+ACF_API acf_status acf_session_draw(acf_session *s, const acf_table *t, const uint8_t *given, const uint8_t *asked,
+                                    uint64_t seed, uint32_t draw, double *out);
 
 /* The same with one best guess for each asked cell. */
-ACF_API acf_status acf_session_guess(acf_session *s, const acf_table *t, const uint8_t *given, const uint8_t *asked, double *out);
+ACF_API acf_status acf_session_guess(acf_session *s, const acf_table *t, const uint8_t *given, const uint8_t *asked,
+                                     double *out);
 
 /* The same with the mean of each asked cell's own conditional density p(cell | given), in the table's units and not rounded, or its
  * most probable class; what else the row asks for counts as missing. The estimate with the least squared error. Not random; a cell
  * costs about as much as three draws of one cell. */
-ACF_API acf_status acf_session_mean(acf_session *s, const acf_table *t, const uint8_t *given, const uint8_t *asked, double *out);
+ACF_API acf_status acf_session_mean(acf_session *s, const acf_table *t, const uint8_t *given, const uint8_t *asked,
+                                    double *out);
 
 /* From `draws` draws: the mean (rows x columns) and n_levels quantiles (n_levels x rows x columns) of each asked cell, for example
  * .25, .5 and .75 for quartiles; NaN in other cells. Either may be NULL. For a category both are its most
@@ -531,14 +546,16 @@ ACF_API acf_status acf_session_interval(acf_session *s, const acf_table *t, cons
 /* How well hidden cells are found again, in one column or over all. NaN: does not apply. Lower is better, except coverage. Scores of
  * numbers are in units of the column's standard deviation; over all they are averaged over columns, PFC over cells. */
 typedef struct acf_scores {
-    int64_t cells;    /* that were hidden and are scored */
-    double nrmse;     /* numbers: root of the mean squared error; 1 is what the column's mean scores */
-    double pfc;       /* classes: proportion falsely classified */
-    double crps;      /* numbers: continuous ranked probability score of the draws; absolute error, for a method that has none */
-    double coverage;  /* numbers: how often the 90 % interval of the draws holds the truth; should be 0.90 */
-    double w1;        /* numbers: Wasserstein-1 distance of imputed to true values, of single draws where there are any */
-    double tv;        /* classes: the same as total variation of shares */
-    double nll;       /* -log p in nats per cell, mean over masks (half of the hidden cells is asked for, the other half given); in a
+    int64_t cells; /* that were hidden and are scored */
+    double nrmse;  /* numbers: root of the mean squared error; 1 is what the column's mean scores */
+    double pfc;    /* classes: proportion falsely classified */
+    double
+        crps; /* numbers: continuous ranked probability score of the draws; absolute error, for a method that has none */
+    double coverage; /* numbers: how often the 90 % interval of the draws holds the truth; should be 0.90 */
+    double w1; /* numbers: Wasserstein-1 distance of imputed to true values, of single draws where there are any */
+    double tv; /* classes: the same as total variation of shares */
+    double
+        nll; /* -log p in nats per cell, mean over masks (half of the hidden cells is asked for, the other half given); in a
                        * column: of its cell alone, what else is asked for in the row taking no part. Of means: of a normal density */
     double nll_deviation; /* standard deviation over masks */
 } acf_scores;
@@ -562,8 +579,8 @@ typedef struct acf_evaluation acf_evaluation;
  *   m       NULL, or a model to score as it is: then nothing is fitted. A model that has seen the cells scores too well
  * callback: as for acf_model_fit; may be NULL. Borrows all. Gives *out; free with acf_eval_free.
  * Fails: ACF_EDATA (no cell could be hidden), ACF_ESHAPE, and as acf_model_fit and questions do. */
-ACF_API acf_status acf_eval_run(const acf_table *truth, const acf_table *shown, const acf_model *m, const acf_options *o,
-                                acf_fit_callback callback, void *ctx, acf_evaluation **out);
+ACF_API acf_status acf_eval_run(const acf_table *truth, const acf_table *shown, const acf_model *m,
+                                const acf_options *o, acf_fit_callback callback, void *ctx, acf_evaluation **out);
 ACF_API void acf_eval_free(acf_evaluation *e); /* NULL is allowed */
 
 /* Methods that were scored: 0 column mean or most frequent class, 1 linear regressions, 2 the model; further ones are other single
@@ -634,7 +651,8 @@ ACF_API acf_status acf_options_for_images(const acf_options *o, acf_options **ou
  * `image-components`, `image-masks`, which pixels are hidden in training, and `start`, the file of a model to start from: images must be as its were, and options
  * that o does not set are as they were there, but for seed and precision (ACF_EUSAGE where sizes differ). The fraction `valid` of the images is held out; scores in reports
  * are nats per image. */
-ACF_API acf_status acf_model_fit_images(const acf_images *im, const acf_options *o, acf_fit_callback callback, void *ctx, acf_model **out);
+ACF_API acf_status acf_model_fit_images(const acf_images *im, const acf_options *o, acf_fit_callback callback,
+                                        void *ctx, acf_model **out);
 
 /* Whether a model is one of images (1) or of a table (0; also NULL). */
 ACF_API int acf_model_is_images(const acf_model *m);
@@ -668,25 +686,32 @@ ACF_API void acf_image_session_free(acf_image_session *s); /* NULL is allowed */
  *
  * out (images): log p(asked | given), in nats; of levels, dequantised by noise that stays the same. Over the numbers asked for times log 2, and
  * negative, that is bits per dimension. */
-ACF_API acf_status acf_image_session_logp(acf_image_session *s, const acf_images *im, const uint8_t *given, double *out);
+ACF_API acf_status acf_image_session_logp(acf_image_session *s, const acf_images *im, const uint8_t *given,
+                                          double *out);
 
 /* out (images, rows, columns, channels): a draw, at the `image-temperature` of the options that the model was fitted or loaded with; it depends on
  * (seed, image number, draw) alone. */
-ACF_API acf_status acf_image_session_draw(acf_image_session *s, const acf_images *im, const uint8_t *given, uint64_t seed, uint32_t draw, uint8_t *out);
+ACF_API acf_status acf_image_session_draw(acf_image_session *s, const acf_images *im, const uint8_t *given,
+                                          uint64_t seed, uint32_t draw, uint8_t *out);
 
 /* The same with the best guess, the inverse of the latent mean, over the turned and mirrored copies that the model knows; and as real numbers, not rounded
  * to levels. */
-ACF_API acf_status acf_image_session_guess(acf_image_session *s, const acf_images *im, const uint8_t *given, uint8_t *out);
-ACF_API acf_status acf_image_session_guess_real(acf_image_session *s, const acf_images *im, const uint8_t *given, double *out);
+ACF_API acf_status acf_image_session_guess(acf_image_session *s, const acf_images *im, const uint8_t *given,
+                                           uint8_t *out);
+ACF_API acf_status acf_image_session_guess_real(acf_image_session *s, const acf_images *im, const uint8_t *given,
+                                                double *out);
 
 /* out (steps + 1, images, rows, columns, channels): a Gibbs chain, which begins with `first`, levels of the images' shape (NULL: the images); each step
  * draws one half anew given the other: top, left, bottom, right, and again. Fails also: ACF_EUSAGE (steps below 1). */
-ACF_API acf_status acf_image_session_gibbs(acf_image_session *s, const acf_images *im, const uint8_t *first, uint64_t seed, int64_t steps, uint8_t *out);
+ACF_API acf_status acf_image_session_gibbs(acf_image_session *s, const acf_images *im, const uint8_t *first,
+                                           uint64_t seed, int64_t steps, uint8_t *out);
 
 /* Levels, shape (images, rows, columns, channels), as a PNG file: a sheet of them, `across` in a row, every pixel zoom x zoom, with gap pixels
  * between and around; or one after the other, each for ms milliseconds, as an animation. Fails: ACF_EUSAGE, ACF_EIO, ACF_EMEMORY. */
-ACF_API acf_status acf_picture_sheet(const char *path, const uint8_t *level, const int64_t *shape, int bits, int64_t across, int64_t zoom, int64_t gap);
-ACF_API acf_status acf_picture_animate(const char *path, const uint8_t *level, const int64_t *shape, int bits, int64_t zoom, int ms);
+ACF_API acf_status acf_picture_sheet(const char *path, const uint8_t *level, const int64_t *shape, int bits,
+                                     int64_t across, int64_t zoom, int64_t gap);
+ACF_API acf_status acf_picture_animate(const char *path, const uint8_t *level, const int64_t *shape, int bits,
+                                       int64_t zoom, int ms);
 
 /* ---- evaluation of images ------------------------------------------------------------------------------------- */
 
@@ -696,27 +721,29 @@ typedef struct acf_image_evaluation acf_image_evaluation;
 
 /* Cuts images into those to learn from and, of the fraction `share` by seed, those to evaluate; turned copies stay with theirs. Gives both; free with
  * acf_images_free. Fails: ACF_EUSAGE (share not within 0..1), ACF_EDATA (nothing would be left of either), ACF_EMEMORY. */
-ACF_API acf_status acf_images_split(const acf_images *im, double share, uint64_t seed, acf_images **learn, acf_images **evaluate);
+ACF_API acf_status acf_images_split(const acf_images *im, double share, uint64_t seed, acf_images **learn,
+                                    acf_images **evaluate);
 
 /* Evaluates a model on images.
  *   masks   as for acf_images_masks; NULL: those the model was trained with
  *   learned NULL, or the images it was fitted to, which give the mean image its pixels; else these come from the other images evaluated
  * Options: `eval-masks`, `eval-draws` (0: neither draws nor PRD), `seed`, `threads`. Borrows all. Gives *out; free with acf_image_eval_free.
  * Fails: ACF_EUSAGE, ACF_EDATA, and as questions do. */
-ACF_API acf_status acf_image_eval_run(const acf_images *im, const acf_model *m, const char *masks, const acf_images *learned, const acf_options *o,
-                                      acf_image_evaluation **out);
+ACF_API acf_status acf_image_eval_run(const acf_images *im, const acf_model *m, const char *masks,
+                                      const acf_images *learned, const acf_options *o, acf_image_evaluation **out);
 
 /* The same of completed images, whoever made them: a folder in which they have the names of the true ones (or NAME.1.png, NAME.2.png, ...,
  * NAME.guess.png, as acflow impute writes them), or another source of as many images in the same order. masks NULL: not known, then there are neither
  * baselines nor scores of hidden pixels. Options: `seed`, `threads`, `strict`. Fails: ACF_EDATA (an image without its completion, another size), ACF_EUSAGE,
  * ACF_EIO, ACF_EMEMORY. */
-ACF_API acf_status acf_image_eval_completed(const acf_images *truth, const char *completed, const char *masks, const acf_options *o,
-                                            acf_image_evaluation **out);
+ACF_API acf_status acf_image_eval_completed(const acf_images *truth, const char *completed, const char *masks,
+                                            const acf_options *o, acf_image_evaluation **out);
 
 /* Precision and recall of distributions alone, over features that a network elsewhere made of real and of completed images: .npy files of numbers,
  * (images, features); n sets of completions are averaged. Options: `seed`, `threads`. Fails: ACF_EIO, ACF_EDATA (names file, row and column),
  * ACF_EUSAGE, ACF_EMEMORY. */
-ACF_API acf_status acf_image_eval_features(const char *real, const char *const *completed, int n, const acf_options *o, acf_image_evaluation **out);
+ACF_API acf_status acf_image_eval_features(const char *real, const char *const *completed, int n, const acf_options *o,
+                                           acf_image_evaluation **out);
 ACF_API void acf_image_eval_free(acf_image_evaluation *e); /* NULL is allowed */
 
 /* A report for people, which says plainly where a simple filling wins; and everything as JSON. Fails: ACF_ESPACE, ACF_EMEMORY. */
@@ -735,13 +762,15 @@ ACF_API acf_status acf_image_eval_json(const acf_image_evaluation *e, char *out,
 /* How values of a column are written; all zero: as numbers. */
 typedef struct acf_plot_column {
     const char *const *labels; /* of a category: a text for each class; NULL, here or for one of them: its code */
-    double seconds;            /* above 0: the column is a time, in units of so many seconds since 1970-01-01 (1, or 86400 for days) */
+    double
+        seconds; /* above 0: the column is a time, in units of so many seconds since 1970-01-01 (1, or 86400 for days) */
 } acf_plot_column;
 
 typedef struct acf_plot_options { /* all zero, or NULL for it: the figure's own choice */
-    double width, height;           /* of the page, in points; 0: a width for the screen, and a height as there is to show. 160 to 20,000 */
-    double scale;                   /* pixels of a PNG to the point: 1 plain screens, 2 retina screens and print (0: 2), at most 8 */
-    const char *title;              /* NULL: the figure's own; "": none */
+    double width,
+        height; /* of the page, in points; 0: a width for the screen, and a height as there is to show. 160 to 20,000 */
+    double scale;      /* pixels of a PNG to the point: 1 plain screens, 2 retina screens and print (0: 2), at most 8 */
+    const char *title; /* NULL: the figure's own; "": none */
     const acf_plot_column *columns; /* (columns of the table) NULL: numbers and codes */
 } acf_plot_options;
 
@@ -753,27 +782,28 @@ ACF_API acf_status acf_plot_missing(const char *path, const acf_plot_options *o,
  * of numbers, shares of categories and of numbers with few values. A value that makes up a tenth of a column is given as a share.
  * completed (draws x rows x columns): the table completed `draws` times; only its cells that t misses are looked at, and of those NaN
  * is left out. Fails also: ACF_EUSAGE (draws < 1). */
-ACF_API acf_status acf_plot_imputed(const char *path, const acf_plot_options *o, const acf_table *t, const double *completed,
-                                    int32_t draws);
+ACF_API acf_status acf_plot_imputed(const char *path, const acf_plot_options *o, const acf_table *t,
+                                    const double *completed, int32_t draws);
 
 /* What the model expects of one column in each row of t (at most 8 rows), given all other present cells of that row: exact probabilities of classes; exact densities, averaged over a
  * fifth of their deviation or less, as the bends of a transformation would be taken for modes; of rounded numbers of at most 20 values the probability of each, counted in 1024
  * draws, and so the share of a value that makes up a tenth of a column. Where the column's own cell is present it is marked. Behind them, what the model expects when nothing is
  * given. labels (rows): a text for each row; NULL: "row 1", ... For a user's own question, make a table of one row with what is given
  * and NaN elsewhere. Fails also as questions do; ACF_EUSAGE (no such column, 0 or more than 8 rows). */
-ACF_API acf_status acf_plot_conditional(const char *path, const acf_plot_options *o, acf_session *s, const acf_table *t, int64_t column,
-                                        const char *const *labels);
+ACF_API acf_status acf_plot_conditional(const char *path, const acf_plot_options *o, acf_session *s, const acf_table *t,
+                                        int64_t column, const char *const *labels);
 
 /* How training went: n reports, as the callback of acf_model_fit gives them. Above, the loss of the steps and its running median; below,
  * the validation score with its best marked. Of a second pass the median of the loss, as a line of its own. Of several members the first is shown.
  * Scores that are not finite are left out. */
-ACF_API acf_status acf_plot_training(const char *path, const acf_plot_options *o, const acf_fit_report *reports, int64_t n);
+ACF_API acf_status acf_plot_training(const char *path, const acf_plot_options *o, const acf_fit_report *reports,
+                                     int64_t n);
 
 /* Columns against each other, and each alone: the rows of t as dots, and over them the rows of drawn (n x columns of t), as from
  * acf_session_draw. A row takes part where both cells are there. Where drawn are the table's rows with their holes filled in, those with neither cell
  * filled in are left out; else they are new rows, and all are shown. column (n_columns): which ones, 2 to 8. Fails also: ACF_EUSAGE (columns). */
-ACF_API acf_status acf_plot_pairs(const char *path, const acf_plot_options *o, const acf_table *t, const double *drawn, int64_t n,
-                                  const int64_t *column, int n_columns);
+ACF_API acf_status acf_plot_pairs(const char *path, const acf_plot_options *o, const acf_table *t, const double *drawn,
+                                  int64_t n, const int64_t *column, int n_columns);
 
 /* A grid of point clouds, `across` columns and `down` rows of panels, each column with axes of its own: several 2-D sets beside each other,
  * and what was drawn for them below. cloud (down x across), from left to right, then down. Names may be NULL. */
@@ -781,8 +811,8 @@ typedef struct acf_plot_cloud {
     const double *xy; /* (n x 2) */
     int64_t n;
 } acf_plot_cloud;
-ACF_API acf_status acf_plot_clouds(const char *path, const acf_plot_options *o, const acf_plot_cloud *cloud, int across, int down,
-                                   const char *const *names_across, const char *const *names_down);
+ACF_API acf_status acf_plot_clouds(const char *path, const acf_plot_options *o, const acf_plot_cloud *cloud, int across,
+                                   int down, const char *const *names_across, const char *const *names_down);
 
 /* A contact sheet: at most 96 of the images, evenly spaced, each with its name. */
 ACF_API acf_status acf_plot_images(const char *path, const acf_plot_options *o, const acf_images *im);
@@ -790,14 +820,15 @@ ACF_API acf_status acf_plot_images(const char *path, const acf_plot_options *o, 
 /* Images completed in several ways, for the eye: a row for each of the first `rows` images (at most 16), which begins with the image itself, its hidden
  * pixels in vermilion. given: as for questions. completed (ways), each levels (rows or more, H, W, C) as questions answer; names (ways) stand above
  * them. Padding is not shown. Fails also: ACF_EUSAGE (rows or ways below 1; rows above 16, ways above 64). */
-ACF_API acf_status acf_plot_completed(const char *path, const acf_plot_options *o, const acf_images *im, const uint8_t *given, int64_t rows,
-                                      const uint8_t *const *completed, const char *const *names, int ways);
+ACF_API acf_status acf_plot_completed(const char *path, const acf_plot_options *o, const acf_images *im,
+                                      const uint8_t *given, int64_t rows, const uint8_t *const *completed,
+                                      const char *const *names, int ways);
 
 /* What masks look like: a row of them for each part of a mixture such as "mcar:0.2*2 + rect:0.1-1*2 + left", or of one that has a name, such as
  * "paper-mnist" (docs/images.md lists both). Hidden pixels are white; over images, where im is not NULL, vermilion. width, height: of the masks;
  * with images not looked at. Fails also: ACF_EUSAGE (masks; a size below 1 or above 1024), ACF_EDATA (a mask file). */
-ACF_API acf_status acf_plot_masks(const char *path, const acf_plot_options *o, const char *masks, const acf_images *im, int64_t width,
-                                  int64_t height, uint64_t seed);
+ACF_API acf_status acf_plot_masks(const char *path, const acf_plot_options *o, const char *masks, const acf_images *im,
+                                  int64_t width, int64_t height, uint64_t seed);
 
 /* ---- made-up tables ----------------------------------------------------------------------------------------- */
 
@@ -821,7 +852,7 @@ typedef struct acf_synth_options { /* all zero: seed 0, complete */
 } acf_synth_options;
 
 typedef enum acf_synth_kind {
-    ACF_SYNTH_REAL,     /* with a fixed number of decimals */
+    ACF_SYNTH_REAL, /* with a fixed number of decimals */
     ACF_SYNTH_INTEGER,
     ACF_SYNTH_CATEGORY, /* a code 0..classes-1; written as its label */
     ACF_SYNTH_ORDINAL,  /* the same, and the order means something */
@@ -849,7 +880,8 @@ ACF_API acf_status acf_synth_columns(const char *set, int64_t *columns, const ac
 
 /* x (rows x columns): the complete table. present (rows x columns), NULL allowed: 0 where it has a hole. So acf_table_create(x, present, ...)
  * makes the table with holes, and x holds the truth. o NULL: defaults. Fails: ACF_EUSAGE, ACF_EMEMORY. */
-ACF_API acf_status acf_synth_fill(const char *set, int64_t rows, const acf_synth_options *o, double *x, uint8_t *present);
+ACF_API acf_status acf_synth_fill(const char *set, int64_t rows, const acf_synth_options *o, double *x,
+                                  uint8_t *present);
 
 /* The same table as a CSV file with a header; a hole is an empty field. path "-": standard output. Any other path gets its file
  * when it is whole. Fails: ACF_EUSAGE, ACF_EIO, ACF_EMEMORY. */

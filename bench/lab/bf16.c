@@ -1,8 +1,8 @@
 /* Kernel lab for products in bf16: the shapes of the networks against OpenBLAS's sgemm on one thread, check then time.
  *
  *     make build/lab-bf16 && build/lab-bf16 */
-#include "../bench.h"
 #include "device/bf16.h"
+#include "../bench.h"
 #include "device/cpu.h"
 
 #include "base/rng.h"
@@ -22,7 +22,8 @@ static float *random_floats(int64_t n, uint64_t seed) {
     float *x = malloc((size_t)n * sizeof *x);
     if (!x) exit(1);
     for (int64_t i = 0; i < n; i++)
-        x[i] = (float)(acf_rng_uniform((acf_rng_counter){.seed = seed, .row = (uint64_t)i, .stream = ACF_STREAM_TEST}) - 0.5);
+        x[i] = (float)(acf_rng_uniform((acf_rng_counter){.seed = seed, .row = (uint64_t)i, .stream = ACF_STREAM_TEST}) -
+                       0.5);
     return x;
 }
 
@@ -30,8 +31,11 @@ static float *random_floats(int64_t n, uint64_t seed) {
 static double time_of(const acf_gemm *g, bool bf16, int64_t calls) {
     double t0 = bench_watch(1);
     for (int64_t i = 0; i < calls; i++) {
-        if (!bf16) acf_cpu_gemm_serial(g);
-        else acf_bf16_gemm(&(acf_bf16_product){g->ta, g->tb, g->M, g->N, g->K, g->a, g->lda, g->b, g->ldb, g->beta, g->c, g->ldc});
+        if (!bf16)
+            acf_cpu_gemm_serial(g);
+        else
+            acf_bf16_gemm(
+                &(acf_bf16_product){g->ta, g->tb, g->M, g->N, g->K, g->a, g->lda, g->b, g->ldb, g->beta, g->c, g->ldc});
     }
     return (bench_watch(1) - t0) / (double)calls;
 }
@@ -49,13 +53,14 @@ static double try_shape(const shape *s) {
     for (int k = 0; k < 2; k++) c[k] = random_floats(s->M * s->N, 3);
     for (int r = 0; r < ROUNDS; r++)
         for (int k = 0; k < 2; k++) { /* in turns, so that a slow moment of the machine hits both */
-            acf_gemm g = {s->ta, s->tb, s->M, s->N, s->K, 1, a, s->ta ? s->M : s->K, b, s->tb ? s->K : s->N, 0, c[k], s->N};
+            acf_gemm g = {s->ta, s->tb, s->M, s->N, s->K, 1, a, s->ta ? s->M : s->K, b, s->tb ? s->K : s->N,
+                          0,     c[k],  s->N};
             double t = time_of(&g, k, (int64_t)(MIN_FLOPS / flops) + 1);
             if (t < best[k]) best[k] = t;
         }
     double error = error_of(c[0], c[1], s->M * s->N);
-    printf("%5lld %5lld %5lld  %-34s %8.0f %8.0f %7.2f %9.4f\n", (long long)s->M, (long long)s->N, (long long)s->K, s->what,
-           1e-9 * flops / best[0], 1e-9 * flops / best[1], best[0] / best[1], error);
+    printf("%5lld %5lld %5lld  %-34s %8.0f %8.0f %7.2f %9.4f\n", (long long)s->M, (long long)s->N, (long long)s->K,
+           s->what, 1e-9 * flops / best[0], 1e-9 * flops / best[1], best[0] / best[1], error);
     free(a), free(b), free(c[0]), free(c[1]);
     return error;
 }

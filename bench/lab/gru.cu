@@ -15,7 +15,7 @@ extern "C" int acf_gru_try_blocks, acf_gru_try_rows;
 extern "C" int acf_gru_try_clusters(int C);
 extern "C" acf_gru_fast acf_gru_try;
 static const acf_gru_fast *as_backward; /* the backward's cut where both are tried */
-static bool with_image = false; /* weights laid out beforehand: the kernels of gru_fast.cu */
+static bool with_image = false;         /* weights laid out beforehand: the kernels of gru_fast.cu */
 
 #define BLAS(call) check_blas((call), __LINE__)
 static void check_blas(cublasStatus_t s, int line) {
@@ -97,8 +97,10 @@ static result run(const problem *q, acf_gru_math math) {
     int64_t H = q->H, T = q->cap, size = narrow ? 2 : 4;
     acf_gru_shape s = {q->N, q->D, T, H, to_device(q->active), to_device(q->first), to_device(q->row)};
     void *gates = device_bytes((size_t)(T * 4 * H * size));
-    if (q->projected && narrow) gates = to_device(as_bf16(q->a));
-    else if (q->projected) gates = to_device(q->a);
+    if (q->projected && narrow)
+        gates = to_device(as_bf16(q->a));
+    else if (q->projected)
+        gates = to_device(q->a);
     acf_gru_forward f = {};
     f.s = s, f.gates = gates, f.projected = q->projected, f.save = true;
     if (q->I) f.x = to_device(q->x), f.wx = to_device(q->wx), f.I = q->I;
@@ -148,7 +150,8 @@ static result run_host(const problem *q) {
                     int64_t w = e * H + u;
                     a[e] = q->cond ? q->c[(size_t)(row_of(k) * 3 * H + w)] : q->bx[(size_t)w];
                     if (q->projected) a[e] += q->a[(size_t)(p * 4 * H + (e + 1) % 3 * H + u)];
-                    for (int i = 0; i < q->I; i++) a[e] += (double)q->x[(size_t)(p * q->I + i)] * q->wx[(size_t)(w * q->I + i)];
+                    for (int i = 0; i < q->I; i++)
+                        a[e] += (double)q->x[(size_t)(p * q->I + i)] * q->wx[(size_t)(w * q->I + i)];
                     b[e] = q->bh[(size_t)w];
                     for (int v = 0; v < H; v++) b[e] += past[(size_t)(p * H + v)] * q->wh[(size_t)(w * H + v)];
                 }
@@ -159,8 +162,10 @@ static result run_host(const problem *q) {
             }
         }
     result res;
-    res.h.assign(h.begin(), h.end()), res.h16 = res.h, res.gates.assign(g.begin(), g.end()), res.past.assign(past.begin(), past.end());
-    std::vector<double> dc((size_t)(q->N * 3 * H), 1), dx((size_t)(3 * H), 1), db((size_t)(3 * H), 1), d0((size_t)(q->N * H), 1);
+    res.h.assign(h.begin(), h.end()), res.h16 = res.h, res.gates.assign(g.begin(), g.end()),
+                                      res.past.assign(past.begin(), past.end());
+    std::vector<double> dc((size_t)(q->N * 3 * H), 1), dx((size_t)(3 * H), 1), db((size_t)(3 * H), 1),
+        d0((size_t)(q->N * H), 1);
     for (int t = q->D - 1; t >= 0; t--)
         for (int k = 0; k < q->active[(size_t)t]; k++) {
             int64_t p = q->first[(size_t)t] + k;
@@ -177,7 +182,8 @@ static result run_host(const problem *q) {
                 db[(size_t)u] += o[H], db[(size_t)(H + u)] += dz, db[(size_t)(2 * H + u)] += o[3 * H];
             }
             for (int v = 0; v < 3 * H; v++)
-                for (int u = 0; u < H; u++) carry[(size_t)(k * H + u)] += g[(size_t)(p * 4 * H + H + v)] * q->wh[(size_t)(v * H + u)];
+                for (int u = 0; u < H; u++)
+                    carry[(size_t)(k * H + u)] += g[(size_t)(p * 4 * H + H + v)] * q->wh[(size_t)(v * H + u)];
             if (t == 0)
                 for (int u = 0; u < H; u++) d0[(size_t)(k * H + u)] += carry[(size_t)(k * H + u)];
         }
@@ -207,13 +213,15 @@ static bool tail_is_zero(const floats &x, int64_t from) {
 }
 
 static double compare(const problem *q, const char *name, const result *r, const result *ref, double tolerance) {
-    double e[9] = {distance(r->h, ref->h), distance(r->h16, ref->h16), distance(r->gates, ref->gates), distance(r->grads, ref->grads),
-                   distance(r->past, ref->past), q->cond ? distance(r->dcond, ref->dcond) : 0, distance(r->dbx, ref->dbx),
-                   distance(r->dbh, ref->dbh), q->h0 ? distance(r->dh0, ref->dh0) : 0};
+    double e[9] = {
+        distance(r->h, ref->h),         distance(r->h16, ref->h16),   distance(r->gates, ref->gates),
+        distance(r->grads, ref->grads), distance(r->past, ref->past), q->cond ? distance(r->dcond, ref->dcond) : 0,
+        distance(r->dbx, ref->dbx),     distance(r->dbh, ref->dbh),   q->h0 ? distance(r->dh0, ref->dh0) : 0};
     double worst = e[0], allowed[9];
     for (int i = 0; i < 9; i++) allowed[i] = i == 1 && tolerance < 4e-3 ? 4e-3 : tolerance;
-    bool good = tail_is_zero(r->h, q->T * q->H) && tail_is_zero(r->h16, q->T * q->H) && tail_is_zero(r->gates, q->T * 4 * q->H) &&
-                tail_is_zero(r->grads, q->T * 4 * q->H) && tail_is_zero(r->past, q->T * q->H);
+    bool good = tail_is_zero(r->h, q->T * q->H) && tail_is_zero(r->h16, q->T * q->H) &&
+                tail_is_zero(r->gates, q->T * 4 * q->H) && tail_is_zero(r->grads, q->T * 4 * q->H) &&
+                tail_is_zero(r->past, q->T * q->H);
     bool tails = good;
     for (int i = 0; i < 9; i++) {
         good = good && e[i] <= allowed[i];
@@ -221,11 +229,14 @@ static double compare(const problem *q, const char *name, const result *r, const
     }
     if (good) return worst;
     failures++;
-    printf("WRONG %-10s N %d D %d H %d I %d T %lld cond %d h0 %d proj %d blocks %d rows %d%s: h %.1e h16 %.1e gates %.1e grads %.1e past %.1e dcond %.1e "
-           "dbx %.1e dbh %.1e dh0 %.1e\n",
-           name, q->N, q->D, q->H, q->I, (long long)q->T, q->cond, q->h0, q->projected, with_image ? acf_gru_try.C : acf_gru_try_blocks,
-           with_image ? 1000 * acf_gru_try.MT + 100 * acf_gru_try.teams + 10 * acf_gru_try.buffers + acf_gru_try.approx : acf_gru_try_rows,
-           tails ? "" : " TAIL", e[0], e[1], e[2], e[3], e[4], e[5], e[6], e[7], e[8]);
+    printf(
+        "WRONG %-10s N %d D %d H %d I %d T %lld cond %d h0 %d proj %d blocks %d rows %d%s: h %.1e h16 %.1e gates %.1e grads %.1e past %.1e dcond %.1e "
+        "dbx %.1e dbh %.1e dh0 %.1e\n",
+        name, q->N, q->D, q->H, q->I, (long long)q->T, q->cond, q->h0, q->projected,
+        with_image ? acf_gru_try.C : acf_gru_try_blocks,
+        with_image ? 1000 * acf_gru_try.MT + 100 * acf_gru_try.teams + 10 * acf_gru_try.buffers + acf_gru_try.approx
+                   : acf_gru_try_rows,
+        tails ? "" : " TAIL", e[0], e[1], e[2], e[3], e[4], e[5], e[6], e[7], e[8]);
     return worst;
 }
 
@@ -248,9 +259,13 @@ static void check(int N, int D, int H, int I, bool cond, bool h0, bool projected
 }
 
 /* Tilings of gru_fast.cu: C, MT, teams, tiles, buffers, approx. */
-static const acf_gru_fast forward_cuts[] = {{4, 1, 1}, {4, 1, 2}, {4, 1, 2, 30}, {4, 1, 2, 0, 0, 1}, {4, 1, 2, 0, 1}, {4, 1, 4}, {2, 1, 1}, {2, 1, 2}, {2, 1, 2, 0, 1},
-                                            {2, 2, 1}, {2, 2, 2}, {2, 2, 2, 0, 0, 1}, {2, 4, 1}, {2, 4, 1, 0, 0, 1}, {8, 1, 3}, {8, 1, 8}};
-static const acf_gru_fast backward_cuts[] = {{4, 1, 1}, {4, 1, 2}, {4, 1, 2, 30}, {4, 1, 2, 0, 0, 1}, {4, 1, 3}, {4, 2, 1}, {4, 2, 2}, {4, 2, 3}, {4, 3, 1}, {4, 3, 2}, {4, 3, 3}};
+static const acf_gru_fast forward_cuts[] = {{4, 1, 1},       {4, 1, 2},          {4, 1, 2, 30}, {4, 1, 2, 0, 0, 1},
+                                            {4, 1, 2, 0, 1}, {4, 1, 4},          {2, 1, 1},     {2, 1, 2},
+                                            {2, 1, 2, 0, 1}, {2, 2, 1},          {2, 2, 2},     {2, 2, 2, 0, 0, 1},
+                                            {2, 4, 1},       {2, 4, 1, 0, 0, 1}, {8, 1, 3},     {8, 1, 8}};
+static const acf_gru_fast backward_cuts[] = {{4, 1, 1}, {4, 1, 2}, {4, 1, 2, 30}, {4, 1, 2, 0, 0, 1},
+                                             {4, 1, 3}, {4, 2, 1}, {4, 2, 2},     {4, 2, 3},
+                                             {4, 3, 1}, {4, 3, 2}, {4, 3, 3}};
 
 static void check_fast(const problem *q, const result *plain) {
     for (int m = ACF_GRU_BF16_WIDE; m <= ACF_GRU_BF16; m++) {
@@ -268,20 +283,25 @@ static void check_images(bool small) {
         for (int D : Ds) {
             if (small ? N > 65 || D > 6 : N > 2000 && D != 6) continue;
             int form = k++ % 4;
-            problem q = make_problem(N, D, 256, form == 0 ? 1 : form == 3 ? 3 : 0, form % 2 == 0, form >= 2, form == 1 || form == 2, 0.5);
+            problem q = make_problem(N, D, 256,
+                                     form == 0   ? 1
+                                     : form == 3 ? 3
+                                                 : 0,
+                                     form % 2 == 0, form >= 2, form == 1 || form == 2, 0.5);
             result plain = run(&q, ACF_GRU_FLOAT);
             check_fast(&q, &plain);
         }
     for (int form = 0; form < 3; form++) {
-        problem q = make_problem(small ? 37 : 531, small ? 3 : 12, 256, form == 0 ? 2 : 0, form != 2, form == 1, form != 0, 0.5);
+        problem q = make_problem(small ? 37 : 531, small ? 3 : 12, 256, form == 0 ? 2 : 0, form != 2, form == 1,
+                                 form != 0, 0.5);
         result plain = run(&q, ACF_GRU_FLOAT);
         for (const acf_gru_fast &g : forward_cuts) acf_gru_try = g, check_fast(&q, &plain);
         for (const acf_gru_fast &g : backward_cuts) as_backward = &g, acf_gru_try = {4, 1, 2}, check_fast(&q, &plain);
         as_backward = NULL, acf_gru_try = {};
     }
     with_image = false;
-    printf("checks with images: %s; worst distance bf16 products with float gates %.1e, bf16 %.1e\n\n", failures ? "FAILED" : "all right",
-           worst_of[2], worst_of[3]);
+    printf("checks with images: %s; worst distance bf16 products with float gates %.1e, bf16 %.1e\n\n",
+           failures ? "FAILED" : "all right", worst_of[2], worst_of[3]);
 }
 
 static void check_all(bool small) {
@@ -295,7 +315,9 @@ static void check_all(bool small) {
                 check(N, D, H, form == 0 ? 1 : form == 3 ? 3 : 0, form % 2 == 0, form >= 2, form == 1 || form == 2);
             }
     check(37, 6, 20, 1, true, false, false), check(5, 3, 33, 0, false, true, true); /* plain only */
-    if (!small) check(4096, 63, 256, 0, false, false, true), check(4096, 21, 256, 1, true, false, false), check(700, 300, 64, 0, true, true, true);
+    if (!small)
+        check(4096, 63, 256, 0, false, false, true), check(4096, 21, 256, 1, true, false, false),
+            check(700, 300, 64, 0, true, true, true);
     static const int tries[][2] = {{2, 16}, {2, 32}, {4, 16}, {4, 32}, {4, 64}, {4, 128}, {8, 16}, {8, 32}, {8, 64}};
     for (const int *t : tries) {
         acf_gru_try_blocks = t[0], acf_gru_try_rows = t[1];
@@ -358,7 +380,8 @@ static buffers make_buffers(const problem *q, bool narrow) {
     v.f.gates = v.b.gates = filled(T * 4 * H * size, narrow), v.f.projected = v.f.save = true;
     v.f.bx = to_device(q->bx), v.f.wh = v.b.wh = to_device(q->wh), v.f.bh = to_device(q->bh);
     v.f.h = (float *)filled(T * H * 4, false), v.b.h = v.f.h, v.f.h16 = filled(T * H * 2, true);
-    v.b.dh = (float *)filled(T * H * 4, false, 1e-3f); /* a backward is repeated on its own output, which must not grow */
+    v.b.dh =
+        (float *)filled(T * H * 4, false, 1e-3f); /* a backward is repeated on its own output, which must not grow */
     v.b.past = filled(T * H * size, narrow);
     floats few((size_t)(3 * H), 0.0f);
     v.b.dbx = to_device(few), v.b.dbh = to_device(few);
@@ -369,7 +392,8 @@ static buffers make_buffers(const problem *q, bool narrow) {
 
 /* Microseconds that a pass cannot beat. gates: bytes of one number. */
 static double floor_forward(const problem *q, int gates, bool save) {
-    double T = (double)q->T, H = q->H, bytes = T * H * (3 * gates + 4 + 2 + (save ? 4 * gates : 0)), flops = 2 * T * 3 * H * H;
+    double T = (double)q->T, H = q->H, bytes = T * H * (3 * gates + 4 + 2 + (save ? 4 * gates : 0)),
+           flops = 2 * T * 3 * H * H;
     return fmax(bytes / BYTES_PER_US, flops / FLOPS_PER_US);
 }
 static double floor_backward(const problem *q, int gates) {
@@ -387,9 +411,11 @@ static void time_kernels(const problem *q, acf_gru_math math, int blocks, int ro
     light.save = false;
     t[1] = time_us([&] { CHECK(acf_gru_forward_launch(&light, math, 0)); });
     t[2] = time_us([&] { CHECK(acf_gru_backward_launch(&v.b, math, 0)); });
-    double f[3] = {floor_forward(q, narrow ? 2 : 4, true), floor_forward(q, narrow ? 2 : 4, false), floor_backward(q, narrow ? 2 : 4)};
-    printf("%5d %3d %7lld  %-9s %2d %4d  %8.1f %7.1f %4.1f   %8.1f %7.1f %4.1f   %8.1f %7.1f %4.1f\n", q->N, q->D, (long long)q->T, names[math],
-           blocks, rows, t[0], f[0], t[0] / f[0], t[1], f[1], t[1] / f[1], t[2], f[2], t[2] / f[2]);
+    double f[3] = {floor_forward(q, narrow ? 2 : 4, true), floor_forward(q, narrow ? 2 : 4, false),
+                   floor_backward(q, narrow ? 2 : 4)};
+    printf("%5d %3d %7lld  %-9s %2d %4d  %8.1f %7.1f %4.1f   %8.1f %7.1f %4.1f   %8.1f %7.1f %4.1f\n", q->N, q->D,
+           (long long)q->T, names[math], blocks, rows, t[0], f[0], t[0] / f[0], t[1], f[1], t[1] / f[1], t[2], f[2],
+           t[2] / f[2]);
     acf_gru_try_blocks = acf_gru_try_rows = 0;
     release_all();
 }
@@ -401,9 +427,11 @@ static void time_fast(const problem *q, bool all) {
     light.save = false;
     int rows_most = (int)(q->N > 2048 ? 1 << 20 : 48), rows_least = q->N > 2048 ? 32 : 16;
     double least[3] = {floor_forward(q, 2, true), floor_forward(q, 2, false), floor_backward(q, 2)};
-    printf("%5d %3d %7lld  floors: forward, saved %.1f; not saved %.1f; backward %.1f\n", q->N, q->D, (long long)q->T, least[0], least[1], least[2]);
+    printf("%5d %3d %7lld  floors: forward, saved %.1f; not saved %.1f; backward %.1f\n", q->N, q->D, (long long)q->T,
+           least[0], least[1], least[2]);
     auto title = [&](const acf_gru_fast &g, const char *what) {
-        printf("%5d %3d  %s C %d MT %d teams %d tiles %2d buffers %d approx %d  ", q->N, q->D, what, g.C, g.MT, g.teams, g.tiles, g.buffers, g.approx);
+        printf("%5d %3d  %s C %d MT %d teams %d tiles %2d buffers %d approx %d  ", q->N, q->D, what, g.C, g.MT, g.teams,
+               g.tiles, g.buffers, g.approx);
     };
     auto forward = [&](const acf_gru_fast &g) {
         acf_gru_try = g, title(g, "forward ");
@@ -415,7 +443,9 @@ static void time_fast(const problem *q, bool all) {
         acf_gru_try = g, title(g, "backward");
         printf("%8.1f\n", time_us([&] { CHECK(acf_gru_backward_launch(&v.b, ACF_GRU_BF16, 0)); }));
     };
-    auto fits = [&](const acf_gru_fast &g) { return 16 * g.MT * g.teams >= rows_least && 16 * g.MT * g.teams <= rows_most; };
+    auto fits = [&](const acf_gru_fast &g) {
+        return 16 * g.MT * g.teams >= rows_least && 16 * g.MT * g.teams <= rows_most;
+    };
     forward({});
     for (const acf_gru_fast &g : forward_cuts)
         if (all && fits(g)) forward(g);
@@ -429,8 +459,10 @@ static void time_fast(const problem *q, bool all) {
 /* Fast kernels in float gates, and with cond and a narrow input: the first layer. */
 static void time_forms(const problem *q) {
     buffers v = make_buffers(q, true);
-    v.f.projected = false, v.f.I = 1, v.f.x = (float *)filled(q->cap * 4, false), v.f.wx = (float *)filled(3 * 256 * 4, false);
-    v.f.cond = (float *)filled((int64_t)q->N * 3 * 256 * 4, false), v.b.dcond = (float *)filled((int64_t)q->N * 3 * 256 * 4, false);
+    v.f.projected = false, v.f.I = 1, v.f.x = (float *)filled(q->cap * 4, false),
+    v.f.wx = (float *)filled(3 * 256 * 4, false);
+    v.f.cond = (float *)filled((int64_t)q->N * 3 * 256 * 4, false),
+    v.b.dcond = (float *)filled((int64_t)q->N * 3 * 256 * 4, false);
     double a = time_us([&] { CHECK(acf_gru_forward_launch(&v.f, ACF_GRU_BF16, 0)); });
     double b = time_us([&] { CHECK(acf_gru_backward_launch(&v.b, ACF_GRU_BF16, 0)); });
     release_all();
@@ -438,14 +470,17 @@ static void time_forms(const problem *q) {
     double c = time_us([&] { CHECK(acf_gru_forward_launch(&v.f, ACF_GRU_BF16_WIDE, 0)); });
     double d = time_us([&] { CHECK(acf_gru_backward_launch(&v.b, ACF_GRU_BF16_WIDE, 0)); });
     release_all();
-    printf("%5d %3d  first layer (narrow input, cond): forward %8.1f backward %8.1f   bf16-wide: forward %8.1f backward %8.1f\n", q->N, q->D, a, b, c, d);
+    printf(
+        "%5d %3d  first layer (narrow input, cond): forward %8.1f backward %8.1f   bf16-wide: forward %8.1f backward %8.1f\n",
+        q->N, q->D, a, b, c, d);
 }
 
 /* Sixteen layers' images in one launch; and a chain of launches in a graph, which shows what a launch costs there. */
 static void time_images(const problem *q) {
     void *image[16];
     const float *wh[16];
-    for (int i = 0; i < 16; i++) image[i] = device_bytes((size_t)acf_gru_image_bytes(256)), wh[i] = (float *)filled(3 * 256 * 256 * 4, false);
+    for (int i = 0; i < 16; i++)
+        image[i] = device_bytes((size_t)acf_gru_image_bytes(256)), wh[i] = (float *)filled(3 * 256 * 256 * 4, false);
     printf("images of 16 layers %.1f us\n", time_us([&] { CHECK(acf_gru_images_launch(image, wh, 16, 256, 0)); }));
     release_all();
     buffers v = make_buffers(q, true);
@@ -456,7 +491,8 @@ static void time_images(const problem *q) {
         CHECK(cudaStreamCreate(&stream));
         CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
         for (int i = 0; i < 16; i++)
-            CHECK(back ? acf_gru_backward_launch(&v.b, ACF_GRU_BF16, stream) : acf_gru_forward_launch(&v.f, ACF_GRU_BF16, stream));
+            CHECK(back ? acf_gru_backward_launch(&v.b, ACF_GRU_BF16, stream)
+                       : acf_gru_forward_launch(&v.f, ACF_GRU_BF16, stream));
         CHECK(cudaStreamEndCapture(stream, &graph));
         CHECK(cudaGraphInstantiate(&exec, graph, 0));
         printf("%d x %d: a %s in a graph of sixteen %.1f us\n", q->N, q->D, back ? "backward" : "forward",
@@ -479,20 +515,22 @@ static void time_products(const problem *q, bool narrow) {
     BLAS(cublasCreate(&blas));
     double t[3];
     t[0] = time_us([&] {
-        BLAS(cublasGemmEx(blas, CUBLAS_OP_T, CUBLAS_OP_N, 3 * h, n, h, &one, w, type, h, x, type, h, &zero, gates, type, 4 * h, compute,
-                          CUBLAS_GEMM_DEFAULT));
+        BLAS(cublasGemmEx(blas, CUBLAS_OP_T, CUBLAS_OP_N, 3 * h, n, h, &one, w, type, h, x, type, h, &zero, gates, type,
+                          4 * h, compute, CUBLAS_GEMM_DEFAULT));
     });
     t[1] = time_us([&] {
-        BLAS(cublasGemmEx(blas, CUBLAS_OP_N, CUBLAS_OP_N, h, n, 3 * h, &one, w, type, h, gates, type, 4 * h, &zero, dx, CUDA_R_32F, h,
-                          compute, CUBLAS_GEMM_DEFAULT));
-    });
-    t[2] = time_us([&] {
-        BLAS(cublasGemmEx(blas, CUBLAS_OP_N, CUBLAS_OP_T, h, 3 * h, n, &one, x, type, h, gates + H * size, type, 4 * h, &one, dw,
+        BLAS(cublasGemmEx(blas, CUBLAS_OP_N, CUBLAS_OP_N, h, n, 3 * h, &one, w, type, h, gates, type, 4 * h, &zero, dx,
                           CUDA_R_32F, h, compute, CUBLAS_GEMM_DEFAULT));
     });
+    t[2] = time_us([&] {
+        BLAS(cublasGemmEx(blas, CUBLAS_OP_N, CUBLAS_OP_T, h, 3 * h, n, &one, x, type, h, gates + H * size, type, 4 * h,
+                          &one, dw, CUDA_R_32F, h, compute, CUBLAS_GEMM_DEFAULT));
+    });
     double flops = 2.0 * (double)T * 3 * (double)(H * H);
-    printf("%5d %3d %7lld  %-5s  inputs %8.1f us %4.0f TFLOP/s   dx %8.1f us %4.0f TFLOP/s   a weight's gradient %8.1f us %4.0f TFLOP/s\n", q->N, q->D,
-           (long long)q->T, narrow ? "bf16" : "tf32", t[0], flops / t[0] * 1e-6, t[1], flops / t[1] * 1e-6, t[2], flops / t[2] * 1e-6);
+    printf(
+        "%5d %3d %7lld  %-5s  inputs %8.1f us %4.0f TFLOP/s   dx %8.1f us %4.0f TFLOP/s   a weight's gradient %8.1f us %4.0f TFLOP/s\n",
+        q->N, q->D, (long long)q->T, narrow ? "bf16" : "tf32", t[0], flops / t[0] * 1e-6, t[1], flops / t[1] * 1e-6,
+        t[2], flops / t[2] * 1e-6);
     BLAS(cublasDestroy(blas));
     release_all();
 }
@@ -500,14 +538,16 @@ static void time_products(const problem *q, bool narrow) {
 int main(int argc, char **argv) {
     cudaDeviceProp prop;
     CHECK(cudaGetDeviceProperties(&prop, 0));
-    printf("%s, %d multiprocessors, %zu bytes of shared memory a block\n", prop.name, prop.multiProcessorCount, prop.sharedMemPerBlockOptin);
+    printf("%s, %d multiprocessors, %zu bytes of shared memory a block\n", prop.name, prop.multiProcessorCount,
+           prop.sharedMemPerBlockOptin);
     for (int C = 1; C <= 16; C *= 2) printf("clusters of %d that fit: %d\n", C, acf_gru_try_clusters(C));
     CHECK(cudaDeviceSynchronize());
     const char *how = argc > 1 ? argv[1] : "";
     check_images(!strcmp(how, "small"));
     if (strcmp(how, "fast")) check_all(!strcmp(how, "small"));
     if (!strcmp(how, "small") || !strcmp(how, "check")) return failures > 0;
-    static const int sizes[][2] = {{512, 1}, {512, 2}, {512, 6}, {512, 21}, {512, 63}, {1024, 21}, {2048, 21}, {4096, 6}, {4096, 21}, {4096, 63}};
+    static const int sizes[][2] = {{512, 1},   {512, 2},   {512, 6},  {512, 21},  {512, 63},
+                                   {1024, 21}, {2048, 21}, {4096, 6}, {4096, 21}, {4096, 63}};
     std::vector<problem> q;
     for (const int *s : sizes) q.push_back(make_problem(s[0], s[1], 256, 0, false, false, false, 0.5));
     with_image = true;

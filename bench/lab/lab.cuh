@@ -56,7 +56,8 @@ template <typename T> static T *to_device(const std::vector<T> &v) {
 static floats to_host(const void *p, int64_t n, bool half) {
     floats v((size_t)n);
     std::vector<uint16_t> b(half ? (size_t)n : 0);
-    CHECK(cudaMemcpy(half ? (void *)b.data() : (void *)v.data(), p, (size_t)n * (half ? 2 : 4), cudaMemcpyDeviceToHost));
+    CHECK(
+        cudaMemcpy(half ? (void *)b.data() : (void *)v.data(), p, (size_t)n * (half ? 2 : 4), cudaMemcpyDeviceToHost));
     for (size_t i = 0; i < b.size(); i++) {
         uint32_t w = (uint32_t)b[i] << 16;
         memcpy(&v[i], &w, 4);

@@ -3,8 +3,8 @@
  *     make build/lab-lu && build/lab-lu
  *
  * The loop is serial, single-threaded sgetrf and a sum of logs; ours is what a model calls, on 1 and on 2 threads. */
-#include "../bench.h"
 #include "ops/lu.h"
+#include "../bench.h"
 
 #include "base/rng.h"
 
@@ -32,7 +32,8 @@ static float *random_matrices(int64_t N, int64_t n) {
     float *m = malloc((size_t)(N * n * n) * sizeof *m);
     if (!m) exit(1);
     for (int64_t i = 0; i < N * n * n; i++)
-        m[i] = (float)(acf_rng_uniform((acf_rng_counter){.seed = 1, .row = (uint64_t)i, .stream = ACF_STREAM_TEST}) - 0.5) +
+        m[i] = (float)(acf_rng_uniform((acf_rng_counter){.seed = 1, .row = (uint64_t)i, .stream = ACF_STREAM_TEST}) -
+                       0.5) +
                (i % (n * n) % (n + 1) == 0 ? 2 : 0);
     return m;
 }
@@ -80,7 +81,8 @@ static timing time_logdet(int threads, int64_t N, int64_t n) {
     need(acf_tape_create(dev, NULL, &t));
     need(acf_arena_create(&acf_heap, 0, &arena));
     need(acf_subset_build(arena, NULL, NULL, N, n, &u));
-    float *m = random_matrices(N, n), *work = malloc((size_t)(N * n * n) * sizeof *work), *ld = malloc((size_t)N * sizeof *ld);
+    float *m = random_matrices(N, n), *work = malloc((size_t)(N * n * n) * sizeof *work),
+          *ld = malloc((size_t)N * sizeof *ld);
     int *pivots = malloc((size_t)n * sizeof *pivots);
     if (!work || !ld || !pivots) exit(1);
     double lapack[REPEATS], ours[REPEATS], both[REPEATS];
@@ -111,8 +113,8 @@ int main(void) {
         for (int64_t n = 4; n <= 512; n *= 2) {
             int64_t N = n <= 64 ? 1024 : n == 128 ? 128 : 16;
             timing x = time_logdet(threads, N, n);
-            printf("%7lld %4lld %8d %10.3f ms %12.3f ms %7.2f %12.3f ms\n", (long long)N, (long long)n, threads, 1e3 * x.lapack,
-                   1e3 * x.ours, x.ours / x.lapack, 1e3 * x.both);
+            printf("%7lld %4lld %8d %10.3f ms %12.3f ms %7.2f %12.3f ms\n", (long long)N, (long long)n, threads,
+                   1e3 * x.lapack, 1e3 * x.ours, x.ours / x.lapack, 1e3 * x.both);
             wrong += x.wrong;
         }
     if (wrong) printf("%lld rows disagree with LAPACK\n", (long long)wrong);

@@ -2,9 +2,9 @@
  * core, in time of the processor.
  *
  *     lab-panels [REPEATS] */
+#include "device/panels.h"
 #include "../bench.h"
 #include "device/cpu.h"
-#include "device/panels.h"
 
 #include <math.h>
 #include <string.h>
@@ -21,14 +21,30 @@ static const shape shapes[] = {{"h whT", false, true, 768, 256, 256, 256},
 enum { SIDE = 1024, VARIANTS = 3 };
 
 /* Leading dimensions as in gru.c: states and weights are as wide as there are units, the gates four times that. */
-static void run(int variant, const shape *s, int64_t M, const acf_real *a, const acf_real *b, const acf_real *panels, acf_real *c) {
-    acf_gemm g = {.ta = s->ta, .tb = s->tb, .M = M, .N = s->N, .K = s->K, .alpha = 1, .a = a, .lda = s->lda, .b = b, .ldb = s->ldb, .c = c, .ldc = s->N};
-    if (variant == 0) acf_cpu_gemm_serial(&g);
-    else if (variant == 1) acf_panels_gemm(&g);
-    else acf_panels_multiply(M, s->N, s->K, a, s->lda, panels, 0, c, s->N);
+static void run(int variant, const shape *s, int64_t M, const acf_real *a, const acf_real *b, const acf_real *panels,
+                acf_real *c) {
+    acf_gemm g = {.ta = s->ta,
+                  .tb = s->tb,
+                  .M = M,
+                  .N = s->N,
+                  .K = s->K,
+                  .alpha = 1,
+                  .a = a,
+                  .lda = s->lda,
+                  .b = b,
+                  .ldb = s->ldb,
+                  .c = c,
+                  .ldc = s->N};
+    if (variant == 0)
+        acf_cpu_gemm_serial(&g);
+    else if (variant == 1)
+        acf_panels_gemm(&g);
+    else
+        acf_panels_multiply(M, s->N, s->K, a, s->lda, panels, 0, c, s->N);
 }
 
-static double rate(int variant, const shape *s, int64_t M, const acf_real *a, const acf_real *b, const acf_real *panels, acf_real *c, int repeats) {
+static double rate(int variant, const shape *s, int64_t M, const acf_real *a, const acf_real *b, const acf_real *panels,
+                   acf_real *c, int repeats) {
     double flop = 2.0 * (double)(M * s->N * s->K), best = 0;
     int calls = 1 + (int)(2e8 / flop);
     for (int r = 0; r < repeats; r++) {
@@ -45,7 +61,8 @@ int main(int argc, char **argv) {
     acf_device *dev;
     need(acf_device_open_cpu(1, &dev));
     size_t bytes = (size_t)SIDE * SIDE * sizeof(acf_real);
-    acf_real *a = acf_alloc(bytes, "a"), *b = acf_alloc(bytes, "b"), *panels = acf_alloc(bytes, "panels"), *c[2] = {acf_alloc(bytes, "c"), acf_alloc(bytes, "c")};
+    acf_real *a = acf_alloc(bytes, "a"), *b = acf_alloc(bytes, "b"), *panels = acf_alloc(bytes, "panels"),
+             *c[2] = {acf_alloc(bytes, "c"), acf_alloc(bytes, "c")};
     if (!a || !b || !panels || !c[0] || !c[1]) need(ACF_EMEMORY);
     for (int64_t i = 0; i < SIDE * SIDE; i++) a[i] = (acf_real)(i % 13 - 6) / 8, b[i] = (acf_real)(i % 11 - 5) / 8;
     printf("%-10s %5s %10s %10s %10s   GFLOP/s\n", "", "M", "OpenBLAS", "panels", "laid out");

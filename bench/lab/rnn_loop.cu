@@ -38,13 +38,15 @@ static void make_rows(problem *q, double p) {
         if (uniform() < -0.98) s = q->D;
     }
     q->row.resize((size_t)q->N), q->row_id.resize((size_t)q->N);
-    for (int i = 0; i < q->N; i++) q->row[(size_t)i] = i, q->row_id[(size_t)i] = 1000003ull * (uint64_t)i + (1ull << 33);
+    for (int i = 0; i < q->N; i++)
+        q->row[(size_t)i] = i, q->row_id[(size_t)i] = 1000003ull * (uint64_t)i + (1ull << 33);
     std::stable_sort(q->row.begin(), q->row.end(), [&](int a, int b) { return size[(size_t)a] > size[(size_t)b]; });
     q->active.assign((size_t)q->D + 1, 0), q->first.assign((size_t)q->D + 1, 0);
     for (int t = 0; t < q->D; t++) {
         for (int s : size) q->active[(size_t)t] += s > t;
         q->first[(size_t)t + 1] = q->first[(size_t)t] + q->active[(size_t)t];
-        for (int k = 0; k < q->active[(size_t)t]; k++) q->row_of.push_back(q->row[(size_t)k]), q->col_of.push_back(t * 2);
+        for (int k = 0; k < q->active[(size_t)t]; k++)
+            q->row_of.push_back(q->row[(size_t)k]), q->col_of.push_back(t * 2);
     }
     q->T = q->first[(size_t)q->D];
     q->cap = q->T + (q->tail ? 19 : 0);
@@ -52,7 +54,8 @@ static void make_rows(problem *q, double p) {
 
 static problem make_problem(acf_loop_kind kind, int N, int D, int L, int H, int O, int form, double p = 0.5) {
     problem q = {};
-    q.kind = kind, q.N = N, q.D = D, q.L = L, q.H = H, q.F = form % 3 == 2 && H > 16 ? H - 16 : H, q.O = O, q.tail = true;
+    q.kind = kind, q.N = N, q.D = D, q.L = L, q.H = H, q.F = form % 3 == 2 && H > 16 ? H - 16 : H, q.O = O,
+    q.tail = true;
     q.E = form % 4 == 3 ? 3 : 0, q.act = form % 7, q.cond = form % 2 == 0, q.biases = form % 5 != 4;
     q.bound = 2, q.lo = -2, q.hi = 1;
     make_rows(&q, p);
@@ -60,7 +63,8 @@ static problem make_problem(acf_loop_kind kind, int N, int D, int L, int H, int 
     for (int l = 0; l < L; l++) {
         q.wx[l] = random_floats(3LL * H * (l ? H : 1 + q.E), l ? s : 0.7), q.wh[l] = random_floats(3LL * H * H, s);
         q.bx[l] = random_floats(3 * H, s), q.bh[l] = random_floats(3 * H, s);
-        if (q.cond && (l == 0 || form % 4)) q.c[l] = random_floats((int64_t)N * 3 * H, 1); /* all layers, or the first alone */
+        if (q.cond && (l == 0 || form % 4))
+            q.c[l] = random_floats((int64_t)N * 3 * H, 1); /* all layers, or the first alone */
     }
     q.w1 = random_floats((int64_t)q.F * H, s), q.b1 = random_floats(q.F, s);
     q.w2 = random_floats((int64_t)O * q.F, s), q.b2 = random_floats(O, 1);
@@ -94,10 +98,12 @@ static acf_loop upload(const problem *q, bool narrow, bool save) {
     if (q->biases) f.b1 = to_device(q->b1), f.b2 = to_device(q->b2);
     if (q->E) f.input = to_device(q->input);
     f.z = to_device(q->z), f.y = (float *)device_bytes(T * 4), f.dy = to_device(q->dy);
-    f.seed = 77, f.draw = 3, f.row_id = to_device(q->row_id), f.row_of = to_device(q->row_of), f.col_of = to_device(q->col_of);
+    f.seed = 77, f.draw = 3, f.row_id = to_device(q->row_id), f.row_of = to_device(q->row_of),
+    f.col_of = to_device(q->col_of);
     if (save) {
         f.hidden = device_bytes(T * q->F * size), f.out = (float *)device_bytes(T * q->O * 4);
-        f.dout = device_bytes(T * q->O * size), f.dhidden = device_bytes(T * q->F * size), f.dz = to_device(floats((size_t)T)); /* added to */
+        f.dout = device_bytes(T * q->O * size), f.dhidden = device_bytes(T * q->F * size),
+        f.dz = to_device(floats((size_t)T)); /* added to */
     }
     f.scratch = (float *)device_bytes(acf_loop_scratch(&f, narrow) * 4);
     if (narrow) {
@@ -114,8 +120,10 @@ static result run(const problem *q, bool narrow) {
     int64_t T = q->cap, H = q->H;
     CHECK(acf_loop_forward_launch(&f, narrow, 0));
     CHECK(cudaDeviceSynchronize());
-    r.y = to_host(f.y, T, false), r.out = to_host(f.out, T * q->O, false), r.hidden = to_host(f.hidden, T * q->F, narrow);
-    for (int l = 0; l < q->L; l++) r.gates[l] = to_host(f.layer[l].gates, T * 4 * H, narrow), r.h[l] = to_host(f.layer[l].h, T * H, narrow);
+    r.y = to_host(f.y, T, false), r.out = to_host(f.out, T * q->O, false),
+    r.hidden = to_host(f.hidden, T * q->F, narrow);
+    for (int l = 0; l < q->L; l++)
+        r.gates[l] = to_host(f.layer[l].gates, T * 4 * H, narrow), r.h[l] = to_host(f.layer[l].h, T * H, narrow);
     acf_loop light = f; /* the same without saving */
     light.y = (float *)device_bytes(T * 4), light.hidden = NULL, light.out = NULL;
     for (int l = 0; l < q->L; l++) light.layer[l].gates = light.layer[l].h = NULL;
@@ -130,8 +138,10 @@ static result run(const problem *q, bool narrow) {
         for (int l = 0; l < q->L; l++) {
             float *dcond = to_device(ones), *dbx = to_device(few), *dbh = to_device(few);
             CHECK(acf_loop_sums_launch(&f, l, dcond, dbx, dbh, parts, narrow, 0));
-            r.dcond[l] = to_host(dcond, q->N * 3 * H, false), r.dbx[l] = to_host(dbx, 3 * H, false), r.dbh[l] = to_host(dbh, 3 * H, false);
-            r.grads[l] = to_host(f.layer[l].gates, T * 4 * H, narrow), r.past[l] = to_host(f.layer[l].past, T * H, narrow);
+            r.dcond[l] = to_host(dcond, q->N * 3 * H, false), r.dbx[l] = to_host(dbx, 3 * H, false),
+            r.dbh[l] = to_host(dbh, 3 * H, false);
+            r.grads[l] = to_host(f.layer[l].gates, T * 4 * H, narrow),
+            r.past[l] = to_host(f.layer[l].past, T * H, narrow);
         }
         r.dout = to_host(f.dout, T * q->O, narrow), r.dhidden = to_host(f.dhidden, T * q->F, narrow);
         if (q->kind == ACF_LOOP_INVERSE) r.dz = to_host(f.dz, T, false);
@@ -172,7 +182,8 @@ static double draw_host(const problem *q, const double *o, int64_t p) {
     doubles w((size_t)K);
     double top = *std::max_element(o, o + K);
     for (int k = 0; k < K; k++) w[(size_t)k] = exp(o[k] - top);
-    acf_rng_counter at = {77, q->row_id[(size_t)q->row_of[(size_t)p]], ACF_STREAM_COMPONENT, (uint32_t)q->col_of[(size_t)p], 3};
+    acf_rng_counter at = {77, q->row_id[(size_t)q->row_of[(size_t)p]], ACF_STREAM_COMPONENT,
+                          (uint32_t)q->col_of[(size_t)p], 3};
     int64_t k = acf_rng_categorical(at, w.data(), K);
     at.stream = ACF_STREAM_NORMAL;
     return o[K + k] + exp(fmin(fmax(o[2 * K + k], q->lo), q->hi)) * acf_rng_normal(at);
@@ -191,24 +202,30 @@ static result run_host(const problem *q, const floats *given) {
     int64_t H = q->H, T = q->cap, F = q->F, O = q->O;
     size_t cap = (size_t)T;
     doubles h[4], g[4], past[4], y(cap), out(cap * (size_t)O), hid(cap * (size_t)F);
-    for (int l = 0; l < q->L; l++) h[l].resize(cap * (size_t)H), g[l].resize(cap * 4 * (size_t)H), past[l].resize(cap * (size_t)H);
+    for (int l = 0; l < q->L; l++)
+        h[l].resize(cap * (size_t)H), g[l].resize(cap * 4 * (size_t)H), past[l].resize(cap * (size_t)H);
     auto row_of = [&](int k) { return (int64_t)q->row[(size_t)k]; };
     for (int t = 0; t < q->D; t++)
         for (int k = 0; k < q->active[(size_t)t]; k++) {
             int64_t p = q->first[(size_t)t] + k, before = t ? q->first[(size_t)t - 1] + k : -1;
             double v = before < 0 ? -1 : given ? (*given)[(size_t)before] : y[(size_t)before];
             for (int l = 0; l < q->L; l++) {
-                for (int u = 0; u < H; u++) past[l][(size_t)(p * H + u)] = before < 0 ? 0 : h[l][(size_t)(before * H + u)];
+                for (int u = 0; u < H; u++)
+                    past[l][(size_t)(p * H + u)] = before < 0 ? 0 : h[l][(size_t)(before * H + u)];
                 for (int u = 0; u < H; u++) {
                     double a[3], b[3];
                     for (int e = 0; e < 3; e++) {
                         int64_t w = e * H + u;
-                        a[e] = !q->c[l].empty() ? q->c[l][(size_t)(row_of(k) * 3 * H + w)] : q->biases ? q->bx[l][(size_t)w] : 0;
+                        a[e] = !q->c[l].empty() ? q->c[l][(size_t)(row_of(k) * 3 * H + w)]
+                               : q->biases      ? q->bx[l][(size_t)w]
+                                                : 0;
                         if (l == 0) a[e] += v * q->wx[0][(size_t)(w * (1 + q->E))];
                         if (l == 0 && q->E) a[e] += q->input[(size_t)(p * 3 * H + w)];
                         b[e] = q->bh[l][(size_t)w];
-                        for (int i = 0; i < H; i++) b[e] += past[l][(size_t)(p * H + i)] * q->wh[l][(size_t)(w * H + i)];
-                        for (int i = 0; l && i < H; i++) a[e] += h[l - 1][(size_t)(p * H + i)] * q->wx[l][(size_t)(w * H + i)];
+                        for (int i = 0; i < H; i++)
+                            b[e] += past[l][(size_t)(p * H + i)] * q->wh[l][(size_t)(w * H + i)];
+                        for (int i = 0; l && i < H; i++)
+                            a[e] += h[l - 1][(size_t)(p * H + i)] * q->wx[l][(size_t)(w * H + i)];
                     }
                     double r = 1 / (1 + exp(-a[0] - b[0])), z = 1 / (1 + exp(-a[1] - b[1])), n = tanh(a[2] + r * b[2]);
                     double *o = &g[l][(size_t)(p * 4 * H + u)];
@@ -237,9 +254,12 @@ static result run_host(const problem *q, const floats *given) {
     res.y = single(y), res.out = single(out), res.hidden = single(hid);
     for (int l = 0; l < q->L; l++) res.h[l] = single(h[l]), res.gates[l] = single(g[l]);
     if (q->kind == ACF_LOOP_SAMPLE) return res;
-    doubles dy(q->dy.begin(), q->dy.end()), dout(cap * (size_t)O), dhid(cap * (size_t)F), dz(cap), carry[4], top((size_t)H), next((size_t)H);
+    doubles dy(q->dy.begin(), q->dy.end()), dout(cap * (size_t)O), dhid(cap * (size_t)F), dz(cap), carry[4],
+        top((size_t)H), next((size_t)H);
     doubles dc[4], dx[4], db[4];
-    for (int l = 0; l < q->L; l++) carry[l].resize((size_t)(q->N * H)), dc[l].assign((size_t)(q->N * 3 * H), 1), dx[l].assign((size_t)(3 * H), 1), db[l] = dx[l];
+    for (int l = 0; l < q->L; l++)
+        carry[l].resize((size_t)(q->N * H)), dc[l].assign((size_t)(q->N * 3 * H), 1), dx[l].assign((size_t)(3 * H), 1),
+            db[l] = dx[l];
     for (int t = q->D - 1; t >= 0; t--)
         for (int k = 0; k < q->active[(size_t)t]; k++) {
             int64_t p = q->first[(size_t)t] + k;
@@ -266,18 +286,21 @@ static result run_host(const problem *q, const floats *given) {
                 double dv = 0;
                 std::fill(next.begin(), next.end(), 0.0);
                 for (int u = 0; u < H; u++) {
-                    double *e = &g[l][(size_t)(p * 4 * H + u)], n = e[0], r = e[H], z = e[2 * H], bn = e[3 * H], *c = &carry[l][(size_t)(k * H + u)];
+                    double *e = &g[l][(size_t)(p * 4 * H + u)], n = e[0], r = e[H], z = e[2 * H], bn = e[3 * H],
+                           *c = &carry[l][(size_t)(k * H + u)];
                     double gh = top[(size_t)u] + (later ? *c : 0), dn = gh * (1 - z) * (1 - n * n);
                     e[2 * H] = gh * (past[l][(size_t)(p * H + u)] - n) * z * (1 - z);
                     e[0] = dn, e[H] = dn * bn * r * (1 - r), e[3 * H] = dn * r, *c = gh * z;
                     double a[3] = {e[H], e[2 * H], dn}, *m = &dc[l][(size_t)(row_of(k) * 3 * H + u)];
                     for (int i = 0; i < 3; i++) {
-                        m[i * H] += a[i], dx[l][(size_t)(i * H + u)] += a[i], db[l][(size_t)(i * H + u)] += i < 2 ? a[i] : e[3 * H];
+                        m[i * H] += a[i], dx[l][(size_t)(i * H + u)] += a[i],
+                            db[l][(size_t)(i * H + u)] += i < 2 ? a[i] : e[3 * H];
                         if (l == 0) dv += a[i] * q->wx[0][(size_t)((i * H + u) * (1 + q->E))];
                     }
                 }
                 for (int v = 0; v < 3 * H; v++) {
-                    double s = g[l][(size_t)(p * 4 * H + H + v)], a = g[l][(size_t)(p * 4 * H + (v < 2 * H ? H + v : v - 2 * H))];
+                    double s = g[l][(size_t)(p * 4 * H + H + v)],
+                           a = g[l][(size_t)(p * 4 * H + (v < 2 * H ? H + v : v - 2 * H))];
                     for (int u = 0; u < H; u++) {
                         carry[l][(size_t)(k * H + u)] += s * q->wh[l][(size_t)(v * H + u)];
                         if (l) next[(size_t)u] += a * q->wx[l][(size_t)(v * H + u)];
@@ -335,10 +358,12 @@ static double value_distance(const problem *q, const floats &y, const floats &re
 static const char *const kinds[] = {"inverse", "mean", "sample"};
 
 static void compare(const problem *q, const result *r, const result *ref, bool narrow) {
-    double a[5] = {value_distance(q, r->y, ref->y, ref->out), distance(r->out, ref->out), distance(r->hidden, ref->hidden), 0, 0};
+    double a[5] = {value_distance(q, r->y, ref->y, ref->out), distance(r->out, ref->out),
+                   distance(r->hidden, ref->hidden), 0, 0};
     double b[8] = {distance(r->dout, ref->dout), distance(r->dhidden, ref->dhidden), distance(r->dz, ref->dz)};
-    bool tails = tail_is_zero(r->y, q->T) && tail_is_zero(r->out, q->T * q->O) && tail_is_zero(r->hidden, q->T * q->F) &&
-                 tail_is_zero(r->dout, q->T * q->O) && tail_is_zero(r->dhidden, q->T * q->F) && tail_is_zero(r->dz, q->T);
+    bool tails = tail_is_zero(r->y, q->T) && tail_is_zero(r->out, q->T * q->O) &&
+                 tail_is_zero(r->hidden, q->T * q->F) && tail_is_zero(r->dout, q->T * q->O) &&
+                 tail_is_zero(r->dhidden, q->T * q->F) && tail_is_zero(r->dz, q->T);
     for (int l = 0; l < q->L; l++) {
         a[3] = fmax(a[3], distance(r->gates[l], ref->gates[l])), a[4] = fmax(a[4], distance(r->h[l], ref->h[l]));
         b[3] = fmax(b[3], distance(r->grads[l], ref->grads[l])), b[4] = fmax(b[4], distance(r->past[l], ref->past[l]));
@@ -350,13 +375,17 @@ static void compare(const problem *q, const result *r, const result *ref, bool n
     double ahead = *std::max_element(a, a + 5), back = *std::max_element(b, b + 8);
     compared++;
     worst_ahead[narrow] = fmax(worst_ahead[narrow], ahead), worst_back[narrow] = fmax(worst_back[narrow], back);
-    double kink = q->act == 1 || q->act == 2 ? 4 : 1; /* rounding turns some hidden units on or off, whose gradients then differ wholly */
+    double kink = q->act == 1 || q->act == 2
+                      ? 4
+                      : 1; /* rounding turns some hidden units on or off, whose gradients then differ wholly */
     if (tails && ahead <= (narrow ? 3e-2 : 1e-4) && back <= (narrow ? 8e-2 : 5e-4) * kink) return;
     failures++;
-    printf("WRONG %s %s N %d D %d L %d H %d F %d O %d E %d act %d cond %d T %lld cut %d %d %d%s: y %.1e out %.1e hidden %.1e gates %.1e h %.1e; "
-           "dout %.1e dhidden %.1e dz %.1e grads %.1e past %.1e dcond %.1e dbx %.1e dbh %.1e\n",
-           narrow ? "narrow" : "plain", kinds[q->kind], q->N, q->D, q->L, q->H, q->F, q->O, q->E, q->act, q->cond, (long long)q->T, acf_loop_try.C,
-           acf_loop_try.W, acf_loop_try.MT, tails ? "" : " TAIL", a[0], a[1], a[2], a[3], a[4], b[0], b[1], b[2], b[3], b[4], b[5], b[6], b[7]);
+    printf(
+        "WRONG %s %s N %d D %d L %d H %d F %d O %d E %d act %d cond %d T %lld cut %d %d %d%s: y %.1e out %.1e hidden %.1e gates %.1e h %.1e; "
+        "dout %.1e dhidden %.1e dz %.1e grads %.1e past %.1e dcond %.1e dbx %.1e dbh %.1e\n",
+        narrow ? "narrow" : "plain", kinds[q->kind], q->N, q->D, q->L, q->H, q->F, q->O, q->E, q->act, q->cond,
+        (long long)q->T, acf_loop_try.C, acf_loop_try.W, acf_loop_try.MT, tails ? "" : " TAIL", a[0], a[1], a[2], a[3],
+        a[4], b[0], b[1], b[2], b[3], b[4], b[5], b[6], b[7]);
 }
 
 /* Draws must be the CPU's formula of the outputs that were saved. */
@@ -370,7 +399,8 @@ static void check_draws(const problem *q, const result *r, bool narrow) {
     }
     if (!wrong) return;
     failures++;
-    printf("WRONG draws %s N %d D %d O %d: %lld of %lld, worst %.1e\n", narrow ? "narrow" : "plain", q->N, q->D, q->O, (long long)wrong, (long long)q->T, worst);
+    printf("WRONG draws %s N %d D %d O %d: %lld of %lld, worst %.1e\n", narrow ? "narrow" : "plain", q->N, q->D, q->O,
+           (long long)wrong, (long long)q->T, worst);
 }
 
 /* plain against the host where that is not too slow; narrow (own choice, or the cut that is tried) against plain. */
@@ -394,12 +424,16 @@ static void check(const problem *q, bool host) {
             result ref = run_host(q, &r.y);
             compare(q, &r, &ref, true);
         }
-    } else compare(q, &r, &plain, true);
+    } else
+        compare(q, &r, &plain, true);
 }
 
-static const int cuts[][4] = {{1, 8, 1}, {1, 8, 2}, {2, 8, 1}, {2, 8, 2}, {4, 4, 1}, {4, 4, 2}, {4, 4, 2, 30}}; /* C, W, MT, tiles */
+static const int cuts[][4] = {{1, 8, 1}, {1, 8, 2}, {2, 8, 1},    {2, 8, 2},
+                              {4, 4, 1}, {4, 4, 2}, {4, 4, 2, 30}}; /* C, W, MT, tiles */
 #define CUTS (sizeof cuts / sizeof *cuts)
-static void try_cut(const int *c) { acf_loop_try = {}, acf_loop_try.C = c[0], acf_loop_try.W = c[1], acf_loop_try.MT = c[2], acf_loop_try.tiles = c[3]; }
+static void try_cut(const int *c) {
+    acf_loop_try = {}, acf_loop_try.C = c[0], acf_loop_try.W = c[1], acf_loop_try.MT = c[2], acf_loop_try.tiles = c[3];
+}
 
 static void check_all(bool small) {
     static const int Ns[] = {1, 3, 37, 512}, Ds[] = {1, 6, 21}, Hs[] = {16, 96, 256}, Ls[] = {1, 2, 4};
@@ -422,18 +456,25 @@ static void check_all(bool small) {
     for (const int *c : cuts) {
         try_cut(c);
         for (int i = 0; i < 6; i++) {
-            problem q = make_problem((acf_loop_kind)(i % 3), small ? 37 : i < 3 ? 531 : 70, small ? 3 : 9, i < 3 ? 2 : 4, 256, i % 3 ? 120 : 2, i);
-            q.F == 256 ? (void)0 : (void)(q.F = 256, q.w1 = random_floats(256 * 256, 0.09), q.b1 = random_floats(256, 0.1), q.w2 = random_floats(q.O * 256, 0.09));
+            problem q = make_problem((acf_loop_kind)(i % 3),
+                                     small   ? 37
+                                     : i < 3 ? 531
+                                             : 70,
+                                     small ? 3 : 9, i < 3 ? 2 : 4, 256, i % 3 ? 120 : 2, i);
+            q.F == 256 ? (void)0
+                       : (void)(q.F = 256, q.w1 = random_floats(256 * 256, 0.09), q.b1 = random_floats(256, 0.1),
+                                q.w2 = random_floats(q.O * 256, 0.09));
             check(&q, false);
         }
     }
     acf_loop_try = {};
     if (!small) {
-        problem q = make_problem(ACF_LOOP_MEAN, 4500, 8, 4, 256, 120, 0), p = make_problem(ACF_LOOP_INVERSE, 4096, 20, 2, 256, 2, 6);
+        problem q = make_problem(ACF_LOOP_MEAN, 4500, 8, 4, 256, 120, 0),
+                p = make_problem(ACF_LOOP_INVERSE, 4096, 20, 2, 256, 2, 6);
         check(&q, false), check(&p, false);
     }
-    printf("checks: %d, %s; worst distance plain %.1e and back %.1e, narrow %.1e and back %.1e\n\n", compared, failures ? "FAILED" : "all right",
-           worst_ahead[0], worst_back[0], worst_ahead[1], worst_back[1]);
+    printf("checks: %d, %s; worst distance plain %.1e and back %.1e, narrow %.1e and back %.1e\n\n", compared,
+           failures ? "FAILED" : "all right", worst_ahead[0], worst_back[0], worst_ahead[1], worst_back[1]);
 }
 
 /* ---- times ----------------------------------------------------------------------------------------------------------- */
@@ -464,11 +505,12 @@ static double time_products(const acf_loop *f) {
     int n = (int)f->s.T, h = (int)f->s.H;
     float *dw = (float *)device_bytes(3LL * h * h * 4), one = 1;
     auto gradient = [&](int rows, int cols, const void *g, int ldg, const void *x, int ldx) {
-        if (cublasGemmEx(blas, CUBLAS_OP_N, CUBLAS_OP_T, cols, rows, n, &one, x, CUDA_R_16BF, ldx, g, CUDA_R_16BF, ldg, &one, dw, CUDA_R_32F, cols,
-                         CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT))
+        if (cublasGemmEx(blas, CUBLAS_OP_N, CUBLAS_OP_T, cols, rows, n, &one, x, CUDA_R_16BF, ldx, g, CUDA_R_16BF, ldg,
+                         &one, dw, CUDA_R_32F, cols, CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT))
             printf("cublas failed\n"), exit(1);
     };
-    float *parts = (float *)device_bytes(128 * 4 * h * 4), *b = (float *)device_bytes(3 * h * 4), *dc = (float *)device_bytes(f->s.N * 3 * h * 4);
+    float *parts = (float *)device_bytes(128 * 4 * h * 4), *b = (float *)device_bytes(3 * h * 4),
+          *dc = (float *)device_bytes(f->s.N * 3 * h * 4);
     double us = time_us([&] {
         for (int l = 0; l < f->layers; l++) {
             const acf_loop_layer &y = f->layer[l];
@@ -512,7 +554,8 @@ static double stream_us(const problem *q, int C) { /* of the weights, all steps 
 }
 
 static void time_size(int N, int D) {
-    problem inverse = make_problem(ACF_LOOP_INVERSE, N, D, 2, 256, 2, 0), mean = make_problem(ACF_LOOP_MEAN, N, D, 4, 256, 120, 0);
+    problem inverse = make_problem(ACF_LOOP_INVERSE, N, D, 2, 256, 2, 0),
+            mean = make_problem(ACF_LOOP_MEAN, N, D, 4, 256, 120, 0);
     inverse.act = mean.act = 1;
     for (size_t i = 0; i <= CUTS; i++) {
         bool own = i == CUTS;
@@ -521,11 +564,13 @@ static void time_size(int N, int D) {
         if (!own) try_cut(cuts[i]);
         int C = own ? 1 : cuts[i][0];
         times a = time_loop(&inverse, true), b = time_loop(&mean, true);
-        printf("%4d %2d  %s %d %d %2d  inverse %6.0f saved %6.0f back %6.0f products %5.0f   mean %6.0f saved %6.0f back %6.0f sample %6.0f products %5.0f   "
-               "streams %5.0f %5.0f   sampling %6.2f ms  best guess %6.2f ms\n",
-               N, D, own ? "own " : "C MT", own ? 0 : C, own ? 0 : cuts[i][2], own ? 0 : cuts[i][3], a.light, a.ahead, a.back, a.products, b.light, b.ahead, b.back, b.sample,
-               b.products, stream_us(&inverse, C), stream_us(&mean, C), (6 * a.light + b.sample) * 1e-3,
-               (6 * (a.ahead + a.back + a.products) + b.ahead + b.back + b.products) * 1e-3);
+        printf(
+            "%4d %2d  %s %d %d %2d  inverse %6.0f saved %6.0f back %6.0f products %5.0f   mean %6.0f saved %6.0f back %6.0f sample %6.0f products %5.0f   "
+            "streams %5.0f %5.0f   sampling %6.2f ms  best guess %6.2f ms\n",
+            N, D, own ? "own " : "C MT", own ? 0 : C, own ? 0 : cuts[i][2], own ? 0 : cuts[i][3], a.light, a.ahead,
+            a.back, a.products, b.light, b.ahead, b.back, b.sample, b.products, stream_us(&inverse, C),
+            stream_us(&mean, C), (6 * a.light + b.sample) * 1e-3,
+            (6 * (a.ahead + a.back + a.products) + b.ahead + b.back + b.products) * 1e-3);
     }
     acf_loop_try = {};
 }
@@ -535,14 +580,17 @@ int main(int argc, char **argv) {
     setvbuf(stdout, NULL, _IOLBF, 0);
     check_all(!strcmp(how, "small"));
     if (!strcmp(how, "small") || !strcmp(how, "check")) return failures > 0;
-    printf("microseconds; streams: weights at 137 GB/s a block; sampling: 6 inverses of 2 layers, a sample of 4; best guess: the same with means, saved,\n"
-           "backward and weights' gradients (products: library and sums)\n");
+    printf(
+        "microseconds; streams: weights at 137 GB/s a block; sampling: 6 inverses of 2 layers, a sample of 4; best guess: the same with means, saved,\n"
+        "backward and weights' gradients (products: library and sums)\n");
     static const int sizes[][2] = {{512, 6}, {512, 21}, {512, 63}, {4096, 6}, {4096, 63}};
     for (const int *s : sizes) time_size(s[0], s[1]);
-    problem few = make_problem(ACF_LOOP_INVERSE, 512, 6, 2, 256, 2, 0), many = make_problem(ACF_LOOP_MEAN, 512, 6, 4, 256, 120, 0);
+    problem few = make_problem(ACF_LOOP_INVERSE, 512, 6, 2, 256, 2, 0),
+            many = make_problem(ACF_LOOP_MEAN, 512, 6, 4, 256, 120, 0);
     times a = time_loop(&few, false), b = time_loop(&many, false);
-    printf(" 512  6  plain      inverse %6.0f saved %6.0f back %6.0f   mean %6.0f saved %6.0f back %6.0f sample %6.0f\n", a.light, a.ahead, a.back, b.light, b.ahead,
-           b.back, b.sample);
+    printf(
+        " 512  6  plain      inverse %6.0f saved %6.0f back %6.0f   mean %6.0f saved %6.0f back %6.0f sample %6.0f\n",
+        a.light, a.ahead, a.back, b.light, b.ahead, b.back, b.sample);
     acf_loop f = upload(&many, true, false);
     printf("image of 4 layers and head, %.2f MB: %.1f us\n", (double)acf_loop_image_bytes(&f) * 1e-6,
            time_us([&] { CHECK(acf_loop_image_launch((void *)f.image, &f, 0)); }));

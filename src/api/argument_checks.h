@@ -10,7 +10,7 @@
     } while (0)
 
 /* A caller's buffer may be NULL only to ask for the size. */
-#define ACF_NEED_BUFFER(out, cap)                                                                                        \
+#define ACF_NEED_BUFFER(out, cap)                                                                                      \
     do {                                                                                                               \
         if (!(out) && (cap) > 0)                                                                                       \
             return acf_fail(ACF_EUSAGE, "%s: '%s' is NULL with a capacity of %zu", __func__, #out, (size_t)(cap));     \
@@ -19,7 +19,8 @@
 /* Questions about columns are none that a model of images answers. */
 #define ACF_NEED_TABLE(m)                                                                                              \
     do {                                                                                                               \
-        if ((m)->image) return acf_fail(ACF_EUSAGE, "the model is one of images, not of a table: ask it about images");     \
+        if ((m)->image)                                                                                                \
+            return acf_fail(ACF_EUSAGE, "the model is one of images, not of a table: ask it about images");            \
     } while (0)
 
 /* The option 'answers' of o (NULL: its default) becomes the model's. Fails: ACF_EDEVICE. */

@@ -1,8 +1,8 @@
 /* Rows that are looked up, through acflow.h: files, interruption, ids, and that a table is not its own witness. */
 #include "acflow.h"
 
-#include "harness/fit_lab.h"
 #include "donors/donors.h"
+#include "harness/fit_lab.h"
 #include "model/model.h"
 
 #include <math.h>
@@ -47,11 +47,35 @@ static acf_table *table_of(bool copies) {
 }
 
 static acf_options *options(const char *const *more) {
-    static const char *const common[] = {"steps", "6", "valid-every", "2", "likelihood-units", "6", "components", "3", "batch", "64", "gmm", "2", "lr", "0.01", "ensemble", "2",
-                                         "warmup", "2", "checkpoint-every", "0", "threads", "1", "valid", "0.2", NULL};
+    static const char *const common[] = {"steps",
+                                         "6",
+                                         "valid-every",
+                                         "2",
+                                         "likelihood-units",
+                                         "6",
+                                         "components",
+                                         "3",
+                                         "batch",
+                                         "64",
+                                         "gmm",
+                                         "2",
+                                         "lr",
+                                         "0.01",
+                                         "ensemble",
+                                         "2",
+                                         "warmup",
+                                         "2",
+                                         "checkpoint-every",
+                                         "0",
+                                         "threads",
+                                         "1",
+                                         "valid",
+                                         "0.2",
+                                         NULL};
     return acf_fit_lab_options(common, more);
 }
-#define WITH(...) (const char *const[]){__VA_ARGS__, NULL}
+#define WITH(...)                                                                                                      \
+    (const char *const[]) { __VA_ARGS__, NULL }
 #define RESUME "checkpoint", path, "resume", "true"
 
 typedef struct watch {
@@ -122,7 +146,8 @@ static void interrupted_anywhere_it_ends_the_same(void **state) {
         watch part = {.stop_at = at};
         unlink(path);
         m = NULL;
-        if (acf_fit_lab_fit(table_of(true), options(WITH(RESUME)), look, &part, &m) != ACF_EINTERRUPT) fail_msg("call %d: %s", (int)at, acf_error());
+        if (acf_fit_lab_fit(table_of(true), options(WITH(RESUME)), look, &part, &m) != ACF_EINTERRUPT)
+            fail_msg("call %d: %s", (int)at, acf_error());
         assert_true(m && m->donors); /* what there is by then looks rows up, too */
         acf_model_free(m);
         m = fit(true, options(WITH(RESUME)), NULL);
@@ -142,5 +167,5 @@ static void survives_without_memory(void **state) {
 }
 
 #define WITH_PATH(test) cmocka_unit_test_setup_teardown(test, make_path, remove_path)
-ACF_TESTS(donors_api, cmocka_unit_test(rows_are_looked_up_where_they_repeat), WITH_PATH(files_have_the_rows), WITH_PATH(interrupted_anywhere_it_ends_the_same),
-          cmocka_unit_test(survives_without_memory))
+ACF_TESTS(donors_api, cmocka_unit_test(rows_are_looked_up_where_they_repeat), WITH_PATH(files_have_the_rows),
+          WITH_PATH(interrupted_anywhere_it_ends_the_same), cmocka_unit_test(survives_without_memory))

@@ -34,12 +34,13 @@ static acf_table *some_table(void) { return acf_fit_lab_table(ROWS, NULL, 0); }
 
 /* A small network, six steps and then a second pass; more: pairs of name and value, ended by NULL. */
 static acf_options *options(const char *const *more) {
-    static const char *const common[] = {"steps", "6", "valid-every", "2", "likelihood-units", "6", "components", "3",
-                                         "batch", "32", "gmm", "2", "lr", "0.01", "warmup", "2",
-                                         "checkpoint-every", "0", "threads", "1", NULL};
+    static const char *const common[] = {
+        "steps", "6",    "valid-every", "2", "likelihood-units", "6", "components", "3", "batch", "32", "gmm", "2",
+        "lr",    "0.01", "warmup",      "2", "checkpoint-every", "0", "threads",    "1", NULL};
     return acf_fit_lab_options(common, more);
 }
-#define WITH(...) (const char *const[]){__VA_ARGS__, NULL}
+#define WITH(...)                                                                                                      \
+    (const char *const[]) { __VA_ARGS__, NULL }
 #define RESUME "checkpoint", path, "resume", "true"
 
 /* What a callback has seen, and when it ends training. */
@@ -141,7 +142,8 @@ static void a_model_says_how_many(void **state) {
     assert_int_equal(acf_model_info_text(one, text, sizeof text, NULL), ACF_OK);
     assert_null(strstr(text, "averaged"));
     acf_options *o = options(NULL);
-    assert_true(acf_options_set(o, "ensemble", "0") == ACF_EUSAGE && acf_options_set(o, "ensemble", "17") == ACF_EUSAGE);
+    assert_true(acf_options_set(o, "ensemble", "0") == ACF_EUSAGE &&
+                acf_options_set(o, "ensemble", "17") == ACF_EUSAGE);
     acf_options_free(o);
     acf_model_free(m), acf_model_free(two), acf_model_free(one);
 }

@@ -1,7 +1,7 @@
 /* Public evaluation: see acflow.h; the work is in infer/evaluate.h. */
 #include "api/argument_checks.h"
-#include "table/table_file.h"
 #include "infer/evaluate.h"
+#include "table/table_file.h"
 
 /* What a fit inside an evaluation needs. */
 typedef struct fitting {
@@ -22,13 +22,17 @@ acf_status acf_eval_run(const acf_table *truth, const acf_table *shown, const ac
     if (m) ACF_NEED_TABLE(m);
     ACF_NEED(out);
     if (!acf_options_find(o, "eval-rate"))
-        return acf_fail(ACF_EUSAGE, "acf_eval_run: the options have nothing about evaluation; make them with acf_options_create");
+        return acf_fail(ACF_EUSAGE,
+                        "acf_eval_run: the options have nothing about evaluation; make them with acf_options_create");
     if (acf_options_int(o, "eval-draws") < 2)
-        return acf_fail(ACF_EUSAGE, "eval-draws is %lld; of a table expected 2 or more", (long long)acf_options_int(o, "eval-draws"));
+        return acf_fail(ACF_EUSAGE, "eval-draws is %lld; of a table expected 2 or more",
+                        (long long)acf_options_int(o, "eval-draws"));
     ACF_TRY(acf_table_file_learnable(truth));
     fitting f = {o, callback, ctx};
     return acf_evaluate(
-        &(acf_eval_job){.truth = truth, .shown = shown, .model = m, .fit = fit, .ctx = &f, .set = acf_eval_settings_read(o)}, out);
+        &(acf_eval_job){
+            .truth = truth, .shown = shown, .model = m, .fit = fit, .ctx = &f, .set = acf_eval_settings_read(o)},
+        out);
 }
 
 void acf_eval_free(acf_evaluation *e) { acf_evaluation_free(e); }
@@ -43,8 +47,8 @@ acf_status acf_eval_scores(const acf_evaluation *e, int method, int64_t column, 
     if (method < 0 || method >= e->methods)
         return acf_fail(ACF_EUSAGE, "acf_eval_scores: method %d; expected 0 to %d", method, e->methods - 1);
     if (column < -1 || column >= e->columns)
-        return acf_fail(ACF_EUSAGE, "acf_eval_scores: column %lld; expected 0 to %lld, or -1 for all", (long long)column,
-                        (long long)e->columns - 1);
+        return acf_fail(ACF_EUSAGE, "acf_eval_scores: column %lld; expected 0 to %lld, or -1 for all",
+                        (long long)column, (long long)e->columns - 1);
     *out = *acf_evaluation_scores(e, method, column);
     return ACF_OK;
 }

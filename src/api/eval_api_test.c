@@ -25,12 +25,13 @@ static acf_table *make_table(void) {
 
 static acf_options *small(const char *threads) {
     static const char *const set[][2] = {
-        {"steps", "30"}, {"mlp-width", "8"},    {"coupling-units", "8"},      {"likelihood-units", "8"}, {"components", "3"},
-        {"batch", "64"}, {"valid-every", "15"}, {"flow", "linear leaky rnn"}, {"eval-masks", "2"},       {"eval-draws", "19"},
-        {"ensemble", "1"}};
+        {"steps", "30"},     {"mlp-width", "8"},   {"coupling-units", "8"}, {"likelihood-units", "8"},
+        {"components", "3"}, {"batch", "64"},      {"valid-every", "15"},   {"flow", "linear leaky rnn"},
+        {"eval-masks", "2"}, {"eval-draws", "19"}, {"ensemble", "1"}};
     acf_options *o;
     assert_int_equal(acf_options_create(&o), ACF_OK);
-    for (size_t i = 0; i < sizeof set / sizeof set[0]; i++) assert_int_equal(acf_options_set(o, set[i][0], set[i][1]), ACF_OK);
+    for (size_t i = 0; i < sizeof set / sizeof set[0]; i++)
+        assert_int_equal(acf_options_set(o, set[i][0], set[i][1]), ACF_OK);
     assert_int_equal(acf_options_set(o, "threads", threads), ACF_OK);
     return o;
 }
@@ -66,7 +67,8 @@ static void evaluates_a_table(void **state) {
         assert_int_equal(steps, 30);
         assert_true(acf_eval_methods(e) >= 3 && acf_eval_method(e, 2) && !acf_eval_method(e, acf_eval_methods(e)));
         assert_int_equal(acf_eval_scores(e, 2, -1, &s), ACF_OK);
-        assert_true(s.cells == 87 && isfinite(s.nrmse) && isfinite(s.pfc) && isfinite(s.crps) && isfinite(s.w1) && isfinite(s.tv));
+        assert_true(s.cells == 87 && isfinite(s.nrmse) && isfinite(s.pfc) && isfinite(s.crps) && isfinite(s.w1) &&
+                    isfinite(s.tv));
         assert_true(s.coverage >= 0 && s.coverage <= 1 && isfinite(s.nll) && s.nll_deviation >= 0);
         assert_int_equal(acf_eval_scores(e, 1, 0, &s), ACF_OK);
         assert_true(s.nrmse < 0.5 && isnan(s.pfc)); /* a straight line tells the height */

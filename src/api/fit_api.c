@@ -1,11 +1,11 @@
 /* Fitting: see acflow.h. Puts the pieces together (options, device, held-out cells, encoder, network), then train/ensemble.h. */
 #include "api/argument_checks.h"
-#include "table/table_file.h"
 #include "model/config.h"
 #include "ops/devices.h"
-#include "train/gmm_posterior.h"
-#include "train/ensemble.h"
+#include "table/table_file.h"
 #include "train/donor_trust.h"
+#include "train/ensemble.h"
+#include "train/gmm_posterior.h"
 #include "train/valid.h"
 
 /* What a model records: every option that is recorded, at its value in o; what the preset says of the others. */
@@ -13,14 +13,17 @@ static acf_status copy_options(const acf_options *o, acf_options **out) {
     acf_options *copy;
     ACF_TRY(acf_config_copy(o, &copy));
     acf_status status = acf_config_finish(copy);
-    if (status) acf_options_free(copy);
-    else *out = copy;
+    if (status)
+        acf_options_free(copy);
+    else
+        *out = copy;
     return status;
 }
 
 /* Everything that stands on the table: what is held out, the scales, a network. Takes config, at first without what the table's size says. Gives
  * *hold and *out. */
-static acf_status prepare(const acf_table *t, acf_options *config, acf_device *dev, acf_holdout **hold, acf_model **out) {
+static acf_status prepare(const acf_table *t, acf_options *config, acf_device *dev, acf_holdout **hold,
+                          acf_model **out) {
     acf_encoder *encoder;
     acf_status status = acf_config_height(config, t->column, t->D, t->N, dev->kind == ACF_DEVICE_CUDA);
     if (!status) status = acf_config_width(config, t->column, t->D);
@@ -46,7 +49,8 @@ acf_status acf_device_used(const acf_options *o, char *out, size_t cap, size_t *
     acf_options_free(config);
     ACF_TRY(status);
     acf_text t = acf_text_into(out, cap);
-    if (c.kind == ACF_DEVICE_CPU) acf_text_add(&t, "cpu");
+    if (c.kind == ACF_DEVICE_CPU)
+        acf_text_add(&t, "cpu");
     else {
         ACF_TRY(c.plugin->facts(c.n, &f));
         acf_text_addf(&t, "cuda:%d (%s)", c.n, f.name);
@@ -76,7 +80,8 @@ static acf_status take_valid(const acf_table *t, const acf_table *valid, acf_opt
     return acf_options_set_text(config, "valid-on", "table");
 }
 
-acf_status acf_model_fit(const acf_table *t, const acf_options *o, acf_fit_callback callback, void *ctx, acf_model **out) {
+acf_status acf_model_fit(const acf_table *t, const acf_options *o, acf_fit_callback callback, void *ctx,
+                         acf_model **out) {
     ACF_NEED(out);
     *out = NULL;
     ACF_NEED(t);
@@ -91,7 +96,8 @@ acf_status acf_model_fit_validated(const acf_table *t, const acf_table *valid, c
     ACF_NEED(t);
     ACF_NEED(o);
     if (!acf_options_find(o, "steps"))
-        return acf_fail(ACF_EUSAGE, "acf_model_fit: the options have nothing about training; make them with acf_options_create");
+        return acf_fail(ACF_EUSAGE,
+                        "acf_model_fit: the options have nothing about training; make them with acf_options_create");
     acf_device *dev = NULL;
     acf_options *config = NULL;
     acf_holdout *hold = NULL;
@@ -99,7 +105,9 @@ acf_status acf_model_fit_validated(const acf_table *t, const acf_table *valid, c
     acf_fit how;
     acf_status status = ACF_OK;
     if (*acf_options_text(o, "init-from"))
-        return acf_fail(ACF_EUSAGE, "the option 'init-from' is for images: a model of a table is fitted to its own columns, always anew");
+        return acf_fail(
+            ACF_EUSAGE,
+            "the option 'init-from' is for images: a model of a table is fitted to its own columns, always anew");
     ACF_TRY(acf_table_file_learnable(t));
     ACF_TRY(acf_fit_read(o, &how));
     how.callback = callback, how.ctx = ctx, how.valid = valid;

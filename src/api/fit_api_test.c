@@ -40,12 +40,37 @@ static acf_table *some_table(double bump) {
 
 /* A small network and 40 steps in one pass (refit_api_test.c has two, ensemble_api_test.c several models); more: pairs of name and value, ended by NULL. */
 static acf_options *options(const char *const *more) {
-    static const char *const common[] = {"steps", "40", "mlp-width", "6", "coupling-units", "5", "likelihood-units", "6",
-                                         "components", "3", "batch", "32", "valid-every", "10", "flow", "linear leaky rnn", "gmm", "0", /* else the best may be what it began with */
-                                         "threads", "1", "checkpoint-every", "0", "refit", "false", "ensemble", "1", NULL};
+    static const char *const common[] = {"steps",
+                                         "40",
+                                         "mlp-width",
+                                         "6",
+                                         "coupling-units",
+                                         "5",
+                                         "likelihood-units",
+                                         "6",
+                                         "components",
+                                         "3",
+                                         "batch",
+                                         "32",
+                                         "valid-every",
+                                         "10",
+                                         "flow",
+                                         "linear leaky rnn",
+                                         "gmm",
+                                         "0", /* else the best may be what it began with */
+                                         "threads",
+                                         "1",
+                                         "checkpoint-every",
+                                         "0",
+                                         "refit",
+                                         "false",
+                                         "ensemble",
+                                         "1",
+                                         NULL};
     return acf_fit_lab_options(common, more);
 }
-#define WITH(...) (const char *const[]){__VA_ARGS__, NULL}
+#define WITH(...)                                                                                                      \
+    (const char *const[]) { __VA_ARGS__, NULL }
 #define CHECKPOINT "checkpoint", path
 #define RESUME "checkpoint", path, "resume", "true"
 
@@ -71,7 +96,8 @@ static acf_status fit(double bump, acf_options *o, watch *w, acf_model **out) {
 }
 
 static void expect(acf_status status, acf_status expected, const char *says) {
-    if (status != expected) fail_msg("%s instead of %s: %s", acf_status_name(status), acf_status_name(expected), acf_error());
+    if (status != expected)
+        fail_msg("%s instead of %s: %s", acf_status_name(status), acf_status_name(expected), acf_error());
     if (status && !strstr(acf_error(), says)) fail_msg("expected '%s' in: %s", says, acf_error());
 }
 
@@ -108,7 +134,8 @@ static void an_interrupted_fit_goes_on(void **state) {
     acf_model *whole, *part, *resumed, *longer;
     watch w = {.stop_at = 17};
     expect(fit(0, options(NULL), NULL, &whole), ACF_OK, "");
-    expect(fit(0, options(WITH(CHECKPOINT)), &w, &part), ACF_EINTERRUPT, "interrupted after step 17; use the option 'resume' to go on from");
+    expect(fit(0, options(WITH(CHECKPOINT)), &w, &part), ACF_EINTERRUPT,
+           "interrupted after step 17; use the option 'resume' to go on from");
     assert_int_equal(w.last.step, 17);
     assert_non_null(part); /* the best so far */
     assert_says(part, "\"end\": \"interrupted\"");
@@ -134,7 +161,8 @@ static void a_checkpoint_may_wait_for_an_interruption(void **state) {
     watch w = {.stop_at = 17};
     expect(fit(0, options(WITH(CHECKPOINT, "checkpoint-every", "-1")), NULL, &whole), ACF_OK, "");
     assert_false(exists());
-    expect(fit(0, options(WITH(CHECKPOINT, "checkpoint-every", "-1")), &w, &part), ACF_EINTERRUPT, "use the option 'resume' to go on from");
+    expect(fit(0, options(WITH(CHECKPOINT, "checkpoint-every", "-1")), &w, &part), ACF_EINTERRUPT,
+           "use the option 'resume' to go on from");
     assert_true(exists() && !w.seen);
     expect(fit(0, options(WITH(RESUME, "checkpoint-every", "-1")), NULL, &resumed), ACF_OK, "");
     assert_same_model(whole, resumed);
@@ -156,7 +184,8 @@ static void what_exists_is_not_overwritten(void **state) {
     acf_model *m, *again;
     expect(fit(0, options(WITH("resume", "true")), NULL, &m), ACF_EUSAGE, "no checkpoint is named");
     expect(fit(0, options(WITH(RESUME)), NULL, &m), ACF_OK, ""); /* nothing there yet: it begins */
-    expect(fit(0, options(WITH(CHECKPOINT)), NULL, &again), ACF_EUSAGE, "use the option 'resume' to go on with it, or remove it to begin anew");
+    expect(fit(0, options(WITH(CHECKPOINT)), NULL, &again), ACF_EUSAGE,
+           "use the option 'resume' to go on with it, or remove it to begin anew");
     assert_null(again);
     watch w = {.stop_at = -1};
     expect(fit(0, options(WITH(RESUME)), &w, &again), ACF_OK, "");
@@ -176,7 +205,8 @@ static void a_checkpoint_of_something_else_is_refused(void **state) {
     assert_null(m);
     expect(fit(0, options(WITH(RESUME, "components", "4")), NULL, &m), ACF_EMODEL,
            "is of other options: components is 3 there and 4 here");
-    expect(fit(0, options(WITH(RESUME, "seed", "7")), NULL, &m), ACF_EMODEL, "is of other options: seed is 1 there and 7 here");
+    expect(fit(0, options(WITH(RESUME, "seed", "7")), NULL, &m), ACF_EMODEL,
+           "is of other options: seed is 1 there and 7 here");
     FILE *f = fopen(path, "w");
     fputs("age,income\n", f);
     fclose(f);
@@ -214,7 +244,8 @@ static void a_checkpoint_that_fails_does_not_end_training(void **state) {
         acf_model *m;
         mkdir(folder, 0700), unlink(path);
         acf_status status = acf_model_fit(t, o, take_folder_away, seen, &m);
-        expect(status, back ? ACF_OK : ACF_EIO, path); /* without its folder the last one fails, but the model is there */
+        expect(status, back ? ACF_OK : ACF_EIO,
+               path); /* without its folder the last one fails, but the model is there */
         assert_int_equal(seen[0], 13);
         assert_non_null(m);
         assert_says(m, "\"end\": \"steps\"");
@@ -308,17 +339,27 @@ static void reports_are_enough_for_a_display(void **state) {
 
 static void a_model_describes_itself(void **state) {
     (void)state;
-    static const char *const json[] = {"\"name\": \"dose\"", "\"kind\": \"categorical\"", "\"likelihood-units\": 6",
-                                       "\"end\": \"steps\"", "\"rows\": 90", "\"steps\": 40", "\"epochs\": 13", "\"valid\": ",
-                                       "\"valid_step\": ", "\"seconds\": ", "\"parameters\": "};
-    static const char *const lines[] = {"\n  dose                 real, column 0\n", "\n  site                 category of 3 classes, column 1\n",
-                                        "\n  (no name)            real, column 2\n", "\n  likelihood-units     6\n",
-                                        "training: 40 steps, 13 epochs of 90 rows in ", ": all steps were taken; best at step "};
+    static const char *const json[] = {"\"name\": \"dose\"",
+                                       "\"kind\": \"categorical\"",
+                                       "\"likelihood-units\": 6",
+                                       "\"end\": \"steps\"",
+                                       "\"rows\": 90",
+                                       "\"steps\": 40",
+                                       "\"epochs\": 13",
+                                       "\"valid\": ",
+                                       "\"valid_step\": ",
+                                       "\"seconds\": ",
+                                       "\"parameters\": "};
+    static const char *const lines[] = {
+        "\n  dose                 real, column 0\n",    "\n  site                 category of 3 classes, column 1\n",
+        "\n  (no name)            real, column 2\n",    "\n  likelihood-units     6\n",
+        "training: 40 steps, 13 epochs of 90 rows in ", ": all steps were taken; best at step "};
     acf_model *m, *again;
     expect(fit(0, options(NULL), NULL, &m), ACF_OK, "");
     assert_int_equal(acf_model_save(m, path), ACF_OK);
     if (acf_model_load(path, NULL, &again)) fail_msg("%s", acf_error());
-    char *first = info(m, acf_model_info), *second = info(again, acf_model_info), *text = info(again, acf_model_info_text);
+    char *first = info(m, acf_model_info), *second = info(again, acf_model_info),
+         *text = info(again, acf_model_info_text);
     assert_string_equal(first, second);
     for (size_t k = 0; k < sizeof json / sizeof *json; k++)
         if (!strstr(first, json[k])) fail_msg("no %s in %s", json[k], first);
@@ -355,9 +396,10 @@ static void survives_without_memory(void **state) {
 }
 
 #define WITH_FOLDER(test) cmocka_unit_test_setup_teardown(test, make_folder, remove_folder)
-ACF_TESTS(fit_api, WITH_FOLDER(an_interrupted_fit_goes_on), cmocka_unit_test(without_a_checkpoint_interruption_gives_the_model),
-          WITH_FOLDER(a_checkpoint_may_wait_for_an_interruption), WITH_FOLDER(what_exists_is_not_overwritten), WITH_FOLDER(a_checkpoint_of_something_else_is_refused),
-          cmocka_unit_test(a_wrong_path_is_noticed_at_once), WITH_FOLDER(a_checkpoint_that_fails_does_not_end_training),
-          WITH_FOLDER(divergence_gives_the_last_good_model), WITH_FOLDER(a_checkpoint_is_from_before_the_divergence),
-          cmocka_unit_test(reports_are_enough_for_a_display), WITH_FOLDER(a_model_describes_itself),
-          WITH_FOLDER(survives_without_memory))
+ACF_TESTS(fit_api, WITH_FOLDER(an_interrupted_fit_goes_on),
+          cmocka_unit_test(without_a_checkpoint_interruption_gives_the_model),
+          WITH_FOLDER(a_checkpoint_may_wait_for_an_interruption), WITH_FOLDER(what_exists_is_not_overwritten),
+          WITH_FOLDER(a_checkpoint_of_something_else_is_refused), cmocka_unit_test(a_wrong_path_is_noticed_at_once),
+          WITH_FOLDER(a_checkpoint_that_fails_does_not_end_training), WITH_FOLDER(divergence_gives_the_last_good_model),
+          WITH_FOLDER(a_checkpoint_is_from_before_the_divergence), cmocka_unit_test(reports_are_enough_for_a_display),
+          WITH_FOLDER(a_model_describes_itself), WITH_FOLDER(survives_without_memory))

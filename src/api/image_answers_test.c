@@ -3,9 +3,9 @@
 #include "acflow.h"
 
 #include "base/arena.h"
-#include "image/images.h"
 #include "harness/file_lab.h"
 #include "harness/image_files.h"
+#include "image/images.h"
 #include "train/trainer.h"
 
 #include <math.h>
@@ -15,11 +15,14 @@
 enum { N = 130, SIDE = 8, P = SIDE * SIDE }; /* more than two batches of a session */
 
 static acf_options *options(const char *const *extra) {
-    static const char *const small[][2] = {{"preset", "tiny"}, {"threads", "1"}, {"image-scales", "1"}, {"image-width", "4"}, {"image-like-width", "4"},
-                                           {"image-like-blocks", "1"}, {"steps", "1"}, {"batch", "16"}, {"image-masks", "left + mcar:0.5"}};
+    static const char *const small[][2] = {
+        {"preset", "tiny"},   {"threads", "1"},          {"image-scales", "1"},
+        {"image-width", "4"}, {"image-like-width", "4"}, {"image-like-blocks", "1"},
+        {"steps", "1"},       {"batch", "16"},           {"image-masks", "left + mcar:0.5"}};
     acf_options *o;
     assert_int_equal(acf_options_create(&o), ACF_OK);
-    for (size_t i = 0; i < sizeof small / sizeof *small; i++) assert_int_equal(acf_options_set(o, small[i][0], small[i][1]), ACF_OK);
+    for (size_t i = 0; i < sizeof small / sizeof *small; i++)
+        assert_int_equal(acf_options_set(o, small[i][0], small[i][1]), ACF_OK);
     for (; extra && *extra; extra += 2)
         if (acf_options_set(o, extra[0], extra[1]) != ACF_OK) fail_msg("%s", acf_error());
     return o;
@@ -53,7 +56,9 @@ static acf_image_session *session(const acf_model *m) {
 
 /* The largest distance of a drawn level from the middle, where a standard normal has its mean; in standard deviations of y there, about. */
 static double farthest(const char *temperature) {
-    const char *const plain[] = {"image-scales", "0", "image-likelihood", "normal", "image-dequantise", "uniform-logit", "image-temperature", temperature, NULL};
+    const char *const plain[] = {
+        "image-scales", "0", "image-likelihood", "normal", "image-dequantise", "uniform-logit", "image-temperature",
+        temperature,    NULL};
     static uint8_t drawn[N * P];
     acf_images *im = images(N, 0);
     acf_model *m = fit(im, plain);
@@ -85,7 +90,8 @@ static double logit_density(double v) {
 /* Without transformations and with a standard normal behind them, log p is known: the mean of the above over the noise u. */
 static void the_encoding_is_part_of_log_p(void **state) {
     (void)state;
-    static const char *const plain[] = {"image-scales", "0", "image-likelihood", "normal", "image-dequantise", "uniform-logit", NULL};
+    static const char *const plain[] = {"image-scales",  "0", "image-likelihood", "normal", "image-dequantise",
+                                        "uniform-logit", NULL};
     static const int level[] = {0, 7, 128, 255};
     for (int c = 0; c < 4; c++) {
         acf_images *im = images(N, level[c]);
@@ -98,7 +104,8 @@ static void the_encoding_is_part_of_log_p(void **state) {
         assert_int_equal(acf_image_session_logp(s, im, given, half), ACF_OK);
         for (int i = 0; i < N; i++) sum += joint[i] / (N * P), part += half[i] / (N * P / 2);
         for (int i = 0; i < 1000; i++) expected += logit_density(level[c] + (i + 0.5) / 1000) / 1000;
-        if (fabs(sum - expected) > 0.002 || fabs(part - expected) > 0.002) fail_msg("level %d: %.5f and %.5f a pixel, expected %.5f", level[c], sum, part, expected);
+        if (fabs(sum - expected) > 0.002 || fabs(part - expected) > 0.002)
+            fail_msg("level %d: %.5f and %.5f a pixel, expected %.5f", level[c], sum, part, expected);
         acf_image_session_free(s);
         acf_model_free(m);
         acf_images_free(im);
@@ -173,7 +180,8 @@ static void fitting_survives_lack_of_memory(void **state) {
         acf_alloc_fail_at(n);
         const acf_status status = acf_model_fit_images(im, o, NULL, NULL, &m);
         acf_alloc_fail_at(0);
-        if (!(done = status == ACF_OK) && (status != ACF_EMEMORY || m)) fail_msg("allocation %d: %s", (int)n, acf_error());
+        if (!(done = status == ACF_OK) && (status != ACF_EMEMORY || m))
+            fail_msg("allocation %d: %s", (int)n, acf_error());
         acf_model_free(m);
     }
     assert_true(n > 30);
@@ -206,7 +214,8 @@ static void questions_survive_lack_of_memory(void **state) {
             if (!status && what == 4) status = acf_images_blank(m, 2, &blank);
             if (!status && what == 5) status = acf_images_masks(im, "left + rect", 1, given);
             acf_alloc_fail_at(0);
-            if (!(done = status == ACF_OK) && status != ACF_EMEMORY) fail_msg("question %d, allocation %d: %s", what, (int)n, acf_error());
+            if (!(done = status == ACF_OK) && status != ACF_EMEMORY)
+                fail_msg("question %d, allocation %d: %s", what, (int)n, acf_error());
             if (s && what < 4) {
                 assert_int_equal(acf_image_session_logp(s, im, given, again), ACF_OK);
                 assert_memory_equal(lp, again, sizeof lp);
@@ -236,7 +245,8 @@ static void files_survive_lack_of_memory(void **state) {
         acf_alloc_fail_at(n);
         const acf_status status = acf_model_load(path, NULL, &back);
         acf_alloc_fail_at(0);
-        if (!(done = status == ACF_OK) && (status != ACF_EMEMORY || back)) fail_msg("allocation %d: %s", (int)n, acf_error());
+        if (!(done = status == ACF_OK) && (status != ACF_EMEMORY || back))
+            fail_msg("allocation %d: %s", (int)n, acf_error());
         acf_model_free(back);
     }
     acf_model_free(m);
@@ -244,6 +254,7 @@ static void files_survive_lack_of_memory(void **state) {
     acf_lab_folder_free(&folder);
 }
 
-ACF_TESTS(image_answers, cmocka_unit_test(sessions_draw_at_the_temperature_of_the_options), cmocka_unit_test(the_encoding_is_part_of_log_p), cmocka_unit_test(masks_belong_to_their_images),
+ACF_TESTS(image_answers, cmocka_unit_test(sessions_draw_at_the_temperature_of_the_options),
+          cmocka_unit_test(the_encoding_is_part_of_log_p), cmocka_unit_test(masks_belong_to_their_images),
           cmocka_unit_test(turned_copies_are_held_out_together), cmocka_unit_test(fitting_survives_lack_of_memory),
           cmocka_unit_test(questions_survive_lack_of_memory), cmocka_unit_test(files_survive_lack_of_memory))

@@ -3,50 +3,60 @@
 #include "infer/image_evaluate.h"
 #include "infer/image_match.h"
 
-acf_status acf_images_split(const acf_images *im, double share, uint64_t seed, acf_images **learn, acf_images **evaluate) {
+acf_status acf_images_split(const acf_images *im, double share, uint64_t seed, acf_images **learn,
+                            acf_images **evaluate) {
     ACF_NEED(im);
     ACF_NEED(learn);
     ACF_NEED(evaluate);
-    if (!(share > 0 && share < 1)) return acf_fail(ACF_EUSAGE, "a share of %g of the images is to be evaluated; expected more than 0 and less than 1", share);
+    if (!(share > 0 && share < 1))
+        return acf_fail(ACF_EUSAGE,
+                        "a share of %g of the images is to be evaluated; expected more than 0 and less than 1", share);
     acf_row_split split;
     acf_images *a = NULL, *b = NULL;
     const int64_t once = im->N / im->copies;
     ACF_TRY(acf_row_split_make(once, 0, share, seed, &split));
     if (split.test.n < 1 || split.train.n < 1)
-        return acf_fail(ACF_EDATA, "of %lld image%s a share of %g cannot be set aside; expected at least one image of either part", (long long)once, once == 1 ? "" : "s", share);
+        return acf_fail(ACF_EDATA,
+                        "of %lld image%s a share of %g cannot be set aside; expected at least one image of either part",
+                        (long long)once, once == 1 ? "" : "s", share);
     acf_status status = acf_images_pick(im, &split.train, &a);
     if (!status) status = acf_images_pick(im, &split.test, &b);
-    if (status) acf_images_free(a);
-    else *learn = a, *evaluate = b;
+    if (status)
+        acf_images_free(a);
+    else
+        *learn = a, *evaluate = b;
     return status;
 }
 
 /* What an evaluation takes from the options: where they know of evaluation, what they say; the CPU with their threads. */
 static acf_status open_job(const acf_options *o, acf_image_job *job) {
     if (!acf_options_find(o, "eval-draws"))
-        return acf_fail(ACF_EUSAGE, "acf_image_eval: the options have nothing about evaluation; make them with acf_options_create");
+        return acf_fail(ACF_EUSAGE,
+                        "acf_image_eval: the options have nothing about evaluation; make them with acf_options_create");
     job->how = acf_eval_settings_read(o);
     return acf_device_open_cpu((int)acf_options_int(o, "threads"), &job->cpu);
 }
 
-acf_status acf_image_eval_run(const acf_images *im, const acf_model *m, const char *masks, const acf_images *learned, const acf_options *o,
-                              acf_image_evaluation **out) {
+acf_status acf_image_eval_run(const acf_images *im, const acf_model *m, const char *masks, const acf_images *learned,
+                              const acf_options *o, acf_image_evaluation **out) {
     ACF_NEED(im);
     ACF_NEED(m);
     ACF_NEED(o);
     ACF_NEED(out);
     if (!m->image) return acf_fail(ACF_EUSAGE, "the model is one of a table, not of images: ask it about rows");
     if (learned && (learned->H != im->H || learned->W != im->W || learned->C != im->C || learned->bits != im->bits))
-        return acf_fail(ACF_ESHAPE, "acf_image_eval_run: the images learned from have another size than those to evaluate");
-    acf_image_job job = {.im = im, .model = m, .masks = masks ? masks : acf_options_text(m->config, "image-masks"), .seen = learned};
+        return acf_fail(ACF_ESHAPE,
+                        "acf_image_eval_run: the images learned from have another size than those to evaluate");
+    acf_image_job job = {
+        .im = im, .model = m, .masks = masks ? masks : acf_options_text(m->config, "image-masks"), .seen = learned};
     ACF_TRY(open_job(o, &job));
     acf_status status = acf_image_evaluate(&job, out);
     acf_device_close(job.cpu);
     return status;
 }
 
-acf_status acf_image_eval_completed(const acf_images *truth, const char *completed, const char *masks, const acf_options *o,
-                                    acf_image_evaluation **out) {
+acf_status acf_image_eval_completed(const acf_images *truth, const char *completed, const char *masks,
+                                    const acf_options *o, acf_image_evaluation **out) {
     ACF_NEED(truth);
     ACF_NEED(completed);
     ACF_NEED(o);
@@ -64,7 +74,8 @@ acf_status acf_image_eval_completed(const acf_images *truth, const char *complet
     return status;
 }
 
-acf_status acf_image_eval_features(const char *real, const char *const *completed, int n, const acf_options *o, acf_image_evaluation **out) {
+acf_status acf_image_eval_features(const char *real, const char *const *completed, int n, const acf_options *o,
+                                   acf_image_evaluation **out) {
     ACF_NEED(real);
     ACF_NEED(completed);
     ACF_NEED(o);

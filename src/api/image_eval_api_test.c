@@ -3,9 +3,9 @@
 #include "acflow.h"
 
 #include "base/json.h"
-#include "image/images.h"
 #include "harness/image_files.h"
 #include "harness/lab.h"
+#include "image/images.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -25,8 +25,11 @@ static void set(const char *name, const char *value) {
 /* Bars of various height and brightness. */
 static int set_up(void **state) {
     (void)state;
-    static const char *const small[][2] = {{"preset", "tiny"}, {"threads", "1"}, {"image-width", "8"}, {"image-like-width", "8"}, {"image-scales", "1"},
-                                           {"batch", "32"}, {"steps", "40"}, {"lr", "0.01"}, {"valid", "0.1"}, {"image-masks", "left + mcar:0.5*2"}};
+    static const char *const small[][2] = {{"preset", "tiny"},    {"threads", "1"},
+                                           {"image-width", "8"},  {"image-like-width", "8"},
+                                           {"image-scales", "1"}, {"batch", "32"},
+                                           {"steps", "40"},       {"lr", "0.01"},
+                                           {"valid", "0.1"},      {"image-masks", "left + mcar:0.5*2"}};
     static uint8_t pixel[N * P];
     for (int k = 0; k < N * P; k++) {
         const int i = k / P, y = k % P / SIDE, bar = i % 5;
@@ -49,14 +52,16 @@ static int tear_down(void **state) {
 __attribute__((destructor)) static void forget(void) { acf_model_free(learned); }
 
 static void refused(acf_status status, acf_status expected, const char *word) {
-    if (status != expected || !strstr(acf_error(), word)) fail_msg("%s, '%s' expected in: %s", acf_status_name(status), word, acf_error());
+    if (status != expected || !strstr(acf_error(), word))
+        fail_msg("%s, '%s' expected in: %s", acf_status_name(status), word, acf_error());
 }
 
 static json_t *report(const acf_image_evaluation *e) {
     static char text[1 << 17];
     json_t *j;
     assert_int_equal(acf_image_eval_json(e, text, sizeof text, NULL), ACF_OK);
-    assert_int_equal(acf_json_parse((acf_json_source){"a report", ACF_EINTERNAL}, text, strlen(text), 100000, &j), ACF_OK);
+    assert_int_equal(acf_json_parse((acf_json_source){"a report", ACF_EINTERNAL}, text, strlen(text), 100000, &j),
+                     ACF_OK);
     return j;
 }
 
@@ -77,7 +82,8 @@ static double real(const json_t *j, const char *key) {
 static const json_t *method(const json_t *j, const char *name) {
     size_t i;
     const json_t *m;
-    json_array_foreach(json_object_get(j, "methods"), i, m) if (strcmp(json_string_value(json_object_get(m, "name")), name) == 0) return m;
+    json_array_foreach(json_object_get(j, "methods"), i,
+                       m) if (strcmp(json_string_value(json_object_get(m, "name")), name) == 0) return m;
     fail_msg("no method '%s'", name);
     return NULL;
 }
@@ -101,12 +107,15 @@ static void figures_are_those_of_single_questions(void **state) {
     assert_int_equal(acf_image_session_guess_real(s, shapes, given, guess), ACF_OK);
     for (uint32_t d = 0; d < 2; d++) {
         assert_int_equal(acf_image_session_draw(s, shapes, given, 1, d, level), ACF_OK);
-        for (int k = 0; k < N * P; k++) drawn += pow(level[k] - truth[k], 2) / (2 * N * P / 2), mean[k] += level[k] / 2.0;
+        for (int k = 0; k < N * P; k++)
+            drawn += pow(level[k] - truth[k], 2) / (2 * N * P / 2), mean[k] += level[k] / 2.0;
     }
     for (int i = 0; i < N; i++) {
         double sum = 0;
-        for (int k = i * P; k < (i + 1) * P; k++) sum += pow((guess[k] - truth[k]) / 255, 2), averaged += pow(mean[k] - truth[k], 2) / (N * P / 2);
-        nll -= lp[i] / N, joint -= whole[i] / N, psnr -= 10 * log10(sum / P) / N, hidden -= 10 * log10(sum / (P / 2)) / N, mse += 65025 * sum / (N * P / 2);
+        for (int k = i * P; k < (i + 1) * P; k++)
+            sum += pow((guess[k] - truth[k]) / 255, 2), averaged += pow(mean[k] - truth[k], 2) / (N * P / 2);
+        nll -= lp[i] / N, joint -= whole[i] / N, psnr -= 10 * log10(sum / P) / N,
+            hidden -= 10 * log10(sum / (P / 2)) / N, mse += 65025 * sum / (N * P / 2);
     }
     acf_assert_close(real(j, "nll"), nll, 1e-9, "NLL");
     acf_assert_close(real(j, "bits_per_dimension"), nll / (P / 2 * log(2)), 1e-9, "bits");
@@ -118,7 +127,8 @@ static void figures_are_those_of_single_questions(void **state) {
     acf_assert_close(real(method(j, "best guess"), "mse"), mse, 1e-9, "MSE");
     acf_assert_close(real(method(j, "single draws"), "mse"), drawn, 1e-9, "MSE of draws");
     acf_assert_close(real(method(j, "mean of draws"), "mse"), averaged, 1e-9, "MSE of their mean");
-    const double recall = real(method(j, "single draws"), "recall"), precision = real(method(j, "single draws"), "precision");
+    const double recall = real(method(j, "single draws"), "recall"),
+                 precision = real(method(j, "single draws"), "precision");
     assert_true(recall >= 0 && recall <= 1 && precision >= 0 && precision <= 1);
     assert_int_equal(json_array_size(json_object_get(j, "prd_curve")), 101);
     json_decref(j);
@@ -135,8 +145,8 @@ static void parts_add_up(void **state) {
     size_t i;
     assert_string_equal(json_string_value(json_object_get(j, "mask")), "left + mcar:0.5*2");
     assert_int_equal(json_array_size(parts), 2);
-    json_array_foreach(parts, i, part)
-        images += real(part, "images"), nll += real(part, "images") * real(part, "nll") / N, hidden += real(part, "images") * real(part, "hidden") / N;
+    json_array_foreach(parts, i, part) images += real(part, "images"),
+        nll += real(part, "images") * real(part, "nll") / N, hidden += real(part, "images") * real(part, "hidden") / N;
     assert_true(images == N);
     acf_assert_close(nll, real(j, "nll"), 1e-9, "NLL of parts");
     acf_assert_close(hidden, real(j, "hidden"), 1e-9, "hidden by parts");
@@ -201,4 +211,5 @@ static void wrong_questions_are_refused(void **state) {
 }
 
 #define WITH(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
-ACF_TESTS(image_eval_api, WITH(figures_are_those_of_single_questions), WITH(parts_add_up), WITH(splits_are_disjoint), WITH(wrong_questions_are_refused))
+ACF_TESTS(image_eval_api, WITH(figures_are_those_of_single_questions), WITH(parts_add_up), WITH(splits_are_disjoint),
+          WITH(wrong_questions_are_refused))

@@ -1,9 +1,9 @@
 /* Tests of training that starts from a model of images: its weights, its map of levels and its options are taken over; what cannot be is refused. */
 #include "acflow.h"
 
-#include "image/images.h"
 #include "harness/file_lab.h"
 #include "harness/fit_lab.h"
+#include "image/images.h"
 #include "model/model.h"
 
 #include <math.h>
@@ -24,7 +24,8 @@ static acf_images *images(int which, bool flip) {
 typedef const char *const setting[2];
 
 static acf_options *options(setting *more) {
-    static setting all[] = {{"threads", "1"}, {"batch", "8"}, {"valid", "0"}, {"image-like-width", "6"}, {"steps", "3"}};
+    static setting all[] = {
+        {"threads", "1"}, {"batch", "8"}, {"valid", "0"}, {"image-like-width", "6"}, {"steps", "3"}};
     acf_options *o;
     assert_int_equal(acf_options_create(&o), ACF_OK);
     for (size_t i = 0; i < (more ? 3 : 5); i++) assert_int_equal(acf_options_set(o, all[i][0], all[i][1]), ACF_OK);
@@ -67,13 +68,15 @@ static void starts_where_the_model_ended(void **state) {
     scene s;
     open_scene(&s);
     acf_images *im = images(1, true);
-    acf_options *o = options((setting[]){{"init-from", s.path}, {"lr", "0"}, {"ema", "0"}, {"steps", "2"}, {"image-embed-deep", "2"}, {NULL, NULL}});
+    acf_options *o = options((setting[]){
+        {"init-from", s.path}, {"lr", "0"}, {"ema", "0"}, {"steps", "2"}, {"image-embed-deep", "2"}, {NULL, NULL}});
     acf_model *m;
     double before[2 * N], after[2 * N];
     if (acf_model_fit_images(im, o, NULL, NULL, &m)) fail_msg("%s", acf_error());
     score(s.m, im, before), score(m, im, after);
     for (int i = 0; i < N; i++)
-        if (!(fabs(before[i] - after[i]) <= 1e-5 * fabs(before[i]))) fail_msg("image %d: log p %.6f became %.6f", i, before[i], after[i]);
+        if (!(fabs(before[i] - after[i]) <= 1e-5 * fabs(before[i])))
+            fail_msg("image %d: log p %.6f became %.6f", i, before[i], after[i]);
     assert_true(acf_model_params(m)->n > acf_model_params(s.m)->n);
     assert_true(m->record.steps == 2 && m->record.before == 3 && m->seen.flipped);
     acf_model_free(m);
@@ -116,14 +119,17 @@ static void options_are_taken_over(void **state) {
     char text[64];
     open_scene(&s);
     acf_options *o = options((setting[]){{"init-from", s.path}, {"lr", "0.5"}, {NULL, NULL}}), *all;
-    setting expected[] = {{"image-like-width", "6"}, {"steps", "3"}, {"image-flip", "true"}, {"image-rotate", "false"}, {"lr", "0.5"}, {"preset", "tiny"}, {"seed", "1"}};
+    setting expected[] = {
+        {"image-like-width", "6"}, {"steps", "3"}, {"image-flip", "true"}, {"image-rotate", "false"}, {"lr", "0.5"},
+        {"preset", "tiny"},        {"seed", "1"}};
     assert_int_equal(acf_options_set_text(s.m->config, "seed", "9"), ACF_OK);
     assert_int_equal(acf_options_set_text(s.m->config, "precision", "bf16"), ACF_OK);
     assert_int_equal(acf_model_save(s.m, s.path), ACF_OK);
     if (acf_options_for_images(o, &all)) fail_msg("%s", acf_error());
     for (size_t i = 0; i < sizeof expected / sizeof *expected; i++) {
         assert_int_equal(acf_options_get(all, expected[i][0], text, sizeof text, NULL), ACF_OK);
-        if (strcmp(text, expected[i][1]) != 0) fail_msg("'%s' is %s, expected %s", expected[i][0], text, expected[i][1]);
+        if (strcmp(text, expected[i][1]) != 0)
+            fail_msg("'%s' is %s, expected %s", expected[i][0], text, expected[i][1]);
     }
     assert_int_equal(acf_options_get(all, "precision", text, sizeof text, NULL), ACF_OK);
     assert_string_equal(text, "float");
@@ -200,5 +206,7 @@ static void survives_without_memory(void **state) {
     close_scene(&s);
 }
 
-ACF_TESTS(image_init_from, cmocka_unit_test(starts_where_the_model_ended), cmocka_unit_test(steps_before_are_remembered), cmocka_unit_test(options_are_taken_over),
-          cmocka_unit_test(what_cannot_be_is_refused), cmocka_unit_test(deep_blocks_do_not_go), cmocka_unit_test(survives_without_memory))
+ACF_TESTS(image_init_from, cmocka_unit_test(starts_where_the_model_ended),
+          cmocka_unit_test(steps_before_are_remembered), cmocka_unit_test(options_are_taken_over),
+          cmocka_unit_test(what_cannot_be_is_refused), cmocka_unit_test(deep_blocks_do_not_go),
+          cmocka_unit_test(survives_without_memory))

@@ -1,8 +1,8 @@
 /* Public models of images: see acflow.h. Checks at the door, then train/, infer/ and data/. */
 #include "api/argument_checks.h"
+#include "device/cpu.h"
 #include "image/image_masks.h"
 #include "image/image_write.h"
-#include "device/cpu.h"
 #include "infer/image_session.h"
 #include "model/config.h"
 #include "model/image_model.h"
@@ -13,7 +13,7 @@ int acf_model_is_images(const acf_model *m) { return m && m->image; }
 
 #define NEED_IMAGES(m)                                                                                                 \
     do {                                                                                                               \
-        if (!(m)->image) return acf_fail(ACF_EUSAGE, "the model is one of a table, not of images: ask it about rows");         \
+        if (!(m)->image) return acf_fail(ACF_EUSAGE, "the model is one of a table, not of images: ask it about rows"); \
     } while (0)
 
 /* ---- fitting -------------------------------------------------------------------------------------------------------------- */
@@ -22,15 +22,20 @@ int acf_model_is_images(const acf_model *m) { return m && m->image; }
 static acf_status open_start(const acf_options *o, const char *who, acf_model **out) {
     acf_device *dev;
     *out = NULL;
-    if (!acf_options_find(o, "steps")) return acf_fail(ACF_EUSAGE, "%s: the options have nothing about models; make them with acf_options_create", who);
+    if (!acf_options_find(o, "steps"))
+        return acf_fail(ACF_EUSAGE, "%s: the options have nothing about models; make them with acf_options_create",
+                        who);
     const char *path = acf_options_text(o, "init-from");
     if (!*path) return ACF_OK;
     ACF_TRY(acf_device_open_cpu(1, &dev));
     acf_status status = acf_model_read(dev, path, out);
-    if (status) acf_device_close(dev);
-    else (*out)->owns_dev = true;
+    if (status)
+        acf_device_close(dev);
+    else
+        (*out)->owns_dev = true;
     if (!status && !(*out)->image) {
-        status = acf_fail(ACF_EUSAGE, "'%s', which training is to start from, is a model of a table; expected one of images", path);
+        status = acf_fail(ACF_EUSAGE,
+                          "'%s', which training is to start from, is a model of a table; expected one of images", path);
         acf_model_free(*out);
         *out = NULL;
     }
@@ -58,8 +63,10 @@ static acf_status complete_options(const acf_options *o, const acf_model *from, 
     ACF_TRY(acf_config_copy(o, &copy));
     acf_status status = acf_config_finish_images(copy);
     if (!status && from) status = continue_options(copy, from);
-    if (status) acf_options_free(copy);
-    else *out = copy;
+    if (status)
+        acf_options_free(copy);
+    else
+        *out = copy;
     return status;
 }
 
@@ -74,7 +81,8 @@ acf_status acf_options_for_images(const acf_options *o, acf_options **out) {
 }
 
 /* A network for the images, with weights to start from. Takes config. */
-static acf_status prepare(const acf_images *im, acf_options *config, const acf_model *from, acf_device *dev, acf_model **out) {
+static acf_status prepare(const acf_images *im, acf_options *config, const acf_model *from, acf_device *dev,
+                          acf_model **out) {
     const int64_t shape[3] = {im->H, im->W, im->C};
     acf_image_map *map = NULL;
     acf_status status = from ? acf_image_model_check(from, "the images", shape, im->bits) : ACF_OK;
@@ -89,7 +97,8 @@ static acf_status prepare(const acf_images *im, acf_options *config, const acf_m
     return from ? acf_image_model_init_from(*out, from) : ACF_OK;
 }
 
-acf_status acf_model_fit_images(const acf_images *im, const acf_options *o, acf_fit_callback callback, void *ctx, acf_model **out) {
+acf_status acf_model_fit_images(const acf_images *im, const acf_options *o, acf_fit_callback callback, void *ctx,
+                                acf_model **out) {
     ACF_NEED(out);
     *out = NULL;
     ACF_NEED(im);
@@ -118,7 +127,8 @@ done:
 
 /* The options of reading that a model records, under what the user has said in o. */
 static acf_status reading_options(const acf_model *m, const acf_options *o, acf_options **out) {
-    static const char *const names[] = {"image-channels", "image-crop", "image-centre", "image-size", "image-pad", "image-bits"};
+    static const char *const names[] = {"image-channels", "image-crop", "image-centre",
+                                        "image-size",     "image-pad",  "image-bits"};
     acf_options *copy;
     acf_status status = ACF_OK;
     ACF_TRY(o ? acf_config_copy(o, &copy) : acf_config_create(&copy));
@@ -145,8 +155,10 @@ acf_status acf_images_open_for(const char *path, const acf_model *m, const acf_o
     acf_status status = acf_images_open(path, all, &im);
     acf_options_free(all);
     if (!status) status = acf_image_model_check(m, path, (const int64_t[]){im->H, im->W, im->C}, im->bits);
-    if (status) acf_images_free(im);
-    else *out = im;
+    if (status)
+        acf_images_free(im);
+    else
+        *out = im;
     return status;
 }
 
@@ -158,7 +170,8 @@ acf_status acf_images_blank(const acf_model *m, int64_t images, acf_images **out
     const acf_image_plan plan = {.bits = m->map->bits};
     int64_t n;
     if (images < 1 || __builtin_mul_overflow(images, s->H * s->W * s->C, &n) || n > ACF_IMAGES_BYTES_MAX)
-        return acf_fail(ACF_EUSAGE, "%lld images; expected at least 1, and at most what fits in memory", (long long)images);
+        return acf_fail(ACF_EUSAGE, "%lld images; expected at least 1, and at most what fits in memory",
+                        (long long)images);
     uint8_t *black = acf_alloc_zero((size_t)n, "images");
     acf_status status = black ? acf_images_make(black, images, s->H, s->W, s->C, &plan, out) : ACF_EMEMORY;
     acf_release(black);
@@ -174,7 +187,8 @@ acf_status acf_images_masks(const acf_images *im, const char *masks, uint64_t se
     acf_device *dev;
     ACF_TRY(acf_device_open_cpu(1, &dev));
     acf_status status = acf_image_masks_open(masks, im, &m);
-    for (int64_t i = 0; i < im->N && !status; i++) acf_image_masks_draw(dev, m, seed, 0, 1, &(uint64_t){(uint64_t)i}, given + i * im->H * im->W);
+    for (int64_t i = 0; i < im->N && !status; i++)
+        acf_image_masks_draw(dev, m, seed, 0, 1, &(uint64_t){(uint64_t)i}, given + i * im->H * im->W);
     if (!status) acf_image_masks_free(m);
     acf_device_close(dev);
     return status;
@@ -189,7 +203,6 @@ acf_status acf_image_session_create(const acf_model *m, acf_image_session **out)
     return acf_image_session_open(m, out);
 }
 
-
 acf_status acf_image_session_logp(acf_image_session *s, const acf_images *im, const uint8_t *given, double *out) {
     ACF_NEED(s);
     ACF_NEED(im);
@@ -197,7 +210,8 @@ acf_status acf_image_session_logp(acf_image_session *s, const acf_images *im, co
     return acf_image_session_query_logp(s, im, given, 1, out);
 }
 
-acf_status acf_image_session_draw(acf_image_session *s, const acf_images *im, const uint8_t *given, uint64_t seed, uint32_t draw, uint8_t *out) {
+acf_status acf_image_session_draw(acf_image_session *s, const acf_images *im, const uint8_t *given, uint64_t seed,
+                                  uint32_t draw, uint8_t *out) {
     ACF_NEED(s);
     ACF_NEED(im);
     ACF_NEED(out);
@@ -218,11 +232,13 @@ acf_status acf_image_session_guess_real(acf_image_session *s, const acf_images *
     return acf_image_session_query_guess(s, im, given, NULL, out);
 }
 
-acf_status acf_image_session_gibbs(acf_image_session *s, const acf_images *im, const uint8_t *first, uint64_t seed, int64_t steps, uint8_t *out) {
+acf_status acf_image_session_gibbs(acf_image_session *s, const acf_images *im, const uint8_t *first, uint64_t seed,
+                                   int64_t steps, uint8_t *out) {
     ACF_NEED(s);
     ACF_NEED(im);
     ACF_NEED(out);
-    if (steps < 1 || steps > UINT32_MAX) return acf_fail(ACF_EUSAGE, "acf_image_session_gibbs: %lld steps; expected at least 1", (long long)steps);
+    if (steps < 1 || steps > UINT32_MAX)
+        return acf_fail(ACF_EUSAGE, "acf_image_session_gibbs: %lld steps; expected at least 1", (long long)steps);
     return acf_image_session_query_gibbs(s, im, first, seed, steps, out);
 }
 
@@ -232,7 +248,8 @@ acf_status acf_image_session_gibbs(acf_image_session *s, const acf_images *im, c
 static acf_status as_bytes(const uint8_t *level, const int64_t *shape, int bits, uint8_t **out) {
     int64_t n = 1;
     for (int k = 0; k < 4; k++)
-        if (shape[k] < 1 || __builtin_mul_overflow(n, shape[k], &n)) return acf_fail(ACF_EUSAGE, "a picture with %lld in dimension %d", (long long)shape[k], k);
+        if (shape[k] < 1 || __builtin_mul_overflow(n, shape[k], &n))
+            return acf_fail(ACF_EUSAGE, "a picture with %lld in dimension %d", (long long)shape[k], k);
     if (bits < 1 || bits > 8) return acf_fail(ACF_EUSAGE, "levels of %d bits; expected 1 to 8", bits);
     uint8_t *byte = acf_alloc((size_t)n, "a picture");
     if (!byte) return ACF_EMEMORY;
@@ -242,23 +259,27 @@ static acf_status as_bytes(const uint8_t *level, const int64_t *shape, int bits,
 }
 
 /* A sheet in memory. Gives *out (acf_release) and its size. */
-static acf_status lay_out(const uint8_t *byte, const int64_t *shape, const acf_sheet *s, uint8_t **out, int64_t *H, int64_t *W) {
+static acf_status lay_out(const uint8_t *byte, const int64_t *shape, const acf_sheet *s, uint8_t **out, int64_t *H,
+                          int64_t *W) {
     acf_image_sheet_size(s, shape[1], shape[2], H, W);
     if (!(*out = acf_alloc((size_t)(*H * *W * shape[3]), "a sheet"))) return ACF_EMEMORY;
     acf_image_sheet(*out, s, byte, shape[0], shape[1], shape[2], shape[3]);
     return ACF_OK;
 }
 
-acf_status acf_picture_sheet(const char *path, const uint8_t *level, const int64_t *shape, int bits, int64_t across, int64_t zoom, int64_t gap) {
+acf_status acf_picture_sheet(const char *path, const uint8_t *level, const int64_t *shape, int bits, int64_t across,
+                             int64_t zoom, int64_t gap) {
     ACF_NEED(path);
     ACF_NEED(level);
     ACF_NEED(shape);
     if (across < 1 || zoom < 1 || zoom > 64 || gap < 0 || gap > 1024)
-        return acf_fail(ACF_EUSAGE, "acf_picture_sheet: %lld across, zoom %lld, gap %lld", (long long)across, (long long)zoom, (long long)gap);
+        return acf_fail(ACF_EUSAGE, "acf_picture_sheet: %lld across, zoom %lld, gap %lld", (long long)across,
+                        (long long)zoom, (long long)gap);
     uint8_t *byte, *sheet = NULL;
     int64_t H, W;
     ACF_TRY(as_bytes(level, shape, bits, &byte));
-    const acf_sheet s = {.across = across, .down = acf_ceil_div(shape[0], across), .gap = gap, .zoom = zoom, .ground = 255};
+    const acf_sheet s = {
+        .across = across, .down = acf_ceil_div(shape[0], across), .gap = gap, .zoom = zoom, .ground = 255};
     acf_status status = lay_out(byte, shape, &s, &sheet, &H, &W);
     if (!status) status = acf_image_write_png(path, sheet, H, W, shape[3]);
     acf_release(byte);
@@ -267,11 +288,13 @@ acf_status acf_picture_sheet(const char *path, const uint8_t *level, const int64
 }
 
 /* Frames are sheets of one image each, which zooms them. */
-acf_status acf_picture_animate(const char *path, const uint8_t *level, const int64_t *shape, int bits, int64_t zoom, int ms) {
+acf_status acf_picture_animate(const char *path, const uint8_t *level, const int64_t *shape, int bits, int64_t zoom,
+                               int ms) {
     ACF_NEED(path);
     ACF_NEED(level);
     ACF_NEED(shape);
-    if (zoom < 1 || zoom > 64 || ms < 1 || ms > 65535) return acf_fail(ACF_EUSAGE, "acf_picture_animate: zoom %lld, %d ms", (long long)zoom, ms);
+    if (zoom < 1 || zoom > 64 || ms < 1 || ms > 65535)
+        return acf_fail(ACF_EUSAGE, "acf_picture_animate: zoom %lld, %d ms", (long long)zoom, ms);
     uint8_t *byte, *frames = NULL;
     int64_t H, W;
     ACF_TRY(as_bytes(level, shape, bits, &byte));

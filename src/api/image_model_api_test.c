@@ -3,9 +3,9 @@
 #include "acflow.h"
 
 #include "base/json.h"
-#include "image/images.h"
 #include "harness/file_lab.h"
 #include "harness/image_files.h"
+#include "image/images.h"
 #include "model/config.h"
 #include "model/image_model.h"
 #include "train/fit.h"
@@ -30,12 +30,26 @@ static void draw_shapes(uint8_t *pixel) {
 }
 
 static acf_options *options(const char *const *extra) {
-    static const char *const small[][2] = {{"preset", "tiny"}, {"threads", "1"}, {"image-scales", "2"}, {"image-blocks", "1"}, {"image-width", "8"},
-                                           {"image-likelihood", "gaussian"}, {"image-like-width", "16"}, {"guess-weight", "0"}, {"batch", "32"}, {"steps", "80"}, {"lr", "0.01"}, {"warmup", "10"}, {"valid-every", "40"}, {"valid", "0.1"}, {"ema", "0.9"},
+    static const char *const small[][2] = {{"preset", "tiny"},
+                                           {"threads", "1"},
+                                           {"image-scales", "2"},
+                                           {"image-blocks", "1"},
+                                           {"image-width", "8"},
+                                           {"image-likelihood", "gaussian"},
+                                           {"image-like-width", "16"},
+                                           {"guess-weight", "0"},
+                                           {"batch", "32"},
+                                           {"steps", "80"},
+                                           {"lr", "0.01"},
+                                           {"warmup", "10"},
+                                           {"valid-every", "40"},
+                                           {"valid", "0.1"},
+                                           {"ema", "0.9"},
                                            {"image-masks", "left + right + mcar:0.5"}};
     acf_options *o;
     assert_int_equal(acf_options_create(&o), ACF_OK);
-    for (size_t i = 0; i < sizeof small / sizeof *small; i++) assert_int_equal(acf_options_set(o, small[i][0], small[i][1]), ACF_OK);
+    for (size_t i = 0; i < sizeof small / sizeof *small; i++)
+        assert_int_equal(acf_options_set(o, small[i][0], small[i][1]), ACF_OK);
     for (; extra && *extra; extra += 2)
         if (acf_options_set(o, extra[0], extra[1]) != ACF_OK) fail_msg("%s", acf_error());
     return o;
@@ -100,7 +114,8 @@ static void best_guesses_beat_the_mean_image(void **state) {
     for (int k = 0; k < N * P; k++) mean[k % P] += truth[k] / (double)N;
     for (int k = 0; k < N * P; k++) {
         if (given[k]) assert_true(guess[k] == truth[k]);
-        model += (guess[k] - truth[k]) * (guess[k] - truth[k]), flat += given[k] ? 0 : (mean[k % P] - truth[k]) * (mean[k % P] - truth[k]);
+        model += (guess[k] - truth[k]) * (guess[k] - truth[k]),
+            flat += given[k] ? 0 : (mean[k % P] - truth[k]) * (mean[k % P] - truth[k]);
     }
     if (!(model < flat / 3)) fail_msg("squared error %g, of the mean image %g", model, flat);
     acf_image_session_free(s);
@@ -214,8 +229,9 @@ static void training_goes_on_bit_for_bit(void **state) {
     char file[200];
     snprintf(file, sizeof file, "%s/t.ckpt", folder.path);
     const char *const plain[] = {"steps", "40", "valid-every", "15", "threads", "2", NULL},
-               *const kept[] = {"steps", "40", "valid-every", "15", "checkpoint", file, "resume", "true", NULL},
-               *const other[] = {"steps", "40", "valid-every", "15", "checkpoint", file, "resume", "true", "image-masks", "left", NULL};
+                      *const kept[] = {"steps", "40", "valid-every", "15", "checkpoint", file, "resume", "true", NULL},
+                      *const other[] = {"steps",  "40",   "valid-every", "15",   "checkpoint", file,
+                                        "resume", "true", "image-masks", "left", NULL};
     acf_model *whole = fit(plain), *m;
     acf_options *o = options(kept), *p = options(other);
     assert_int_equal(acf_model_fit_images(shapes, o, stop_at_20, NULL, &m), ACF_EINTERRUPT);
@@ -232,7 +248,9 @@ static void training_goes_on_bit_for_bit(void **state) {
 static void the_best_guess_has_a_loss(void **state) {
     (void)state;
     const char *const with[] = {"steps", "10", "guess-weight", "1", NULL}, *const without[] = {"steps", "10", NULL},
-               *const pixel[] = {"steps", "3", "image-likelihood", "pixelcnn", "image-like-blocks", "1", "guess-weight", "1", NULL};
+                      *const pixel[] = {
+                          "steps", "3", "image-likelihood", "pixelcnn", "image-like-blocks", "1", "guess-weight",
+                          "1",     NULL};
     acf_model *a = fit(with), *b = fit(without), *c = fit(pixel);
     double x[N], y[N];
     acf_image_session *s = session(a), *t = session(b), *u = session(c);
@@ -325,7 +343,8 @@ static void wrong_questions_are_refused(void **state) {
     assert_int_equal(acf_options_set(o, "preset", "tiny"), ACF_OK);
     assert_int_equal(acf_options_set(o, "device", "cpu"), ACF_OK);
     assert_int_equal(acf_options_set(o, "query-precision", "tf32"), ACF_OK);
-    refused(acf_model_fit_images(shapes, o, NULL, NULL, &m), ACF_EDEVICE, "'query-precision' is tf32, which needs a GPU");
+    refused(acf_model_fit_images(shapes, o, NULL, NULL, &m), ACF_EDEVICE,
+            "'query-precision' is tf32, which needs a GPU");
     assert_int_equal(acf_options_set(o, "query-precision", "float"), ACF_OK);
     assert_int_equal(acf_options_set(o, "image-scales", "5"), ACF_OK);
     refused(acf_model_fit_images(shapes, o, NULL, NULL, &m), ACF_EUSAGE, "8 x 8");
@@ -339,12 +358,21 @@ static void wrong_questions_are_refused(void **state) {
 /* What a file may claim of its images. */
 static void hostile_descriptions_are_refused(void **state) {
     (void)state;
-    static const char *const bad[] = {"[]", "{}", "{\"height\":8,\"width\":8,\"channels\":2,\"bits\":8}", "{\"height\":0,\"width\":8,\"channels\":1,\"bits\":8}",
-                                      "{\"height\":8,\"width\":5000000000,\"channels\":1,\"bits\":8}", "{\"height\":8,\"width\":8,\"channels\":1,\"bits\":9}",
-                                      "{\"height\":8,\"width\":8,\"channels\":1}", "{\"height\":8,\"width\":8,\"channels\":1,\"bits\":8,\"frame\":[0,0,8]}", "{\"height\":8,\"width\":8,\"channels\":1,\"bits\":8,\"flipped\":1}",
+    static const char *const bad[] = {"[]",
+                                      "{}",
+                                      "{\"height\":8,\"width\":8,\"channels\":2,\"bits\":8}",
+                                      "{\"height\":0,\"width\":8,\"channels\":1,\"bits\":8}",
+                                      "{\"height\":8,\"width\":5000000000,\"channels\":1,\"bits\":8}",
+                                      "{\"height\":8,\"width\":8,\"channels\":1,\"bits\":9}",
+                                      "{\"height\":8,\"width\":8,\"channels\":1}",
+                                      "{\"height\":8,\"width\":8,\"channels\":1,\"bits\":8,\"frame\":[0,0,8]}",
+                                      "{\"height\":8,\"width\":8,\"channels\":1,\"bits\":8,\"flipped\":1}",
                                       "{\"height\":8,\"width\":6,\"channels\":1,\"bits\":8,\"rotated\":true}",
-                                      "{\"height\":8,\"width\":8,\"channels\":1,\"bits\":8,\"frame\":[0,0,9,8]}", "{\"height\":8,\"width\":8,\"channels\":1,\"bits\":8,\"frame\":[0,8,8,8]}",
-                                      "{\"height\":8,\"width\":8,\"channels\":1,\"bits\":8,\"frame\":[0,-1,8,8]}", "{\"height\":\"8\",\"width\":8,\"channels\":1,\"bits\":8}", "{\"height\":8,\"width\":8,\"channels\":1,\"bits\":8}"};
+                                      "{\"height\":8,\"width\":8,\"channels\":1,\"bits\":8,\"frame\":[0,0,9,8]}",
+                                      "{\"height\":8,\"width\":8,\"channels\":1,\"bits\":8,\"frame\":[0,8,8,8]}",
+                                      "{\"height\":8,\"width\":8,\"channels\":1,\"bits\":8,\"frame\":[0,-1,8,8]}",
+                                      "{\"height\":\"8\",\"width\":8,\"channels\":1,\"bits\":8}",
+                                      "{\"height\":8,\"width\":8,\"channels\":1,\"bits\":8}"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         json_t *j;
         int64_t shape[3];
@@ -353,8 +381,10 @@ static void hostile_descriptions_are_refused(void **state) {
         const acf_json_source from = {"m, image", ACF_EMODEL};
         assert_int_equal(acf_json_parse(from, bad[i], strlen(bad[i]), 1000, &j), ACF_OK);
         const bool no_map = i + 1 == sizeof bad / sizeof *bad; /* which is right for the logit */
-        if (acf_image_model_from_json(from, j, ACF_IMAGE_DEQUANTISER, shape, &seen, &map) != ACF_EMODEL) fail_msg("%s", bad[i]);
-        if (!no_map && acf_image_model_from_json(from, j, ACF_IMAGE_LOGIT, shape, &seen, &map) != ACF_EMODEL) fail_msg("%s", bad[i]);
+        if (acf_image_model_from_json(from, j, ACF_IMAGE_DEQUANTISER, shape, &seen, &map) != ACF_EMODEL)
+            fail_msg("%s", bad[i]);
+        if (!no_map && acf_image_model_from_json(from, j, ACF_IMAGE_LOGIT, shape, &seen, &map) != ACF_EMODEL)
+            fail_msg("%s", bad[i]);
         json_decref(j);
     }
 }
@@ -380,6 +410,8 @@ static void damaged_files_are_refused(void **state) {
 }
 
 #define WITH(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
-ACF_TESTS(image_model_api, WITH(models_know_what_was_padding), WITH(best_guesses_beat_the_mean_image), WITH(given_pixels_make_the_rest_likelier), WITH(draws_keep_what_is_given_and_their_seed),
-          WITH(chains_redraw_half_after_half), WITH(a_file_holds_the_model), WITH(training_goes_on_bit_for_bit), WITH(the_best_guess_has_a_loss),
-          WITH(maps_are_of_what_is_learned), WITH(wrong_questions_are_refused), cmocka_unit_test(hostile_descriptions_are_refused), WITH(damaged_files_are_refused))
+ACF_TESTS(image_model_api, WITH(models_know_what_was_padding), WITH(best_guesses_beat_the_mean_image),
+          WITH(given_pixels_make_the_rest_likelier), WITH(draws_keep_what_is_given_and_their_seed),
+          WITH(chains_redraw_half_after_half), WITH(a_file_holds_the_model), WITH(training_goes_on_bit_for_bit),
+          WITH(the_best_guess_has_a_loss), WITH(maps_are_of_what_is_learned), WITH(wrong_questions_are_refused),
+          cmocka_unit_test(hostile_descriptions_are_refused), WITH(damaged_files_are_refused))

@@ -2,9 +2,9 @@
  * done again here by hand, with the network alone. */
 #include "acflow.h"
 
+#include "harness/file_lab.h"
 #include "image/image_batches.h"
 #include "image/image_symmetry.h"
-#include "harness/file_lab.h"
 #include "model/model.h"
 
 #include <math.h>
@@ -17,14 +17,26 @@ static acf_images *images(bool rotate, bool flip) {
     acf_images *im;
     uint8_t pixel[N * P];
     for (int k = 0; k < N * P; k++) pixel[k] = (uint8_t)(k * 37 % 251 / 2 + k % SIDE * 8);
-    assert_int_equal(acf_images_make(pixel, N, SIDE, SIDE, 1, &(acf_image_plan){.rotate = rotate, .flip = flip}, &im), ACF_OK);
+    assert_int_equal(acf_images_make(pixel, N, SIDE, SIDE, 1, &(acf_image_plan){.rotate = rotate, .flip = flip}, &im),
+                     ACF_OK);
     return im;
 }
 
 /* A few steps of training, so that pixels depend on what is known. */
 static acf_model *fit(const acf_images *im, const char *masks, const char *passes, const char *at_once) {
-    const char *const set[][2] = {{"preset", "tiny"}, {"threads", "1"}, {"image-scales", "1"}, {"image-width", "4"}, {"image-like-width", "6"}, {"image-like-blocks", "1"},
-                                  {"steps", "12"}, {"batch", "16"}, {"valid", "0"}, {"image-masks", masks}, {"image-passes", passes}, {"image-single-pass", at_once}, {"image-temperature", "0.8"}};
+    const char *const set[][2] = {{"preset", "tiny"},
+                                  {"threads", "1"},
+                                  {"image-scales", "1"},
+                                  {"image-width", "4"},
+                                  {"image-like-width", "6"},
+                                  {"image-like-blocks", "1"},
+                                  {"steps", "12"},
+                                  {"batch", "16"},
+                                  {"valid", "0"},
+                                  {"image-masks", masks},
+                                  {"image-passes", passes},
+                                  {"image-single-pass", at_once},
+                                  {"image-temperature", "0.8"}};
     acf_options *o;
     acf_model *m;
     assert_int_equal(acf_options_create(&o), ACF_OK);
@@ -44,7 +56,8 @@ static acf_image_session *session(const acf_model *m) {
 /* ---- rounds ----------------------------------------------------------------------------------------------------------------- */
 
 /* One image's draw, log p and roles, round by round, from the network. level: the image; its hidden pixels become the draw. */
-static void by_hand(const acf_model *m, uint64_t id, int passes, const uint8_t *b, uint64_t seed, uint32_t draw, const uint8_t *level, uint8_t *drawn, double *logp) {
+static void by_hand(const acf_model *m, uint64_t id, int passes, const uint8_t *b, uint64_t seed, uint32_t draw,
+                    const uint8_t *level, uint8_t *drawn, double *logp) {
     const acf_image_code code = {m->map, P, 1};
     acf_tape *t;
     uint8_t role[P], truth[P];
@@ -166,7 +179,8 @@ static void moved_guess(acf_model *m, const uint8_t *level, const uint8_t *b, ac
     m->seen = seen;
 }
 
-static void check_guess(acf_model *m, const acf_images *im, const uint8_t *given, int i, const acf_image_symmetry *by, int n) {
+static void check_guess(acf_model *m, const acf_images *im, const uint8_t *given, int i, const acf_image_symmetry *by,
+                        int n) {
     uint8_t level[N * P];
     double real[N * P], expected[P] = {0}, one[P];
     acf_image_session *s = session(m);
@@ -177,7 +191,8 @@ static void check_guess(acf_model *m, const acf_images *im, const uint8_t *given
     assert_int_equal(acf_image_session_guess_real(s, im, given, real), ACF_OK);
     assert_int_equal(acf_image_session_guess(s, im, given, level), ACF_OK);
     for (int p = 0; p < P; p++) {
-        if (fabs(real[i * P + p] - expected[p]) > 1e-3) fail_msg("image %d, pixel %d: %.5f, expected %.5f", i, p, real[i * P + p], expected[p]);
+        if (fabs(real[i * P + p] - expected[p]) > 1e-3)
+            fail_msg("image %d, pixel %d: %.5f, expected %.5f", i, p, real[i * P + p], expected[p]);
         assert_true(fabs(level[i * P + p] - real[i * P + p]) <= (n > 1 ? 0.5 : 1));
         if (given[i * P + p]) assert_int_equal(level[i * P + p], acf_images_pixels(im)[i * P + p]);
     }
@@ -193,14 +208,19 @@ static void guesses_are_means_over_known_copies(void **state) {
         acf_image_symmetry by[8];
     } cases[] = {
         {false, false, "left + bottom", "bottom", 1, {{0, false}}},
-        {false, true, "left + bottom", "left", 1, {{0, false}}},                     /* right halves were not learned */
-        {false, true, "left + bottom", "bottom", 2, {{0, false}, {0, true}}},        /* its own mirror image */
-        {false, true, "left + right", "left", 2, {{0, false}, {0, true}}},           /* both were */
+        {false, true, "left + bottom", "left", 1, {{0, false}}},              /* right halves were not learned */
+        {false, true, "left + bottom", "bottom", 2, {{0, false}, {0, true}}}, /* its own mirror image */
+        {false, true, "left + right", "left", 2, {{0, false}, {0, true}}},    /* both were */
         {false, true, "left + right*2", "left", 1, {{0, false}}},
         {true, false, "left + right + top + bottom", "left", 4, {{0, false}, {1, false}, {2, false}, {3, false}}},
         {true, false, "left + right", "left", 1, {{0, false}}},
-        {true, true, "rect", "rect", 8, {{0, false}, {1, false}, {2, false}, {3, false}, {0, true}, {1, true}, {2, true}, {3, true}}},
-        {true, true, "left", "left", 2, {{0, false}, {2, true}}},                    /* top and bottom exchanged */
+        {true,
+         true,
+         "rect",
+         "rect",
+         8,
+         {{0, false}, {1, false}, {2, false}, {3, false}, {0, true}, {1, true}, {2, true}, {3, true}}},
+        {true, true, "left", "left", 2, {{0, false}, {2, true}}}, /* top and bottom exchanged */
     };
     for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
         acf_images *im = images(cases[c].rotate, cases[c].flip), *plain = images(false, false);
@@ -223,12 +243,14 @@ static void copies_survive_lack_of_memory(void **state) {
         acf_alloc_fail_at(n);
         const acf_status status = acf_image_session_create(m, &s);
         acf_alloc_fail_at(0);
-        if (!(done = status == ACF_OK) && (status != ACF_EMEMORY || s)) fail_msg("allocation %d: %s", (int)n, acf_error());
+        if (!(done = status == ACF_OK) && (status != ACF_EMEMORY || s))
+            fail_msg("allocation %d: %s", (int)n, acf_error());
         acf_image_session_free(s);
     }
     acf_model_free(m);
     acf_images_free(im);
 }
 
-ACF_TESTS(image_query, cmocka_unit_test(rounds_are_questions_one_after_the_other), cmocka_unit_test(empty_rounds_are_no_questions), cmocka_unit_test(rounds_are_kept_with_the_model),
+ACF_TESTS(image_query, cmocka_unit_test(rounds_are_questions_one_after_the_other),
+          cmocka_unit_test(empty_rounds_are_no_questions), cmocka_unit_test(rounds_are_kept_with_the_model),
           cmocka_unit_test(guesses_are_means_over_known_copies), cmocka_unit_test(copies_survive_lack_of_memory))

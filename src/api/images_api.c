@@ -24,7 +24,6 @@ acf_status acf_images_open(const char *path, const acf_options *o, acf_images **
     return status;
 }
 
-
 acf_status acf_images_shape(const acf_images *im, int64_t *shape) {
     ACF_NEED(im);
     ACF_NEED(shape);
@@ -49,7 +48,8 @@ static acf_status put_name(name_writer write, const acf_images *im, int64_t i, c
     char name[ACF_IMAGE_NAME_MAX];
     ACF_NEED(im);
     ACF_NEED_BUFFER(out, cap);
-    if (i < 0 || i >= im->N) return acf_fail(ACF_EUSAGE, "the name of image %lld; there are 0 to %lld", (long long)i, (long long)im->N - 1);
+    if (i < 0 || i >= im->N)
+        return acf_fail(ACF_EUSAGE, "the name of image %lld; there are 0 to %lld", (long long)i, (long long)im->N - 1);
     acf_text t = acf_text_into(out, cap);
     acf_text_add(&t, write(name, im, i));
     return acf_text_done(&t, needed);
@@ -92,14 +92,19 @@ acf_status acf_images_describe(const acf_images *im, char *out, size_t cap, size
     ACF_NEED_BUFFER(out, cap);
     const levels l = levels_of(im);
     acf_text t = acf_text_into(out, cap);
-    acf_text_addf(&t, "images:   %lld%s%s\n", (long long)im->N, im->plan.rotate ? ", each also turned by 90, 180 and 270 degrees" : "",
+    acf_text_addf(&t, "images:   %lld%s%s\n", (long long)im->N,
+                  im->plan.rotate ? ", each also turned by 90, 180 and 270 degrees" : "",
                   im->plan.flip ? im->plan.rotate ? ", and all of these mirrored" : ", each also mirrored" : "");
-    acf_text_addf(&t, "size:     %lld x %lld pixels (width, height), %s\n", (long long)im->W, (long long)im->H, im->C == 1 ? "grey" : "colour");
-    acf_text_addf(&t, "levels:   %d to %d, %d of %d in use, mean %lld.%02lld\n", l.least, l.most, l.used, 1 << im->bits, (long long)(l.mean / 100),
-                  (long long)(l.mean % 100));
+    acf_text_addf(&t, "size:     %lld x %lld pixels (width, height), %s\n", (long long)im->W, (long long)im->H,
+                  im->C == 1 ? "grey" : "colour");
+    acf_text_addf(&t, "levels:   %d to %d, %d of %d in use, mean %lld.%02lld\n", l.least, l.most, l.used, 1 << im->bits,
+                  (long long)(l.mean / 100), (long long)(l.mean % 100));
     acf_text_addf(&t, "memory:   %s\n", acf_text_bytes(bytes, (uint64_t)(im->N * im->H * im->W * im->C)));
-    acf_text_addf(&t, im->N > 1 ? "names:    %s ... %s\n" : "name:     %s\n", acf_images_write_name(first, im, 0), acf_images_write_name(last, im, im->N - 1));
-    if (im->file) acf_text_addf(&t, "left out: %lld files that cannot be read, %lld that are no images by their names\n", (long long)im->broken, (long long)im->other);
+    acf_text_addf(&t, im->N > 1 ? "names:    %s ... %s\n" : "name:     %s\n", acf_images_write_name(first, im, 0),
+                  acf_images_write_name(last, im, im->N - 1));
+    if (im->file)
+        acf_text_addf(&t, "left out: %lld files that cannot be read, %lld that are no images by their names\n",
+                      (long long)im->broken, (long long)im->other);
     return acf_text_done(&t, needed);
 }
 
@@ -107,10 +112,12 @@ acf_status acf_images_describe_json(const acf_images *im, char *out, size_t cap,
     ACF_NEED(im);
     ACF_NEED_BUFFER(out, cap);
     const levels l = levels_of(im);
-    json_t *j = json_pack("{s:I, s:I, s:I, s:I, s:i, s:{s:i, s:i, s:i, s:f}, s:b, s:b, s:I, s:I, s:s}", "images", (json_int_t)im->N, "height", (json_int_t)im->H,
-                          "width", (json_int_t)im->W, "channels", (json_int_t)im->C, "bits", im->bits, "levels", "least", l.least, "most", l.most,
-                          "used", l.used, "mean", (double)l.mean / 100, "turned", im->plan.rotate, "mirrored", im->plan.flip, "broken", (json_int_t)im->broken, "other",
-                          (json_int_t)im->other, "note", acf_text_is_utf8(im->note, strlen(im->note)) ? im->note : "a file with an odd name");
+    json_t *j = json_pack("{s:I, s:I, s:I, s:I, s:i, s:{s:i, s:i, s:i, s:f}, s:b, s:b, s:I, s:I, s:s}", "images",
+                          (json_int_t)im->N, "height", (json_int_t)im->H, "width", (json_int_t)im->W, "channels",
+                          (json_int_t)im->C, "bits", im->bits, "levels", "least", l.least, "most", l.most, "used",
+                          l.used, "mean", (double)l.mean / 100, "turned", im->plan.rotate, "mirrored", im->plan.flip,
+                          "broken", (json_int_t)im->broken, "other", (json_int_t)im->other, "note",
+                          acf_text_is_utf8(im->note, strlen(im->note)) ? im->note : "a file with an odd name");
     if (!j) return acf_fail(ACF_EMEMORY, "out of memory: a description of images");
     return acf_json_deliver(j, out, cap, needed);
 }
@@ -119,7 +126,8 @@ acf_status acf_images_describe_json(const acf_images *im, char *out, size_t cap,
 
 #define ACROSS 8
 #define MASK_TEXT 120
-#define VERMILION {0xb8, 0x3a, 0x00}
+#define VERMILION                                                                                                      \
+    { 0xb8, 0x3a, 0x00 }
 
 /* What a sheet of masks is drawn from. */
 typedef struct sheet {
@@ -144,7 +152,10 @@ static int64_t paint(uint8_t *out, const uint8_t *b, int64_t P, const acf_images
     int64_t hidden = 0;
     for (int64_t k = 0; k < P; k++) {
         for (int c = 0; c < 3; c++)
-            out[3 * k + c] = !b[k] ? hole[im != NULL][c] : im ? acf_image_byte(acf_images_at(im, i % im->N)[k * im->C + (im->C == 3 ? c : 0)], im->bits) : plain[c];
+            out[3 * k + c] =
+                !b[k] ? hole[im != NULL][c]
+                : im  ? acf_image_byte(acf_images_at(im, i % im->N)[k * im->C + (im->C == 3 ? c : 0)], im->bits)
+                      : plain[c];
         hidden += !b[k];
     }
     return hidden;
@@ -166,27 +177,38 @@ static acf_status fill(sheet *s, const acf_image_masks *m, const acf_images *im,
     return ACF_OK;
 }
 
-static acf_status plot_fitted(const char *path, const acf_plot_options *o, const acf_image_masks *m, const acf_images *im, uint64_t seed) {
+static acf_status plot_fitted(const char *path, const acf_plot_options *o, const acf_image_masks *m,
+                              const acf_images *im, uint64_t seed) {
     sheet *s = acf_alloc_zero(sizeof *s, "masks");
     if (!s) return ACF_EMEMORY;
     const char *name[ACF_IMAGE_MASKS_MAX], *remark[ACF_IMAGE_MASKS_MAX];
     char facts[200];
-    snprintf(facts, sizeof facts, "%lld x %lld pixels, seed %llu. Hidden: %s.", (long long)m->W, (long long)m->H, (unsigned long long)seed, im ? "vermilion" : "white");
+    snprintf(facts, sizeof facts, "%lld x %lld pixels, seed %llu. Hidden: %s.", (long long)m->W, (long long)m->H,
+             (unsigned long long)seed, im ? "vermilion" : "white");
     for (int k = 0; k < m->n; k++) name[k] = s->name[k], remark[k] = s->remark[k];
     acf_status status = fill(s, m, im, seed);
-    const acf_figure_sheet f = {.across = ACROSS, .down = m->n, .n = ACROSS * m->n, .H = m->H, .W = m->W, .C = 3, .pixel = s->pixel, .name_down = name, .remark_down = remark};
+    const acf_figure_sheet f = {.across = ACROSS,
+                                .down = m->n,
+                                .n = ACROSS * m->n,
+                                .H = m->H,
+                                .W = m->W,
+                                .C = 3,
+                                .pixel = s->pixel,
+                                .name_down = name,
+                                .remark_down = remark};
     if (status == ACF_OK) status = acf_figure_images(path, o, &f, "Masks", facts);
     acf_release(s->b), acf_release(s->pixel), acf_release(s);
     return status;
 }
 
-acf_status acf_plot_masks(const char *path, const acf_plot_options *o, const char *masks, const acf_images *im, int64_t width, int64_t height,
-                          uint64_t seed) {
+acf_status acf_plot_masks(const char *path, const acf_plot_options *o, const char *masks, const acf_images *im,
+                          int64_t width, int64_t height, uint64_t seed) {
     ACF_NEED(path);
     ACF_NEED(masks);
     if (im) width = im->W, height = im->H;
     if (width < 1 || height < 1 || width > ACF_IMAGE_PATTERN_MAX || height > ACF_IMAGE_PATTERN_MAX)
-        return acf_fail(ACF_EUSAGE, "masks of %lld x %lld pixels; expected 1 to %d a side", (long long)width, (long long)height, ACF_IMAGE_PATTERN_MAX);
+        return acf_fail(ACF_EUSAGE, "masks of %lld x %lld pixels; expected 1 to %d a side", (long long)width,
+                        (long long)height, ACF_IMAGE_PATTERN_MAX);
     acf_image_masks *m;
     ACF_TRY(acf_image_masks_create(masks, &m));
     acf_status status = im ? acf_image_masks_fit_to(m, im) : acf_image_masks_fit(m, height, width);
@@ -209,7 +231,8 @@ static int64_t paint_inside(uint8_t *out, const acf_images *im, const uint8_t *l
             const int64_t k = y * im->W + x;
             const bool seen = !b || b[k];
             hidden += !seen;
-            for (int c = 0; c < 3; c++) out[c] = seen ? acf_image_byte(level[k * im->C + (im->C == 3 ? c : 0)], im->bits) : hole[c];
+            for (int c = 0; c < 3; c++)
+                out[c] = seen ? acf_image_byte(level[k * im->C + (im->C == 3 ? c : 0)], im->bits) : hole[c];
         }
     return hidden;
 }
@@ -222,7 +245,8 @@ static double cell_of(int64_t h, int64_t w) {
 
 typedef char row_text[2][MASK_TEXT]; /* name and remark */
 
-static void draw_rows(uint8_t *pixel, row_text *text, const acf_images *im, const uint8_t *given, int64_t rows, const uint8_t *const *completed, int ways) {
+static void draw_rows(uint8_t *pixel, row_text *text, const acf_images *im, const uint8_t *given, int64_t rows,
+                      const uint8_t *const *completed, int ways) {
     const int64_t P = im->H * im->W, inside = (im->inner.y1 - im->inner.y0) * (im->inner.x1 - im->inner.x0);
     uint8_t *none = pixel + rows * (ways + 1) * inside * 3; /* (P) zeros: nothing is given */
     for (int64_t i = 0; i < rows; i++) {
@@ -230,20 +254,26 @@ static void draw_rows(uint8_t *pixel, row_text *text, const acf_images *im, cons
         const int64_t hidden = paint_inside(pixel, im, acf_images_at(im, i), given ? given + i * P : none);
         pixel += inside * 3;
         for (int k = 0; k < ways; k++, pixel += inside * 3) paint_inside(pixel, im, completed[k] + i * P * im->C, NULL);
-        if (im->file || im->N == 1) snprintf(text[i][0], MASK_TEXT, "%.100s", acf_images_write_name(name, im, i));
-        else snprintf(text[i][0], MASK_TEXT, "image %lld", (long long)i); /* of an array, whose name would leave no room for the number */
+        if (im->file || im->N == 1)
+            snprintf(text[i][0], MASK_TEXT, "%.100s", acf_images_write_name(name, im, i));
+        else
+            snprintf(text[i][0], MASK_TEXT, "image %lld",
+                     (long long)i); /* of an array, whose name would leave no room for the number */
         snprintf(text[i][1], MASK_TEXT, "%d %% hidden", (int)(100.0 * (double)hidden / (double)inside + 0.5));
     }
 }
 
-acf_status acf_plot_completed(const char *path, const acf_plot_options *o, const acf_images *im, const uint8_t *given, int64_t rows,
-                              const uint8_t *const *completed, const char *const *names, int ways) {
+acf_status acf_plot_completed(const char *path, const acf_plot_options *o, const acf_images *im, const uint8_t *given,
+                              int64_t rows, const uint8_t *const *completed, const char *const *names, int ways) {
     ACF_NEED(path);
     ACF_NEED(im);
     ACF_NEED(completed);
     ACF_NEED(names);
     if (rows < 1 || rows > ROWS_MAX || rows > im->N || ways < 1 || ways > WAYS_MAX)
-        return acf_fail(ACF_EUSAGE, "acf_plot_completed: %lld rows, %d ways; expected 1 to %d rows, as many images, and 1 to %d ways", (long long)rows, ways, ROWS_MAX, WAYS_MAX);
+        return acf_fail(
+            ACF_EUSAGE,
+            "acf_plot_completed: %lld rows, %d ways; expected 1 to %d rows, as many images, and 1 to %d ways",
+            (long long)rows, ways, ROWS_MAX, WAYS_MAX);
     const int64_t h = im->inner.y1 - im->inner.y0, w = im->inner.x1 - im->inner.x0;
     const char *across[WAYS_MAX + 1] = {"input"}, *down[ROWS_MAX], *remark[ROWS_MAX];
     char first[80] = "", facts[200];
@@ -253,10 +283,20 @@ acf_status acf_plot_completed(const char *path, const acf_plot_options *o, const
     for (int k = 0; k < ways; k++) across[k + 1] = names[k];
     for (int64_t i = 0; i < rows; i++) down[i] = text[i][0], remark[i] = text[i][1];
     draw_rows(pixel, text, im, given, rows, completed, ways);
-    if (rows < im->N) snprintf(first, sizeof first, "The first %lld of %lld images, ", (long long)rows, (long long)im->N);
+    if (rows < im->N)
+        snprintf(first, sizeof first, "The first %lld of %lld images, ", (long long)rows, (long long)im->N);
     snprintf(facts, sizeof facts, "%s%lld x %lld pixels. Hidden: vermilion.", first, (long long)w, (long long)h);
-    const acf_figure_sheet f = {.across = ways + 1, .down = (int)rows, .n = rows * (ways + 1), .H = h, .W = w, .C = 3, .pixel = pixel, .cell = cell_of(h, w),
-                                .name_across = across, .name_down = down, .remark_down = remark};
+    const acf_figure_sheet f = {.across = ways + 1,
+                                .down = (int)rows,
+                                .n = rows * (ways + 1),
+                                .H = h,
+                                .W = w,
+                                .C = 3,
+                                .pixel = pixel,
+                                .cell = cell_of(h, w),
+                                .name_across = across,
+                                .name_down = down,
+                                .remark_down = remark};
     acf_status status = acf_figure_images(path, o, &f, "Completed images", facts);
     acf_release(pixel);
     return status;
@@ -272,9 +312,10 @@ acf_status acf_plot_images(const char *path, const acf_plot_options *o, const ac
     ACF_NEED(path);
     ACF_NEED(im);
     const int64_t size = im->H * im->W * im->C, capacity = acf_max(1, SHEET_PIXELS / (im->H * im->W));
-    const int n = (int)acf_min(acf_min(im->N, capacity), SHEET_ACROSS * SHEET_DOWN), across = (int)acf_min(n, SHEET_ACROSS);
+    const int n = (int)acf_min(acf_min(im->N, capacity), SHEET_ACROSS * SHEET_DOWN),
+              across = (int)acf_min(n, SHEET_ACROSS);
     uint8_t *pixel = acf_alloc((size_t)(n * size), "images");
-    char (*name)[ACF_IMAGE_NAME_MAX] = acf_alloc((size_t)n * sizeof *name, "images"), facts[200];
+    char(*name)[ACF_IMAGE_NAME_MAX] = acf_alloc((size_t)n * sizeof *name, "images"), facts[200];
     const char *caption[SHEET_ACROSS * SHEET_DOWN];
     acf_status status = pixel && name ? ACF_OK : ACF_EMEMORY;
     for (int k = 0; status == ACF_OK && k < n; k++) {
@@ -282,9 +323,16 @@ acf_status acf_plot_images(const char *path, const acf_plot_options *o, const ac
         for (int64_t p = 0; p < size; p++) pixel[k * size + p] = acf_image_byte(acf_images_at(im, i)[p], im->bits);
         caption[k] = acf_images_write_name(name[k], im, i);
     }
-    snprintf(facts, sizeof facts, "%lld of %lld x %lld pixels, %s%s", (long long)im->N, (long long)im->W, (long long)im->H, im->C == 1 ? "grey" : "colour",
-             n < im->N ? "; evenly spaced ones are shown" : "");
-    const acf_figure_sheet f = {.across = across, .down = (int)acf_ceil_div(n, across), .n = n, .H = im->H, .W = im->W, .C = im->C, .pixel = pixel, .caption = caption};
+    snprintf(facts, sizeof facts, "%lld of %lld x %lld pixels, %s%s", (long long)im->N, (long long)im->W,
+             (long long)im->H, im->C == 1 ? "grey" : "colour", n < im->N ? "; evenly spaced ones are shown" : "");
+    const acf_figure_sheet f = {.across = across,
+                                .down = (int)acf_ceil_div(n, across),
+                                .n = n,
+                                .H = im->H,
+                                .W = im->W,
+                                .C = im->C,
+                                .pixel = pixel,
+                                .caption = caption};
     if (status == ACF_OK) status = acf_figure_images(path, o, &f, "Images", facts);
     acf_release(pixel), acf_release(name);
     return status;

@@ -3,10 +3,10 @@
 
 #include "base/arena.h"
 #include "base/file.h"
-#include "image/image_write.h"
 #include "harness/file_lab.h"
 #include "harness/image_files.h"
 #include "harness/picture.h"
+#include "image/image_write.h"
 
 static acf_lab_folder folder;
 static acf_lab_bytes file, packed;
@@ -61,7 +61,8 @@ static void images_are_told_from_tables(void **state) {
     static const struct {
         const char *name;
         int yes;
-    } cases[] = {{"digits", 1}, {"digits.gz", 1}, {"t.csv.gz", 0}, {"t.csv", 0}, {"a.npy", 1}, {"m.npy", 0}, {"photo", 1}, {"p.txt", 1}, {"", 1}, {"nowhere", 0}};
+    } cases[] = {{"digits", 1}, {"digits.gz", 1}, {"t.csv.gz", 0}, {"t.csv", 0}, {"a.npy", 1},
+                 {"m.npy", 0},  {"photo", 1},     {"p.txt", 1},    {"", 1},      {"nowhere", 0}};
     acf_images *im = NULL;
     assert_int_equal(acf_images_open(NULL, NULL, &im), ACF_EUSAGE);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
@@ -79,9 +80,11 @@ static void options_do_what_they_say(void **state) {
         const char *name, *value;
         int64_t shape[4];
         int bits;
-    } cases[] = {{"image-limit", "2", {2, 8, 8, 1}, 8},        {"image-channels", "colour", {6, 8, 8, 3}, 8}, {"image-crop", "1,2,4,8", {6, 6, 3, 1}, 8},
-                 {"image-size", "5x4", {6, 4, 5, 1}, 8},       {"image-size", "16", {6, 16, 16, 1}, 8},       {"image-pad", "32", {6, 32, 32, 1}, 8},
-                 {"image-bits", "3", {6, 8, 8, 1}, 3},         {"image-rotate", "true", {24, 8, 8, 1}, 8},     {"image-flip", "true", {12, 8, 8, 1}, 8},      {"image-centre", "true", {6, 8, 8, 1}, 8}};
+    } cases[] = {{"image-limit", "2", {2, 8, 8, 1}, 8},      {"image-channels", "colour", {6, 8, 8, 3}, 8},
+                 {"image-crop", "1,2,4,8", {6, 6, 3, 1}, 8}, {"image-size", "5x4", {6, 4, 5, 1}, 8},
+                 {"image-size", "16", {6, 16, 16, 1}, 8},    {"image-pad", "32", {6, 32, 32, 1}, 8},
+                 {"image-bits", "3", {6, 8, 8, 1}, 3},       {"image-rotate", "true", {24, 8, 8, 1}, 8},
+                 {"image-flip", "true", {12, 8, 8, 1}, 8},   {"image-centre", "true", {6, 8, 8, 1}, 8}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         acf_options *o = options(cases[i].name, cases[i].value);
         acf_images *im;
@@ -96,11 +99,16 @@ static void options_do_what_they_say(void **state) {
         acf_options_free(o);
     }
     static const char *const wrong[][3] = {
-        {"image-crop", "1,2,3", "image-crop is '1,2,3'; expected left,top,right,bottom in pixels, such as 25,45,153,173"},
-        {"image-crop", "4,2,4,8", "image-crop is '4,2,4,8', which has no pixels; expected left,top,right,bottom with left < right and top < bottom"},
-        {"image-size", "5x", "image-size is '5x'; expected width and height in pixels, such as 64x48, or one number from 1 to 32768"},
-        {"image-size", "0", "image-size is '0'; expected width and height in pixels, such as 64x48, or one number from 1 to 32768"},
-        {"image-size", "99999999999999999999999", "image-size is '99999999999999999999999'; expected width and height in pixels, such as 64x48, or one number from 1 to 32768"},
+        {"image-crop", "1,2,3",
+         "image-crop is '1,2,3'; expected left,top,right,bottom in pixels, such as 25,45,153,173"},
+        {"image-crop", "4,2,4,8",
+         "image-crop is '4,2,4,8', which has no pixels; expected left,top,right,bottom with left < right and top < bottom"},
+        {"image-size", "5x",
+         "image-size is '5x'; expected width and height in pixels, such as 64x48, or one number from 1 to 32768"},
+        {"image-size", "0",
+         "image-size is '0'; expected width and height in pixels, such as 64x48, or one number from 1 to 32768"},
+        {"image-size", "99999999999999999999999",
+         "image-size is '99999999999999999999999'; expected width and height in pixels, such as 64x48, or one number from 1 to 32768"},
     };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         acf_options *o = options(wrong[i][0], wrong[i][1]);
@@ -120,7 +128,9 @@ static void images_are_described(void **state) {
     assert_int_equal(acf_images_open(in_folder("digits"), NULL, &im), ACF_OK);
     assert_int_equal(acf_images_describe(im, text, sizeof text, &needed), ACF_OK);
     assert_int_equal(needed, strlen(text) + 1);
-    assert_non_null(strstr(text, "images:   6\nsize:     8 x 8 pixels (width, height), grey\nlevels:   0 to 250, 251 of 256 in use, mean 12"));
+    assert_non_null(strstr(
+        text,
+        "images:   6\nsize:     8 x 8 pixels (width, height), grey\nlevels:   0 to 250, 251 of 256 in use, mean 12"));
     assert_non_null(strstr(text, "names:    digits 0 ... digits 5\n"));
     assert_int_equal(acf_images_describe_json(im, text, sizeof text, NULL), ACF_OK);
     assert_non_null(strstr(text, "\"height\": 8"));
@@ -146,14 +156,18 @@ static void masks_are_drawn(void **state) {
     static const struct {
         const char *masks;
         int64_t w, h;
-    } cases[] = {{"paper-celeba", 64, 64}, {"released-celeba", 30, 50}, {"joint", 1, 1}, {"left + mcar:0.123456789012345 + rect:0.10000001-0.900000003*3", 200, 3},
+    } cases[] = {{"paper-celeba", 64, 64},
+                 {"released-celeba", 30, 50},
+                 {"joint", 1, 1},
+                 {"left + mcar:0.123456789012345 + rect:0.10000001-0.900000003*3", 200, 3},
                  {"top", 3, 200}};
     static const double page[][2] = {{0, 0}, {160, 160}, {1500, 300}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         for (size_t k = 0; k < sizeof page / sizeof *page; k++)
             for (int svg = 0; svg < 2; svg++) {
                 const acf_plot_options o = {.width = page[k][0], .height = page[k][1], .scale = 1};
-                if (acf_plot_masks(picture_path(svg ? ".svg" : ".png"), &o, cases[i].masks, NULL, cases[i].w, cases[i].h, 7) != ACF_OK)
+                if (acf_plot_masks(picture_path(svg ? ".svg" : ".png"), &o, cases[i].masks, NULL, cases[i].w,
+                                   cases[i].h, 7) != ACF_OK)
                     fail_msg("%s: %s", cases[i].masks, acf_error());
                 assert_int_equal(unlink(picture_path(svg ? ".svg" : ".png")), 0);
             }
@@ -164,7 +178,8 @@ static void masks_are_drawn(void **state) {
                  {"cutout:9", "masks: a square of 9 pixels does not fit in 8 x 8; make it smaller", 8},
                  {"left +", NULL, 8}};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
-        assert_int_equal(acf_plot_masks(picture_path(".png"), NULL, wrong[i].masks, NULL, wrong[i].w, 8, 1), ACF_EUSAGE);
+        assert_int_equal(acf_plot_masks(picture_path(".png"), NULL, wrong[i].masks, NULL, wrong[i].w, 8, 1),
+                         ACF_EUSAGE);
         if (wrong[i].sentence) assert_string_equal(acf_error(), wrong[i].sentence);
         assert_int_not_equal(access(picture_path(".png"), F_OK), 0);
     }
@@ -177,18 +192,22 @@ static void sheets_are_drawn(void **state) {
     static uint8_t levels[400];
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         acf_images *im;
-        for (int k = 0; k < sizes[i][0] * sizes[i][1] * sizes[i][2] && k < 400; k++) levels[k] = (uint8_t)(k < sizes[i][1] * sizes[i][2] ? 200 : 90);
+        for (int k = 0; k < sizes[i][0] * sizes[i][1] * sizes[i][2] && k < 400; k++)
+            levels[k] = (uint8_t)(k < sizes[i][1] * sizes[i][2] ? 200 : 90);
         acf_lab_put_idx(&file, sizes[i][0], sizes[i][1], sizes[i][2], levels);
         acf_lab_folder_put(&folder, "a long name for a file of digits", file.b, file.n);
         assert_int_equal(acf_images_open(in_folder("a long name for a file of digits"), NULL, &im), ACF_OK);
         if (acf_plot_images(picture_path(".png"), NULL, im) != ACF_OK) fail_msg("%s", acf_error());
         picture p = picture_read(picture_path(".png"));
         int64_t first = 0, other = 0;
-        for (int64_t k = 0; k < (int64_t)p.w * p.h; k++) first += p.pixel[k] == 0xc8c8c8, other += p.pixel[k] == 0x5a5a5a;
+        for (int64_t k = 0; k < (int64_t)p.w * p.h; k++)
+            first += p.pixel[k] == 0xc8c8c8, other += p.pixel[k] == 0x5a5a5a;
         const double shown = (double)(sizes[i][0] < 96 ? sizes[i][0] : 96) - 1;
-        if (first < 100 || fabs((double)other - shown * (double)first) > 0.15 * shown * (double)first + 50) fail_msg("sheet %zu: %lld and %lld pixels", i, (long long)first, (long long)other);
+        if (first < 100 || fabs((double)other - shown * (double)first) > 0.15 * shown * (double)first + 50)
+            fail_msg("sheet %zu: %lld and %lld pixels", i, (long long)first, (long long)other);
         picture_free(&p);
-        assert_int_equal(acf_plot_images(picture_path(".svg"), &(acf_plot_options){.width = 160, .height = 160}, im), ACF_OK);
+        assert_int_equal(acf_plot_images(picture_path(".svg"), &(acf_plot_options){.width = 160, .height = 160}, im),
+                         ACF_OK);
         assert_int_equal(unlink(picture_path(".svg")), 0);
         acf_images_free(im);
     }
@@ -208,7 +227,8 @@ static void masks_lie_over_images(void **state) {
     picture p = picture_read(picture_path(".png"));
     int64_t hole = 0, seen = 0;
     for (int64_t i = 0; i < (int64_t)p.w * p.h; i++) hole += p.pixel[i] == 0xb83a00, seen += p.pixel[i] == 0x646464;
-    if (hole < 20000 || llabs(hole - seen) > hole / 20) fail_msg("%lld pixels hidden, %lld seen", (long long)hole, (long long)seen);
+    if (hole < 20000 || llabs(hole - seen) > hole / 20)
+        fail_msg("%lld pixels hidden, %lld seen", (long long)hole, (long long)seen);
     picture_free(&p);
     acf_images_free(im);
     acf_options_free(o);
@@ -239,12 +259,16 @@ static void completions_are_drawn(void **state) {
     }
     picture p = picture_read(picture_path(".png"));
     int64_t hole = 0, seen = 0, made = 0;
-    for (int64_t i = 0; i < (int64_t)p.w * p.h; i++) hole += p.pixel[i] == 0xb83a00, seen += p.pixel[i] == 0x646464, made += p.pixel[i] == 0x323232;
+    for (int64_t i = 0; i < (int64_t)p.w * p.h; i++)
+        hole += p.pixel[i] == 0xb83a00, seen += p.pixel[i] == 0x646464, made += p.pixel[i] == 0x323232;
     const double half = 2 * 64 * 128;
-    if (fabs((double)hole / half - 1) > 0.05 || fabs((double)seen / half - 1) > 0.05 || fabs((double)made / (6 * half) - 1) > 0.05)
+    if (fabs((double)hole / half - 1) > 0.05 || fabs((double)seen / half - 1) > 0.05 ||
+        fabs((double)made / (6 * half) - 1) > 0.05)
         fail_msg("%lld pixels hidden, %lld seen, %lld completed", (long long)hole, (long long)seen, (long long)made);
     picture_free(&p);
-    assert_int_equal(acf_plot_completed(picture_path(".svg"), &(acf_plot_options){.width = 160, .height = 160}, im, NULL, 1, ways, names, 3), ACF_OK);
+    assert_int_equal(acf_plot_completed(picture_path(".svg"), &(acf_plot_options){.width = 160, .height = 160}, im,
+                                        NULL, 1, ways, names, 3),
+                     ACF_OK);
     assert_int_equal(unlink(picture_path(".svg")), 0);
     assert_int_equal(acf_plot_completed(picture_path(".png"), NULL, im, given, 3, ways, names, 3), ACF_EUSAGE);
     assert_int_equal(acf_plot_completed(picture_path(".png"), NULL, im, given, 2, ways, names, 0), ACF_EUSAGE);
@@ -266,7 +290,8 @@ static void large_sheets_of_completions_are_drawn(void **state) {
         acf_lab_folder_put(&folder, "y", file.b, file.n);
         assert_int_equal(acf_images_open(in_folder("y"), o, &im), ACF_OK);
         for (int i = 0; i < 64; i++) ways[i] = acf_images_pixels(im), names[i] = "draw 1000";
-        if (acf_plot_completed(picture_path(".png"), &(acf_plot_options){.scale = 0.5}, im, NULL, side[k] == 1 ? 16 : 2, ways, names, side[k] == 1 ? 64 : 18) != ACF_OK)
+        if (acf_plot_completed(picture_path(".png"), &(acf_plot_options){.scale = 0.5}, im, NULL, side[k] == 1 ? 16 : 2,
+                               ways, names, side[k] == 1 ? 64 : 18) != ACF_OK)
             fail_msg("%s", acf_error());
         acf_images_free(im);
         acf_options_free(o);
@@ -274,6 +299,7 @@ static void large_sheets_of_completions_are_drawn(void **state) {
 }
 
 #define WITH_FOLDER(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
-ACF_TESTS(images_api, WITH_FOLDER(images_are_told_from_tables), WITH_FOLDER(options_do_what_they_say), WITH_FOLDER(images_are_described),
-          cmocka_unit_test(masks_are_drawn), WITH_FOLDER(sheets_are_drawn), WITH_FOLDER(masks_lie_over_images),
-          WITH_FOLDER(completions_are_drawn), WITH_FOLDER(large_sheets_of_completions_are_drawn))
+ACF_TESTS(images_api, WITH_FOLDER(images_are_told_from_tables), WITH_FOLDER(options_do_what_they_say),
+          WITH_FOLDER(images_are_described), cmocka_unit_test(masks_are_drawn), WITH_FOLDER(sheets_are_drawn),
+          WITH_FOLDER(masks_lie_over_images), WITH_FOLDER(completions_are_drawn),
+          WITH_FOLDER(large_sheets_of_completions_are_drawn))

@@ -125,7 +125,8 @@ acf_status acf_device_remark(const acf_options *o, char *out, size_t cap, size_t
     ACF_NEED_BUFFER(out, cap);
     const char *name = acf_options_text(o, "device");
     acf_choice c = {.kind = ACF_DEVICE_CPU};
-    if (strcmp(name, "auto") != 0) ACF_TRY(acf_device_choose(name, true, &c)); /* auto is content with anything: no need to look */
+    if (strcmp(name, "auto") != 0)
+        ACF_TRY(acf_device_choose(name, true, &c)); /* auto is content with anything: no need to look */
     acf_text t = acf_text_into(out, cap);
     if (c.why[0]) acf_text_addf(&t, "working on the CPU, as %s", c.why);
     return acf_text_done(&t, needed);
@@ -160,8 +161,9 @@ acf_status acf_devices(char *out, size_t cap, size_t *needed) {
             json_decref(list);
             return status;
         }
-        json_array_append_new(list, json_pack("{s:o, s:s, s:I, s:o}", "name", json_sprintf("cuda:%d", i), "model", f.name,
-                                              "memory_bytes", (json_int_t)f.memory, "compute", json_sprintf("%d.%d", f.major, f.minor)));
+        json_array_append_new(list, json_pack("{s:o, s:s, s:I, s:o}", "name", json_sprintf("cuda:%d", i), "model",
+                                              f.name, "memory_bytes", (json_int_t)f.memory, "compute",
+                                              json_sprintf("%d.%d", f.major, f.minor)));
     }
     json_t *j = list ? json_pack("{s:o, s:s?}", "devices", list, "cuda", count ? NULL : why) : NULL;
     if (!j || json_array_size(list) != (size_t)count + 1) {
@@ -183,7 +185,8 @@ acf_status acf_devices_text(char *out, size_t cap, size_t *needed) {
     for (int i = 0; i < count; i++) {
         acf_device_facts f;
         ACF_TRY(p->facts(i, &f));
-        acf_text_addf(&t, "cuda:%d:  %s, %s, compute capability %d.%d\n", i, f.name, acf_text_bytes(bytes, f.memory), f.major, f.minor);
+        acf_text_addf(&t, "cuda:%d:  %s, %s, compute capability %d.%d\n", i, f.name, acf_text_bytes(bytes, f.memory),
+                      f.major, f.minor);
     }
     return acf_text_done(&t, needed);
 }

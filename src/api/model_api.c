@@ -17,12 +17,15 @@ acf_status acf_api_set_query_options(acf_model *m, const acf_options *o) {
     const acf_precision precision = o ? (acf_precision)acf_options_choice(o, "query-precision") : ACF_PRECISION_FLOAT;
     if (!acf_device_multiplies(m->dev, precision))
         return acf_fail(ACF_EDEVICE, "the option 'query-precision' is %s; use answers float",
-                        precision == ACF_PRECISION_BF16 ? "bf16, but this CPU has no AVX512-BF16" : "tf32, which needs a GPU");
+                        precision == ACF_PRECISION_BF16 ? "bf16, but this CPU has no AVX512-BF16"
+                                                        : "tf32, which needs a GPU");
     m->query_precision = precision;
     m->orders = o ? acf_options_int(o, "orders") : 1;
     if (m->orders > 1 && (m->image || !acf_net_attends(m->net)))
-        return acf_fail(ACF_EUSAGE, "the option 'orders' is %lld, but only models of tables with the attention likelihood have orders; leave it out",
-                        (long long)m->orders);
+        return acf_fail(
+            ACF_EUSAGE,
+            "the option 'orders' is %lld, but only models of tables with the attention likelihood have orders; leave it out",
+            (long long)m->orders);
     m->log_temperature = o ? log(acf_options_real(o, "image-temperature")) : 0;
     m->at_once = o && acf_options_bool(o, "image-single-pass");
     return ACF_OK;
@@ -39,7 +42,6 @@ void acf_api_hand_out(acf_model *m, acf_device *dev, acf_model **out) {
 }
 
 /* ---- models ------------------------------------------------------------------------------------------------------------- */
-
 
 acf_status acf_model_save(const acf_model *m, const char *path) {
     ACF_NEED(m);
@@ -67,13 +69,16 @@ acf_status acf_model_load(const char *path, const acf_options *o, acf_model **ou
     acf_model *m;
     ACF_TRY(load(path, o, false, &m));
     /* `auto` chose as if there were no GRUs: what the model is made of is known now. */
-    if (m->dev->plugin && (!o || strcmp(acf_options_text(o, "device"), "auto") == 0) && !m->image && acf_net_recurrent(m->config)) {
+    if (m->dev->plugin && (!o || strcmp(acf_options_text(o, "device"), "auto") == 0) && !m->image &&
+        acf_net_recurrent(m->config)) {
         acf_model_free(m);
         ACF_TRY(load(path, o, true, &m));
     }
     acf_status status = acf_api_set_query_options(m, o);
-    if (status) acf_model_free(m);
-    else *out = m;
+    if (status)
+        acf_model_free(m);
+    else
+        *out = m;
     return status;
 }
 
@@ -86,13 +91,15 @@ acf_status acf_session_create(const acf_model *m, acf_session **out) {
     ACF_NEED_TABLE(m);
     ACF_TRY(acf_session_open(m->dev, m, acf_config_rows(m->encoder->D), &s));
     acf_status status = acf_session_set_precision(s, m->query_precision);
-    if (status) acf_session_free(s);
-    else *out = s;
+    if (status)
+        acf_session_free(s);
+    else
+        *out = s;
     return status;
 }
 
-
-acf_status acf_session_logp(acf_session *s, const acf_table *t, const uint8_t *given, const uint8_t *target, double *out) {
+acf_status acf_session_logp(acf_session *s, const acf_table *t, const uint8_t *given, const uint8_t *target,
+                            double *out) {
     ACF_NEED(s);
     ACF_NEED(t);
     ACF_NEED(out);
@@ -114,30 +121,33 @@ acf_status acf_session_surprisal(acf_session *s, const acf_table *t, double *log
     return acf_session_query_surprisal(s, t, logp, surprisal, given);
 }
 
-acf_status acf_session_draw(acf_session *s, const acf_table *t, const uint8_t *given, const uint8_t *target, uint64_t seed,
-                            uint32_t draw, double *out) {
+acf_status acf_session_draw(acf_session *s, const acf_table *t, const uint8_t *given, const uint8_t *target,
+                            uint64_t seed, uint32_t draw, double *out) {
     ACF_NEED(s);
     ACF_NEED(t);
     ACF_NEED(out);
     return acf_session_query_draw(s, t, (acf_query){given, target}, seed, draw, out);
 }
 
-acf_status acf_session_guess(acf_session *s, const acf_table *t, const uint8_t *given, const uint8_t *target, double *out) {
+acf_status acf_session_guess(acf_session *s, const acf_table *t, const uint8_t *given, const uint8_t *target,
+                             double *out) {
     ACF_NEED(s);
     ACF_NEED(t);
     ACF_NEED(out);
     return acf_session_query_guess(s, t, (acf_query){given, target}, out);
 }
 
-acf_status acf_session_mean(acf_session *s, const acf_table *t, const uint8_t *given, const uint8_t *target, double *out) {
+acf_status acf_session_mean(acf_session *s, const acf_table *t, const uint8_t *given, const uint8_t *target,
+                            double *out) {
     ACF_NEED(s);
     ACF_NEED(t);
     ACF_NEED(out);
     return acf_session_query_mean(s, t, (acf_query){given, target}, out);
 }
 
-acf_status acf_session_summary(acf_session *s, const acf_table *t, const uint8_t *given, const uint8_t *target, uint64_t seed,
-                               int32_t draws, const double *levels, int n_levels, double *mean, double *quantiles) {
+acf_status acf_session_summary(acf_session *s, const acf_table *t, const uint8_t *given, const uint8_t *target,
+                               uint64_t seed, int32_t draws, const double *levels, int n_levels, double *mean,
+                               double *quantiles) {
     ACF_NEED(s);
     ACF_NEED(t);
     if (n_levels < 0) return acf_fail(ACF_EUSAGE, "acf_session_summary: %d quantiles", n_levels);

@@ -30,11 +30,13 @@ static int free_table(void **state) {
 }
 
 static acf_options *small(const char *threads) {
-    static const char *const set[][2] = {{"steps", "40"}, {"mlp-width", "8"}, {"coupling-units", "8"}, {"likelihood-units", "8"},
-                                         {"components", "3"}, {"batch", "64"}, {"valid-every", "20"}, {"flow", "linear leaky rnn"}};
+    static const char *const set[][2] = {
+        {"steps", "40"},     {"mlp-width", "8"}, {"coupling-units", "8"}, {"likelihood-units", "8"},
+        {"components", "3"}, {"batch", "64"},    {"valid-every", "20"},   {"flow", "linear leaky rnn"}};
     acf_options *o;
     assert_int_equal(acf_options_create(&o), ACF_OK);
-    for (size_t i = 0; i < sizeof set / sizeof set[0]; i++) assert_int_equal(acf_options_set(o, set[i][0], set[i][1]), ACF_OK);
+    for (size_t i = 0; i < sizeof set / sizeof set[0]; i++)
+        assert_int_equal(acf_options_set(o, set[i][0], set[i][1]), ACF_OK);
     assert_int_equal(acf_options_set(o, "threads", threads), ACF_OK);
     return o;
 }
@@ -71,8 +73,10 @@ static void fits_saves_loads_and_answers(void **state) {
     assert_int_equal(acf_session_create(again, &s), ACF_OK);
     assert_int_equal(acf_session_draw(s, t, NULL, NULL, 1, 0, out), ACF_OK);
     for (int i = 0; i < CELLS; i++) {
-        if (!isnan(x[i])) assert_true(out[i] == x[i]);
-        else assert_true(isfinite(out[i]) && (i % 3 != 1 || out[i] == 0 || out[i] == 1 || out[i] == 2));
+        if (!isnan(x[i]))
+            assert_true(out[i] == x[i]);
+        else
+            assert_true(isfinite(out[i]) && (i % 3 != 1 || out[i] == 0 || out[i] == 1 || out[i] == 2));
     }
     assert_int_equal(acf_session_guess(s, t, NULL, NULL, out), ACF_OK);
     assert_int_equal(acf_session_mean(s, t, NULL, NULL, out), ACF_OK);
@@ -86,8 +90,10 @@ static void fits_saves_loads_and_answers(void **state) {
     assert_int_equal(acf_session_interval(s, t, NULL, NULL, 0.9, mean, low, high), ACF_OK);
     assert_memory_equal(mean, out, sizeof mean);
     for (int i = 0; i < CELLS; i++) {
-        if (isnan(x[i]) && i % 3 != 1) assert_true(low[i] <= mean[i] && mean[i] <= high[i]);
-        else assert_true(isnan(low[i]) && isnan(high[i]));
+        if (isnan(x[i]) && i % 3 != 1)
+            assert_true(low[i] <= mean[i] && mean[i] <= high[i]);
+        else
+            assert_true(isnan(low[i]) && isnan(high[i]));
     }
     static const double none[] = {0, 1, NAN};
     for (int k = 0; k < 3; k++)
@@ -185,6 +191,5 @@ static void an_empty_table_is_refused(void **state) {
 
 #define WITH_TABLE(test) cmocka_unit_test_setup_teardown(test, make_table, free_table)
 ACF_TESTS(model_api, WITH_TABLE(fits_saves_loads_and_answers), WITH_TABLE(answers_in_a_precision_that_is_there),
-          WITH_TABLE(threads_do_not_change_the_model),
-          WITH_TABLE(wrong_calls_get_a_sentence),
+          WITH_TABLE(threads_do_not_change_the_model), WITH_TABLE(wrong_calls_get_a_sentence),
           cmocka_unit_test(an_empty_table_is_refused))

@@ -26,7 +26,6 @@ int32_t acf_model_column_classes(const acf_model *m, int64_t column) {
     return has_column(m, column) ? m->encoder->column[column].classes : -1;
 }
 
-
 /* Of all members, without the gaps of their slabs. */
 int64_t acf_model_parameters(const acf_model *m) {
     int64_t n = 0;
@@ -82,7 +81,8 @@ acf_status acf_model_info(const acf_model *m, char *out, size_t cap, size_t *nee
     ACF_TRY_DONE(m->image ? acf_image_model_to_json(m, &encoder) : acf_encoder_to_json(m->encoder, &encoder));
     ACF_TRY_DONE(acf_options_to_json(m->config, m->image ? ACF_OPTIONS_IMAGE : ACF_OPTIONS_RECORDED, &options));
     if (m->record.known) ACF_TRY_DONE(acf_fit_record_to_json(&m->record, &training));
-    all = json_pack("{s:O, s:O, s:I, s:O?}", m->image ? "images" : "columns", m->image ? encoder : json_object_get(encoder, "columns"), "options", options, "parameters",
+    all = json_pack("{s:O, s:O, s:I, s:O?}", m->image ? "images" : "columns",
+                    m->image ? encoder : json_object_get(encoder, "columns"), "options", options, "parameters",
                     (json_int_t)acf_model_parameters(m), "training", training);
     if (all && m->next && json_object_set_new(all, "members", members_json(m))) {
         json_decref(all);
@@ -94,7 +94,8 @@ acf_status acf_model_info(const acf_model *m, char *out, size_t cap, size_t *nee
         if (status) json_decref(all);
         ACF_TRY_DONE(status);
     }
-    status = all ? acf_json_deliver(all, out, cap, needed) : acf_fail(ACF_EMEMORY, "out of memory: a description of a model");
+    status = all ? acf_json_deliver(all, out, cap, needed)
+                 : acf_fail(ACF_EMEMORY, "out of memory: a description of a model");
 done:
     json_decref(encoder);
     json_decref(options);
@@ -109,8 +110,10 @@ static void column_line(const acf_model *m, int64_t j, acf_text *t) {
     const acf_column *c = &m->encoder->column[j];
     char name[ACF_EXCERPT_MAX];
     acf_text_addf(t, "  %-*s ", WIDTH, c->name ? acf_text_excerpt(name, c->name) : "(no name)");
-    if (c->classes) acf_text_addf(t, "category of %d classes", c->classes);
-    else acf_text_add(t, m->schema ? acf_kind_names[acf_schema_at(m->schema, j)->kind] : "real");
+    if (c->classes)
+        acf_text_addf(t, "category of %d classes", c->classes);
+    else
+        acf_text_add(t, m->schema ? acf_kind_names[acf_schema_at(m->schema, j)->kind] : "real");
     acf_text_addf(t, ", column %lld\n", (long long)j);
 }
 
@@ -118,7 +121,8 @@ static void image_line(const acf_model *m, acf_text *t) {
     const acf_image_sizes *s = acf_image_net_sizes(m->image);
     acf_text_addf(t, "images: %lld x %lld pixels (width, height)", (long long)s->W, (long long)s->H);
     if (acf_image_model_padded(m))
-        acf_text_addf(t, " with their padding, %lld x %lld without", (long long)(m->seen.frame.x1 - m->seen.frame.x0), (long long)(m->seen.frame.y1 - m->seen.frame.y0));
+        acf_text_addf(t, " with their padding, %lld x %lld without", (long long)(m->seen.frame.x1 - m->seen.frame.x0),
+                      (long long)(m->seen.frame.y1 - m->seen.frame.y0));
     acf_text_addf(t, ", %s, %d bits\n", s->C == 1 ? "grey" : "colour", m->map->bits);
 }
 
@@ -155,14 +159,18 @@ acf_status acf_model_info_text(const acf_model *m, char *out, size_t cap, size_t
     acf_text t = acf_text_into(out, cap);
     acf_text_addf(&t, "parameters: %lld\n", (long long)acf_model_parameters(m));
     if (m->next) acf_text_addf(&t, "members: %d, whose densities are averaged\n", acf_model_members(m));
-    if (m->donors) acf_text_addf(&t, "rows: %lld, looked up beside the networks and kept in the model's file\n", (long long)acf_model_rows(m));
+    if (m->donors)
+        acf_text_addf(&t, "rows: %lld, looked up beside the networks and kept in the model's file\n",
+                      (long long)acf_model_rows(m));
     for (const acf_model *one = m; one; one = one->next) {
         acf_text_add(&t, "training: ");
         acf_fit_record_text(&one->record, m->image, &t);
         acf_text_add(&t, "\n");
     }
-    if (m->image) image_line(m, &t);
-    else acf_text_addf(&t, "columns: %lld\n", (long long)m->encoder->D);
+    if (m->image)
+        image_line(m, &t);
+    else
+        acf_text_addf(&t, "columns: %lld\n", (long long)m->encoder->D);
     for (int64_t j = 0; j < acf_model_columns(m); j++) column_line(m, j, &t);
     ACF_TRY(paper_line(m, "beyond the paper", acf_paper_beyond, &t));
     ACF_TRY(paper_line(m, "other than the paper (in brackets the paper's)", acf_paper_other, &t));

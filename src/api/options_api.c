@@ -27,7 +27,6 @@ acf_status acf_options_create_reading(acf_options **out) {
     return acf_options_make(acf_option_table, acf_option_reading, out);
 }
 
-
 acf_status acf_options_set(acf_options *o, const char *name, const char *value) {
     ACF_NEED(o);
     ACF_NEED(name);
@@ -49,17 +48,20 @@ acf_status acf_options_load(acf_options *o, const char *path) {
 /* Neither a name nor a place for a value may be NULL. */
 static acf_status check_flags(const char *function, const acf_flag *flags, int n_flags) {
     for (int i = 0; i < n_flags; i++)
-        if (!flags[i].name || !flags[i].value) return acf_fail(ACF_EUSAGE, "%s: flag %d has no name or no place for its value", function, i);
+        if (!flags[i].name || !flags[i].value)
+            return acf_fail(ACF_EUSAGE, "%s: flag %d has no name or no place for its value", function, i);
     return ACF_OK;
 }
 
-acf_status acf_options_load_flags(acf_options *o, const char *path, const acf_flag *flags, int n_flags, const acf_elsewhere *elsewhere, int n_elsewhere) {
+acf_status acf_options_load_flags(acf_options *o, const char *path, const acf_flag *flags, int n_flags,
+                                  const acf_elsewhere *elsewhere, int n_elsewhere) {
     ACF_NEED(o);
     ACF_NEED(path);
     if (n_flags != 0) ACF_NEED(flags);
     if (n_elsewhere != 0) ACF_NEED(elsewhere);
     if (n_flags < 0 || n_elsewhere < 0)
-        return acf_fail(ACF_EUSAGE, "acf_options_load_flags: counts of %d flags and %d names elsewhere", n_flags, n_elsewhere);
+        return acf_fail(ACF_EUSAGE, "acf_options_load_flags: counts of %d flags and %d names elsewhere", n_flags,
+                        n_elsewhere);
     ACF_TRY(check_flags(__func__, flags, n_flags));
     char *text;
     size_t n;
@@ -91,7 +93,6 @@ acf_status acf_options_help(const acf_options *o, char *out, size_t cap, size_t 
     return acf_text_done(&t, needed);
 }
 
-
 acf_status acf_options_at(const acf_options *o, int i, acf_option_info *out) {
     static const char *const type[] = {[ACF_OPTION_INT] = "int",
                                        [ACF_OPTION_REAL] = "real",
@@ -103,7 +104,8 @@ acf_status acf_options_at(const acf_options *o, int i, acf_option_info *out) {
     if (i < 0 || i >= acf_options_count(o))
         return acf_fail(ACF_EUSAGE, "acf_options_at: option %d of a set that has %d", i, acf_options_count(o));
     const acf_option *d = acf_options_row(o, i);
-    *out = (acf_option_info){d->name, type[d->type], d->standard, d->choices, d->help, d->min, d->max, acf_options_origin(o, d->name) == ACF_FROM_USER};
+    *out = (acf_option_info){d->name, type[d->type], d->standard, d->choices,
+                             d->help, d->min,        d->max,      acf_options_origin(o, d->name) == ACF_FROM_USER};
     return ACF_OK;
 }
 

@@ -41,8 +41,8 @@ static void expect_alike(const acf_model *m, const acf_model *one, const char *w
     json_object_del(a, "seed"), json_object_del(b, "seed");
     const char *name;
     json_t *value;
-    json_object_foreach(a, name, value)
-        if (!json_equal(value, json_object_get(b, name))) fail_msg("%s: members differ in '%s'", what, name);
+    json_object_foreach(a, name, value) if (!json_equal(value, json_object_get(b, name)))
+        fail_msg("%s: members differ in '%s'", what, name);
     assert_true(json_equal(a, b));
     json_decref(a), json_decref(b);
 }
@@ -108,8 +108,8 @@ static void what_is_beyond_the_paper_is_said(void **state) {
                  "1 (60000)\n");
     expect_lines(FIT("preset", "paper", "guess-weight", "1"), NULL, "(in brackets the paper's): flow linear (");
     expect_lines(FIT("preset", "default", "ensemble", "2"), NULL, NULL);
-    expect_lines(FIT("preset", "paper-2d", "ensemble", "2", "dropout", "0.1", "gmm", "2", "refit", "true",
-                     "calibrate", "true", "ema", "0.9"),
+    expect_lines(FIT("preset", "paper-2d", "ensemble", "2", "dropout", "0.1", "gmm", "2", "refit", "true", "calibrate",
+                     "true", "ema", "0.9"),
                  "beyond the paper: Gaussian mixture, dropout, exponential moving average of the weights, calibration "
                  "on held-out cells, 2 ensemble members\n",
                  "guess-weight");
@@ -118,8 +118,8 @@ static void what_is_beyond_the_paper_is_said(void **state) {
 /* Where training has not made use of what it was allowed to, the model is the paper's. */
 static void what_had_no_effect_is_not_said(void **state) {
     (void)state;
-    expect_lines(FIT("preset", "ar", "flow", "", "factors", "4", "donors", "true", "refit", "true", "calibrate",
-                     "true", "valid", "0"),
+    expect_lines(FIT("preset", "ar", "flow", "", "factors", "4", "donors", "true", "refit", "true", "calibrate", "true",
+                     "valid", "0"),
                  NULL, "steps 1 (60000)\n");
 }
 
@@ -130,8 +130,8 @@ static void survives_without_memory(void **state) {
         for (int64_t n = 1;; n++) {
             const int64_t live = acf_alloc_live();
             acf_alloc_fail_at(n);
-            acf_status status = json ? acf_model_info(m, text, sizeof text, NULL)
-                                     : acf_model_info_text(m, text, sizeof text, NULL);
+            acf_status status =
+                json ? acf_model_info(m, text, sizeof text, NULL) : acf_model_info_text(m, text, sizeof text, NULL);
             acf_alloc_fail_at(0);
             assert_int_equal(acf_alloc_live(), live);
             if (status == ACF_OK) break;

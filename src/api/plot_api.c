@@ -1,10 +1,10 @@
 /* Public pictures: see acflow.h. Checks at the door, then plot/; for conditional densities also the questions to the model. */
 #include "api/argument_checks.h"
 #include "base/arena.h"
-#include "table/table_file.h"
 #include "infer/session_parts.h"
 #include "plot/density.h"
 #include "plot/figures.h"
+#include "table/table_file.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -51,7 +51,8 @@ acf_status acf_plot_missing(const char *path, const acf_plot_options *o, const a
     return status;
 }
 
-acf_status acf_plot_imputed(const char *path, const acf_plot_options *o, const acf_table *t, const double *completed, int32_t draws) {
+acf_status acf_plot_imputed(const char *path, const acf_plot_options *o, const acf_table *t, const double *completed,
+                            int32_t draws) {
     acf_figure_table f;
     ACF_NEED(path);
     ACF_NEED(t);
@@ -63,8 +64,8 @@ acf_status acf_plot_imputed(const char *path, const acf_plot_options *o, const a
     return status;
 }
 
-acf_status acf_plot_pairs(const char *path, const acf_plot_options *o, const acf_table *t, const double *drawn, int64_t n,
-                          const int64_t *column, int n_columns) {
+acf_status acf_plot_pairs(const char *path, const acf_plot_options *o, const acf_table *t, const double *drawn,
+                          int64_t n, const int64_t *column, int n_columns) {
     acf_figure_table f;
     ACF_NEED(path);
     ACF_NEED(t);
@@ -72,25 +73,29 @@ acf_status acf_plot_pairs(const char *path, const acf_plot_options *o, const acf
     if (n < 0) return acf_fail(ACF_EUSAGE, "acf_plot_pairs: %lld rows of draws", (long long)n);
     if (n > 0) ACF_NEED(drawn);
     if (n_columns < 2 || n_columns > ACF_PAIRS_MAX)
-        return acf_fail(ACF_EUSAGE, "%d column%s against each other; expected 2 to %d", n_columns, n_columns == 1 ? "" : "s", ACF_PAIRS_MAX);
+        return acf_fail(ACF_EUSAGE, "%d column%s against each other; expected 2 to %d", n_columns,
+                        n_columns == 1 ? "" : "s", ACF_PAIRS_MAX);
     for (int k = 0; k < n_columns; k++)
         if (column[k] < 0 || column[k] >= t->D)
-            return acf_fail(ACF_EUSAGE, "acf_plot_pairs: column %lld; the table has 0 to %lld", (long long)column[k], (long long)t->D - 1);
+            return acf_fail(ACF_EUSAGE, "acf_plot_pairs: column %lld; the table has 0 to %lld", (long long)column[k],
+                            (long long)t->D - 1);
     ACF_TRY(view(t, o, &f));
     acf_status status = acf_figure_pairs(path, o, &f, drawn, n, column, n_columns);
     acf_release((void *)f.column);
     return status;
 }
 
-acf_status acf_plot_clouds(const char *path, const acf_plot_options *o, const acf_plot_cloud *cloud, int across, int down,
-                           const char *const *names_across, const char *const *names_down) {
+acf_status acf_plot_clouds(const char *path, const acf_plot_options *o, const acf_plot_cloud *cloud, int across,
+                           int down, const char *const *names_across, const char *const *names_down) {
     ACF_NEED(path);
     ACF_NEED(cloud);
     if (across < 1 || down < 1 || across > ACF_CLOUDS_MAX || down > ACF_CLOUDS_MAX)
-        return acf_fail(ACF_EUSAGE, "acf_plot_clouds: %d x %d panels; expected 1 to %d each", across, down, ACF_CLOUDS_MAX);
+        return acf_fail(ACF_EUSAGE, "acf_plot_clouds: %d x %d panels; expected 1 to %d each", across, down,
+                        ACF_CLOUDS_MAX);
     for (int k = 0; k < across * down; k++)
         if (cloud[k].n < 0 || (cloud[k].n > 0 && !cloud[k].xy))
-            return acf_fail(ACF_EUSAGE, "acf_plot_clouds: panel %d has %lld points%s", k, (long long)cloud[k].n, cloud[k].xy ? "" : " and no array");
+            return acf_fail(ACF_EUSAGE, "acf_plot_clouds: panel %d has %lld points%s", k, (long long)cloud[k].n,
+                            cloud[k].xy ? "" : " and no array");
     return acf_figure_clouds(path, o, cloud, across, down, names_across, names_down);
 }
 
@@ -105,9 +110,11 @@ acf_status acf_plot_training(const char *path, const acf_plot_options *o, const 
     double *step = acf_alloc(bytes, "reports of training"), *loss = step + n, *valid = loss + n;
     if (!step) return ACF_EMEMORY;
     int64_t k = 0, first = 0;
-    for (int second = 0; second < 2; second++) { /* reports of before there were two passes have 0 there, and of before there were members */
+    for (int second = 0; second < 2;
+         second++) { /* reports of before there were two passes have 0 there, and of before there were members */
         for (int64_t i = 0; i < n; i++)
-            if (reports[i].member <= 1 && (reports[i].pass == 2) == second) step[k] = (double)reports[i].step, loss[k] = reports[i].loss, valid[k++] = reports[i].valid;
+            if (reports[i].member <= 1 && (reports[i].pass == 2) == second)
+                step[k] = (double)reports[i].step, loss[k] = reports[i].loss, valid[k++] = reports[i].valid;
         if (!second) first = k;
     }
     acf_status status = acf_figure_training(path, o, step, loss, valid, k, first);
@@ -118,10 +125,11 @@ acf_status acf_plot_training(const char *path, const acf_plot_options *o, const 
 /* ---- conditional densities ----------------------------------------------------------------------------------------------- */
 
 #define GRID 600
-#define OVER 3          /* points of the density for each of the grid, which has their mean: what is narrower than a pixel is not hit or missed */
-#define DRAWS 64        /* of each row, to find where its density is */
-#define DRAWS_MAX 1024  /* where probabilities are counted in them */
-#define FEW_VALUES 20   /* that have a bar each */
+#define OVER                                                                                                           \
+    3 /* points of the density for each of the grid, which has their mean: what is narrower than a pixel is not hit or missed */
+#define DRAWS 64       /* of each row, to find where its density is */
+#define DRAWS_MAX 1024 /* where probabilities are counted in them */
+#define FEW_VALUES 20  /* that have a bar each */
 
 /* A question: every row of t once for each of G values of column j, and G times more with nothing given. */
 typedef struct grid {
@@ -132,10 +140,11 @@ typedef struct grid {
     double *x; /* (G) values of the column */
     double *p; /* (N + 1, G) the answers, the last row with nothing given */
     bool has_spike;
-    double spike, share[ACF_SERIES_MAX + 1]; /* a value that makes up a tenth of the draws, and its part of those of each row */
-    bool few;                /* the draws have few values: x are these, and p their parts of the draws */
-    int64_t draws;           /* of each row */
-    double beyond, furthest; /* part of the draws that is not on the axis; how far they go */
+    double spike,
+        share[ACF_SERIES_MAX + 1]; /* a value that makes up a tenth of the draws, and its part of those of each row */
+    bool few;                      /* the draws have few values: x are these, and p their parts of the draws */
+    int64_t draws;                 /* of each row */
+    double beyond, furthest;       /* part of the draws that is not on the axis; how far they go */
 } grid;
 
 /* How many of the n sorted values are equal to the most frequent one but for this. */
@@ -154,7 +163,8 @@ static int64_t next_most(const double *sorted, int64_t n, double but) {
 static void find_spike(grid *g, const double *value, int64_t n, const double *sorted, int64_t n_sorted) {
     double share;
     const int64_t rows = g->t->N + 1;
-    g->has_spike = acf_values_distinct(sorted, n_sorted, FEW) > FEW && acf_spike_find(sorted, n_sorted, &g->spike, &share) &&
+    g->has_spike = acf_values_distinct(sorted, n_sorted, FEW) > FEW &&
+                   acf_spike_find(sorted, n_sorted, &g->spike, &share) &&
                    share * (double)n_sorted > TOWERS * (double)next_most(sorted, n_sorted, g->spike);
     for (int64_t i = 0; g->has_spike && i < rows; i++) {
         g->share[i] = 0;
@@ -209,7 +219,8 @@ static acf_range span_of(grid *g, const acf_table *all, const double *sorted, in
 }
 
 /* Where the densities are, from draws for each row and for nothing given; or the probabilities of few values. */
-static acf_status find_span(grid *g, const acf_table *all, const uint8_t *given, const uint8_t *target, acf_range *out) {
+static acf_status find_span(grid *g, const acf_table *all, const uint8_t *given, const uint8_t *target,
+                            acf_range *out) {
     const int64_t N = all->N, D = all->D;
     const acf_query q = {given, target};
     size_t bytes;
@@ -219,7 +230,8 @@ static acf_status find_span(grid *g, const acf_table *all, const uint8_t *given,
     value = drawn + N * D, sorted = value + N * DRAWS_MAX;
     acf_status status = draw_more(g, all, q, DRAWS, drawn, value);
     int64_t n = status ? 0 : sort_all(g, all, value, sorted);
-    g->few = n > 0 && g->s->m->encoder->resolution[g->j].every > 0 && acf_values_distinct(sorted, n, FEW_VALUES) <= FEW_VALUES;
+    g->few = n > 0 && g->s->m->encoder->resolution[g->j].every > 0 &&
+             acf_values_distinct(sorted, n, FEW_VALUES) <= FEW_VALUES;
     find_spike(g, value, g->draws * N, sorted, n);
     if (!status && (g->few || g->has_spike)) {
         status = draw_more(g, all, q, DRAWS_MAX, drawn, value);
@@ -227,9 +239,12 @@ static acf_status find_span(grid *g, const acf_table *all, const uint8_t *given,
         g->few = g->few && acf_values_distinct(sorted, n, FEW_VALUES) <= FEW_VALUES;
         find_spike(g, value, g->draws * N, sorted, n);
     }
-    if (!status && g->few) count_values(g, value, g->draws * N, sorted, n);
-    else if (n > 0) *out = span_of(g, all, sorted, n);
-    else *out = (acf_range){0, 1};
+    if (!status && g->few)
+        count_values(g, value, g->draws * N, sorted, n);
+    else if (n > 0)
+        *out = span_of(g, all, sorted, n);
+    else
+        *out = (acf_range){0, 1};
     acf_release(drawn);
     return status;
 }
@@ -270,8 +285,10 @@ static acf_status ask_rows(grid *g, int times, acf_range *span) {
     ACF_TRY(repeat_rows(g, times, &x, &given, &target));
     ACF_TRY_DONE(acf_table_make(x, NULL, (g->t->N + 1) * times, g->t->D, g->t->column, &all));
     ACF_TRY_DONE(name_rows(g, times, all));
-    if (span) ACF_TRY_DONE(find_span(g, all, given, target, span));
-    else ACF_TRY_DONE(acf_session_query_logp(g->s, all, (acf_query){given, target}, g->p));
+    if (span)
+        ACF_TRY_DONE(find_span(g, all, given, target, span));
+    else
+        ACF_TRY_DONE(acf_session_query_logp(g->s, all, (acf_query){given, target}, g->p));
     for (int64_t i = 0; !span && i < all->N; i++) g->p[i] = exp(g->p[i]);
 done:
     acf_table_free(all);
@@ -292,15 +309,16 @@ static void average_points(grid *g, acf_range span) {
     g->G = G;
 }
 
-static acf_status draw_conditional(const char *path, const acf_plot_options *o, grid *g, const acf_figure_column *column,
-                                   const char *const *labels) {
+static acf_status draw_conditional(const char *path, const acf_plot_options *o, grid *g,
+                                   const acf_figure_column *column, const char *const *labels) {
     const int64_t N = g->t->N;
     char own[ACF_SERIES_MAX][32];
     const char *label[ACF_SERIES_MAX];
     double truth[ACF_SERIES_MAX];
     acf_range span = {0, 1};
     if (column->classes == 0) ACF_TRY(ask_rows(g, 1, &span));
-    for (int k = 0; k < g->G && !g->few; k++) g->x[k] = column->classes > 0 ? k : span.lo + (span.hi - span.lo) * (k + 0.5) / g->G;
+    for (int k = 0; k < g->G && !g->few; k++)
+        g->x[k] = column->classes > 0 ? k : span.lo + (span.hi - span.lo) * (k + 0.5) / g->G;
     if (!g->few) ACF_TRY(ask_rows(g, g->G, NULL));
     if (!g->few && column->classes == 0) average_points(g, span);
     for (int64_t i = 0; i < N; i++) {
@@ -308,28 +326,35 @@ static acf_status draw_conditional(const char *path, const acf_plot_options *o, 
         label[i] = labels ? labels[i] : own[i];
         truth[i] = g->t->x[i * g->t->D + g->j];
     }
-    return acf_figure_conditional(path, o, &(acf_figure_curves){*column, (int)N, g->G, g->x, g->p, g->p + N * g->G, truth, label, g->has_spike, g->spike, g->share,
-                                                              g->few, g->draws, g->beyond, g->furthest});
+    return acf_figure_conditional(path, o,
+                                  &(acf_figure_curves){*column, (int)N, g->G, g->x, g->p, g->p + N * g->G, truth, label,
+                                                       g->has_spike, g->spike, g->share, g->few, g->draws, g->beyond,
+                                                       g->furthest});
 }
 
-acf_status acf_plot_conditional(const char *path, const acf_plot_options *o, acf_session *s, const acf_table *t, int64_t column,
-                                const char *const *labels) {
+acf_status acf_plot_conditional(const char *path, const acf_plot_options *o, acf_session *s, const acf_table *t,
+                                int64_t column, const char *const *labels) {
     acf_figure_table f;
     ACF_NEED(path);
     ACF_NEED(s);
     ACF_NEED(t);
     if (column < 0 || column >= t->D)
-        return acf_fail(ACF_EUSAGE, "acf_plot_conditional: column %lld; the table has 0 to %lld", (long long)column, (long long)t->D - 1);
+        return acf_fail(ACF_EUSAGE, "acf_plot_conditional: column %lld; the table has 0 to %lld", (long long)column,
+                        (long long)t->D - 1);
     if (t->N < 1 || t->N > ACF_SERIES_MAX)
-        return acf_fail(ACF_EUSAGE, "acf_plot_conditional: %lld rows; expected 1 to %d", (long long)t->N, ACF_SERIES_MAX);
+        return acf_fail(ACF_EUSAGE, "acf_plot_conditional: %lld rows; expected 1 to %d", (long long)t->N,
+                        ACF_SERIES_MAX);
     for (int64_t i = 0; labels && i < t->N; i++)
-        if (!labels[i]) return acf_fail(ACF_EUSAGE, "acf_plot_conditional: the label of row %lld is NULL", (long long)i);
+        if (!labels[i])
+            return acf_fail(ACF_EUSAGE, "acf_plot_conditional: the label of row %lld is NULL", (long long)i);
     ACF_TRY(view(t, o, &f));
     const int G = f.column[column].classes > 0 ? f.column[column].classes : GRID * OVER;
     acf_status status = ACF_EMEMORY;
     size_t bytes;
     double *x = acf_bytes((t->N + 2) * (int64_t)G, sizeof(double), &bytes) ? acf_alloc(bytes, "a density") : NULL;
-    if (x) status = draw_conditional(path, o, &(grid){.s = s, .t = t, .j = column, .G = G, .x = x, .p = x + G}, &f.column[column], labels);
+    if (x)
+        status = draw_conditional(path, o, &(grid){.s = s, .t = t, .j = column, .G = G, .x = x, .p = x + G},
+                                  &f.column[column], labels);
     acf_release(x);
     acf_release((void *)f.column);
     return status;

@@ -2,10 +2,10 @@
 #include "acflow.h"
 
 #include "base/arena.h"
-#include "table/table.h"
 #include "harness/lab.h"
 #include "harness/picture.h"
 #include "plot/figures.h"
+#include "table/table.h"
 
 enum { N = 300, D = 4 };
 
@@ -29,9 +29,11 @@ static acf_model *fit(const acf_table *t) {
     acf_options *o;
     acf_model *m;
     assert_int_equal(acf_options_create(&o), ACF_OK);
-    static const char *const set[][2] = {{"steps", "40"}, {"flow", "affine"}, {"likelihood-units", "8"}, {"likelihood-layers", "1"},
-                                         {"components", "4"}, {"mlp-width", "8"}, {"batch", "64"}, {"threads", "1"}};
-    for (size_t k = 0; k < sizeof set / sizeof *set; k++) assert_int_equal(acf_options_set(o, set[k][0], set[k][1]), ACF_OK);
+    static const char *const set[][2] = {
+        {"steps", "40"},     {"flow", "affine"}, {"likelihood-units", "8"}, {"likelihood-layers", "1"},
+        {"components", "4"}, {"mlp-width", "8"}, {"batch", "64"},           {"threads", "1"}};
+    for (size_t k = 0; k < sizeof set / sizeof *set; k++)
+        assert_int_equal(acf_options_set(o, set[k][0], set[k][1]), ACF_OK);
     assert_int_equal(acf_model_fit(t, o, NULL, NULL, &m), ACF_OK);
     acf_options_free(o);
     return m;
@@ -56,11 +58,14 @@ static void every_figure_is_drawn_from_handles(void **state) {
     const acf_plot_column column[D] = {{NULL, 0}, {NULL, 0}, {labels, 0}, {NULL, 86400}};
     const acf_plot_options o = {.scale = 1, .columns = column};
     assert_int_equal(acf_session_create(m, &s), ACF_OK);
-    for (uint32_t d = 0; d < 2; d++) assert_int_equal(acf_session_draw(s, t, NULL, NULL, 1, d, done + d * N * D), ACF_OK);
+    for (uint32_t d = 0; d < 2; d++)
+        assert_int_equal(acf_session_draw(s, t, NULL, NULL, 1, d, done + d * N * D), ACF_OK);
     look(acf_plot_missing(path, &o, t));
     look(acf_plot_imputed(path, &o, t, done, 2));
     look(acf_plot_pairs(path, NULL, t, done, N, (int64_t[]){0, 1, 2}, 3));
-    acf_fit_report r[3] = {{.step = 1, .loss = 3, .valid = NAN}, {.step = 2, .loss = NAN, .valid = 1}, {.step = 3, .loss = 2, .valid = 0.5}};
+    acf_fit_report r[3] = {{.step = 1, .loss = 3, .valid = NAN},
+                           {.step = 2, .loss = NAN, .valid = 1},
+                           {.step = 3, .loss = 2, .valid = 0.5}};
     look(acf_plot_training(path, &o, r, 3));
     const acf_plot_cloud cloud = {x, N * D / 2};
     look(acf_plot_clouds(path, &o, &cloud, 1, 1, NULL, NULL));
@@ -121,7 +126,8 @@ static void few_values_and_bounds_are_known(void **state) {
     acf_table *t = NULL, *one = NULL;
     acf_session *s;
     const acf_plot_options o = {.scale = 1};
-    for (int64_t i = 0; i < N; i++) x[i * 2] = 1 + floor(5 * acf_lab_random(7, i, 0, 1)), x[i * 2 + 1] = acf_lab_random(8, i, 0, 1);
+    for (int64_t i = 0; i < N; i++)
+        x[i * 2] = 1 + floor(5 * acf_lab_random(7, i, 0, 1)), x[i * 2 + 1] = acf_lab_random(8, i, 0, 1);
     assert_int_equal(acf_table_create(x, NULL, N, 2, NULL, NULL, &t), ACF_OK);
     acf_model *m = fit(t);
     assert_int_equal(acf_session_create(m, &s), ACF_OK);
@@ -161,7 +167,8 @@ static void a_question_that_fails_draws_nothing(void **state) {
     for (int64_t at = 1;; at++) { /* every allocation of ours in turn */
         const int64_t live = acf_alloc_live();
         acf_alloc_fail_at(at);
-        acf_status status = acf_plot_conditional(picture_path(".png"), &(acf_plot_options){.scale = 0.5}, s, few, 0, NULL);
+        acf_status status =
+            acf_plot_conditional(picture_path(".png"), &(acf_plot_options){.scale = 0.5}, s, few, 0, NULL);
         acf_alloc_fail_at(0);
         if (status == ACF_OK) break;
         assert_int_equal(status, ACF_EMEMORY);
@@ -229,11 +236,14 @@ static void made_up_tables_are_public(void **state) {
     assert_int_equal(acf_synth_fill("clinic", -1, NULL, x, NULL), ACF_EUSAGE);
     assert_int_equal(acf_synth_fill(NULL, 1, NULL, x, NULL), ACF_EUSAGE);
     assert_int_equal(acf_synth_columns("nothing", &columns, NULL), ACF_EUSAGE);
-    assert_int_equal(acf_synth_write("rings", 5, &(acf_synth_options){.missing = ACF_MISSING_MCAR, .rate = 1}, "/tmp/never.csv"), ACF_EUSAGE);
+    assert_int_equal(
+        acf_synth_write("rings", 5, &(acf_synth_options){.missing = ACF_MISSING_MCAR, .rate = 1}, "/tmp/never.csv"),
+        ACF_EUSAGE);
     assert_int_equal(acf_synth_write("rings", INT64_MAX, NULL, "/tmp/never.csv"), ACF_EUSAGE);
     assert_int_equal(access("/tmp/never.csv", F_OK), -1);
 }
 
-ACF_TESTS(plot_api, cmocka_unit_test(every_figure_is_drawn_from_handles), cmocka_unit_test(conditionals_are_the_answers_of_the_model),
+ACF_TESTS(plot_api, cmocka_unit_test(every_figure_is_drawn_from_handles),
+          cmocka_unit_test(conditionals_are_the_answers_of_the_model),
           cmocka_unit_test(a_question_that_fails_draws_nothing), cmocka_unit_test(few_values_and_bounds_are_known),
           cmocka_unit_test(wrong_arguments_get_a_sentence), cmocka_unit_test(made_up_tables_are_public))

@@ -31,9 +31,36 @@ static acf_table *some_table(void) { return acf_fit_lab_table(ROWS, NULL, 0); }
 
 /* A small network and 12 steps, three of them between validations. */
 static acf_options *options(const char *refit, const char *threads, bool checkpoint) {
-    static const char *const common[] = {"steps", "12", "valid-every", "3", "mlp-width", "6", "coupling-units", "5", "likelihood-units", "6", "components", "3", "batch", "32", "flow",
-                                         "linear leaky rnn", "gmm", "0", "lr", "0.01", "warmup", "2", "checkpoint-every", "0", "ensemble", "1", NULL};
-    return acf_fit_lab_options(common, (const char *const[]){"refit", refit, "threads", threads, checkpoint ? "checkpoint" : NULL, path, "resume", "true", NULL});
+    static const char *const common[] = {"steps",
+                                         "12",
+                                         "valid-every",
+                                         "3",
+                                         "mlp-width",
+                                         "6",
+                                         "coupling-units",
+                                         "5",
+                                         "likelihood-units",
+                                         "6",
+                                         "components",
+                                         "3",
+                                         "batch",
+                                         "32",
+                                         "flow",
+                                         "linear leaky rnn",
+                                         "gmm",
+                                         "0",
+                                         "lr",
+                                         "0.01",
+                                         "warmup",
+                                         "2",
+                                         "checkpoint-every",
+                                         "0",
+                                         "ensemble",
+                                         "1",
+                                         NULL};
+    return acf_fit_lab_options(common,
+                               (const char *const[]){"refit", refit, "threads", threads,
+                                                     checkpoint ? "checkpoint" : NULL, path, "resume", "true", NULL});
 }
 
 typedef struct watch {
@@ -55,7 +82,9 @@ static int look(void *ctx, const acf_fit_report *r) {
     return w->calls == w->stop_at;
 }
 
-static acf_status fit(acf_options *o, watch *w, acf_model **out) { return acf_fit_lab_fit(some_table(), o, w ? look : NULL, w, out); }
+static acf_status fit(acf_options *o, watch *w, acf_model **out) {
+    return acf_fit_lab_fit(some_table(), o, w ? look : NULL, w, out);
+}
 
 static void scores(const acf_model *m, double *out) { acf_fit_lab_scores(m, some_table(), out); }
 
@@ -99,7 +128,8 @@ static bool time_left_is_right(void) {
     assert_int_equal(w.fifth.best_step, 3);
     assert_true(a->eta > 0 && w.second.eta > 0);
     assert_true(fabs(a->eta - a->eta_early) < 0.01 * a->eta); /* by now it is known how long the second takes */
-    return about(w.fifth.eta, step * (7 + 2 * 12)) && about(w.fifth.eta_early, step * (7 + 2 * 3)) && /* patience would last longer than the limit */
+    return about(w.fifth.eta, step * (7 + 2 * 12)) &&
+           about(w.fifth.eta_early, step * (7 + 2 * 3)) && /* patience would last longer than the limit */
            about(a->eta_early, a->elapsed / 12 * 2 * (double)a->best_step) && w.second.eta < a->eta + a->elapsed;
 }
 
@@ -122,7 +152,8 @@ static void a_pass_that_will_not_be_is_not_waited_for(void **state) {
     watch w = {0};
     acf_model *m;
     acf_options *o = options("true", "1", false);
-    assert_true(!acf_options_set(o, "gmm", "2") && !acf_options_set(o, "ensemble", "2") && !acf_options_set(o, "lr", "1e-9"));
+    assert_true(!acf_options_set(o, "gmm", "2") && !acf_options_set(o, "ensemble", "2") &&
+                !acf_options_set(o, "lr", "1e-9"));
     if (fit(o, &w, &m)) fail_msg("%s", acf_error());
     acf_model_free(m);
     assert_true(w.last[0].member == 2 && w.last[0].step == 12 && w.last[0].best_step == 0 && w.last[1].pass == 0);
@@ -164,10 +195,12 @@ static void interrupted_anywhere_it_ends_the_same(void **state) {
 static void the_model_says_so(void **state) {
     (void)state;
     acf_model *m, *again, *plain = NULL;
-    if (fit(options("true", "1", false), NULL, &m) || fit(options("false", "1", false), NULL, &plain)) fail_msg("%s", acf_error());
+    if (fit(options("true", "1", false), NULL, &m) || fit(options("false", "1", false), NULL, &plain))
+        fail_msg("%s", acf_error());
     assert_int_equal(acf_model_save(m, path), ACF_OK);
     if (acf_model_load(path, NULL, &again)) fail_msg("%s", acf_error());
-    char *json = text_of(m, acf_model_info), *same = text_of(again, acf_model_info), *other = text_of(plain, acf_model_info);
+    char *json = text_of(m, acf_model_info), *same = text_of(again, acf_model_info),
+         *other = text_of(plain, acf_model_info);
     char *lines = text_of(again, acf_model_info_text), *other_lines = text_of(plain, acf_model_info_text);
     assert_string_equal(json, same);
     assert_non_null(strstr(json, "\"refit\": \"done\""));
@@ -191,9 +224,11 @@ static void survives_without_memory(void **state) {
     for (int resumed = 0; resumed < 2; resumed++) {
         acf_options *o = options("true", "1", true);
         watch w = {.stop_at = 14}; /* a step into the second pass at least */
-        assert_true(!acf_options_set(o, "checkpoint-every", "1e-9") && !acf_options_set(o, "steps", "3") && !acf_options_set(o, "valid-every", "1"));
+        assert_true(!acf_options_set(o, "checkpoint-every", "1e-9") && !acf_options_set(o, "steps", "3") &&
+                    !acf_options_set(o, "valid-every", "1"));
         unlink(path);
-        if (resumed) w.stop_at = 4, assert_int_equal(acf_model_fit(t, o, look, &w, &m), ACF_EINTERRUPT), acf_model_free(m);
+        if (resumed)
+            w.stop_at = 4, assert_int_equal(acf_model_fit(t, o, look, &w, &m), ACF_EINTERRUPT), acf_model_free(m);
         acf_fit_lab_without_memory(t, NULL, o, 5000);
         acf_options_free(o);
     }

@@ -7,7 +7,8 @@ acf_status acf_table_create(const double *x, const uint8_t *mask, int64_t rows, 
                             const char *const *names, acf_table **out) {
     ACF_NEED(out);
     if (rows > 0 && columns > 0) ACF_NEED(x);
-    if (columns < 0 || columns > INT32_MAX) return acf_fail(ACF_ESHAPE, "acf_table_create: %lld columns", (long long)columns);
+    if (columns < 0 || columns > INT32_MAX)
+        return acf_fail(ACF_ESHAPE, "acf_table_create: %lld columns", (long long)columns);
     if (!classes && !names) return acf_table_make(x, mask, rows, columns, NULL, out);
     acf_column *column = acf_alloc((size_t)columns * sizeof *column, "a list of columns");
     if (!column) return ACF_EMEMORY;

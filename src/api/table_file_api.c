@@ -1,11 +1,11 @@
 /* Public tables from files and completed files: see acflow.h. Checks at the door, then table/table_file.h and table/writer.h. */
 #include "api/argument_checks.h"
+#include "model/model.h"
 #include "table/describe.h"
-#include "table/table_file.h"
 #include "table/memory_schema.h"
 #include "table/number.h"
+#include "table/table_file.h"
 #include "table/writer.h"
-#include "model/model.h"
 
 #include <math.h>
 #include <string.h>
@@ -15,7 +15,9 @@
 static acf_status need_schema(const acf_model *m) {
     ACF_NEED_TABLE(m);
     if (m->schema) return ACF_OK;
-    return acf_fail(ACF_EMODEL, "this model was made from a matrix in memory, so it does not know the columns of a file; make one from a file");
+    return acf_fail(
+        ACF_EMODEL,
+        "this model was made from a matrix in memory, so it does not know the columns of a file; make one from a file");
 }
 
 acf_status acf_table_read(const char *path, const acf_options *o, acf_table **out) {
@@ -100,8 +102,10 @@ static acf_status describe(const acf_table *t, bool json, acf_text *out) {
     char how[DIALECT_MAX];
     acf_text line = acf_text_into(how, sizeof how);
     if (f) acf_table_file_dialect(f, !json, &line);
-    if (json) status = acf_describe_json(s, file, how, f ? &f->warnings : NULL, out);
-    else acf_describe(s, file, how, f ? &f->warnings : NULL, out);
+    if (json)
+        status = acf_describe_json(s, file, how, f ? &f->warnings : NULL, out);
+    else
+        acf_describe(s, file, how, f ? &f->warnings : NULL, out);
     acf_schema_free(own);
     return status;
 }
@@ -153,8 +157,9 @@ static acf_status not_found(const acf_table *t, const char *name) {
     char seen[ACF_EXCERPT_MAX], other[ACF_EXCERPT_MAX];
     acf_text_excerpt(seen, name);
     if (c >= 0)
-        return acf_fail(ACF_EUSAGE, "column '%s' is not modelled (%s); say what it is in the option 'types' to have it modelled", seen,
-                        acf_kind_names[s->column[c].kind]);
+        return acf_fail(ACF_EUSAGE,
+                        "column '%s' is not modelled (%s); say what it is in the option 'types' to have it modelled",
+                        seen, acf_kind_names[s->column[c].kind]);
     for (int64_t j = 0, best = 0; j < t->D; j++) {
         const char *const one[] = {t->column[j].name};
         if (!one[0] || acf_text_nearest(name, one, 1) < 0) continue;
@@ -162,7 +167,8 @@ static acf_status not_found(const acf_table *t, const char *name) {
         if (near < 0 || distance < best) near = j, best = distance;
     }
     if (near < 0) return acf_fail(ACF_EUSAGE, "the table has no column '%s'", seen);
-    return acf_fail(ACF_EUSAGE, "the table has no column '%s'; did you mean '%s'?", seen, acf_text_excerpt(other, t->column[near].name));
+    return acf_fail(ACF_EUSAGE, "the table has no column '%s'; did you mean '%s'?", seen,
+                    acf_text_excerpt(other, t->column[near].name));
 }
 
 acf_status acf_table_find(const acf_table *t, const char *name, int64_t *out) {
@@ -184,8 +190,10 @@ acf_status acf_table_format(const acf_table *t, int64_t j, double value, char *o
     if (!has_column(t, j)) return acf_fail(ACF_EUSAGE, "acf_table_format: there is no column %lld", (long long)j);
     if (!isfinite(value)) return acf_fail(ACF_EUSAGE, "acf_table_format: the value is not finite");
     acf_text text = acf_text_into(out, cap);
-    if (t->file) acf_cell_write(acf_schema_at(t->file->schema, j), value, &text);
-    else acf_text_add(&text, acf_number_shortest(number, value));
+    if (t->file)
+        acf_cell_write(acf_schema_at(t->file->schema, j), value, &text);
+    else
+        acf_text_add(&text, acf_number_shortest(number, value));
     return acf_text_done(&text, needed);
 }
 
@@ -234,4 +242,3 @@ acf_status acf_writer_commit(acf_writer *w) {
     ACF_NEED(w);
     return acf_writer_finish(w);
 }
-

@@ -72,11 +72,13 @@ static int tear_down(void **state) {
 }
 
 static acf_options *small(void) {
-    static const char *const set[][2] = {{"steps", "40"}, {"mlp-width", "8"}, {"coupling-units", "8"}, {"likelihood-units", "8"},
-                                         {"components", "3"}, {"batch", "64"}, {"flow", "linear leaky rnn"}, {"threads", "1"}};
+    static const char *const set[][2] = {
+        {"steps", "40"},     {"mlp-width", "8"}, {"coupling-units", "8"},      {"likelihood-units", "8"},
+        {"components", "3"}, {"batch", "64"},    {"flow", "linear leaky rnn"}, {"threads", "1"}};
     acf_options *o;
     assert_int_equal(acf_options_create(&o), ACF_OK);
-    for (size_t i = 0; i < sizeof set / sizeof set[0]; i++) assert_int_equal(acf_options_set(o, set[i][0], set[i][1]), ACF_OK);
+    for (size_t i = 0; i < sizeof set / sizeof set[0]; i++)
+        assert_int_equal(acf_options_set(o, set[i][0], set[i][1]), ACF_OK);
     return o;
 }
 
@@ -112,7 +114,8 @@ static void a_file_is_completed(void **state) {
     ok(acf_model_fit(t, o, NULL, NULL, &m));
     ok(acf_model_save(m, path_of("m.safetensors")));
     ok(acf_model_load(path_of("m.safetensors"), o, &loaded));
-    put("new.csv", "dose,kind,age,seen\n2.50,young,25,2021-01-02\n,,61,\n6.10,?,,2021-05-06\n3.3,middle,33,2021-07-08\n");
+    put("new.csv",
+        "dose,kind,age,seen\n2.50,young,25,2021-01-02\n,,61,\n6.10,?,,2021-05-06\n3.3,middle,33,2021-07-08\n");
     assert_int_equal(acf_table_read_for(path_of("new.csv"), loaded, o, &fresh), ACF_EDATA);
     assert_non_null(strstr(acf_error(), "in another order than when the model was made"));
     ok(acf_options_set(o, "any-order", "true"));
@@ -200,7 +203,9 @@ static void tables_tell_about_themselves(void **state) {
     assert_int_equal(acf_table_find(t, "dsoe", &j), ACF_EUSAGE);
     assert_string_equal(acf_error(), "the table has no column 'dsoe'; did you mean 'dose'?");
     assert_int_equal(acf_table_find(t, "key", &j), ACF_EUSAGE);
-    assert_string_equal(acf_error(), "column 'key' is not modelled (identifier); say what it is in the option 'types' to have it modelled");
+    assert_string_equal(
+        acf_error(),
+        "column 'key' is not modelled (identifier); say what it is in the option 'types' to have it modelled");
     ok(acf_table_format(t, 3, 18695.2, text, sizeof text, &needed));
     assert_string_equal(text, "2021-03-09");
     assert_int_equal(needed, 11);
@@ -325,6 +330,7 @@ static void null_is_met_with_a_sentence(void **state) {
 }
 
 #define WITH_FILE(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
-ACF_TESTS(table_file_api, WITH_FILE(a_file_is_completed), WITH_FILE(new_rows_are_drawn), WITH_FILE(tables_tell_about_themselves),
-          cmocka_unit_test(tables_from_memory_have_columns_too), WITH_FILE(constants_are_read_and_not_fitted_to), WITH_FILE(models_of_matrices_read_no_files),
+ACF_TESTS(table_file_api, WITH_FILE(a_file_is_completed), WITH_FILE(new_rows_are_drawn),
+          WITH_FILE(tables_tell_about_themselves), cmocka_unit_test(tables_from_memory_have_columns_too),
+          WITH_FILE(constants_are_read_and_not_fitted_to), WITH_FILE(models_of_matrices_read_no_files),
           cmocka_unit_test(null_is_met_with_a_sentence))

@@ -191,7 +191,7 @@ static void a_file_that_changes_is_noticed(void **state) {
 /* Its products are large enough for bf16. */
 static acf_model *fit(const acf_table *t, const char *answers) {
     static const char *const set[][2] = {
-        {"steps", "2"},   {"likelihood-units", "64"},   {"mlp-width", "64"}, {"threads", "1"},   {"device", "cpu"},
+        {"steps", "2"},    {"likelihood-units", "64"},   {"mlp-width", "64"}, {"threads", "1"},   {"device", "cpu"},
         {"ensemble", "2"}, {"flow", "linear leaky rnn"}, {"refit", "false"},  {"donors", "false"}};
     acf_options *o;
     acf_model *m;

@@ -20,8 +20,8 @@ typedef struct acf_memory {
     void *ctx;
     void *(*alloc)(void *ctx, size_t bytes); /* aligned for the place; NULL when there is none */
     void (*free)(void *ctx, void *p);
-    size_t align;                            /* every allocation is rounded up to this power of two */
-    bool host;                               /* the host may read and write it */
+    size_t align; /* every allocation is rounded up to this power of two */
+    bool host;    /* the host may read and write it */
     /* Of memory that is not the host's; NULL: not done. What debug builds do to it, so that what is read before it is written shows: every
      * byte 0xFF. And the sentence when `bytes` were not to be had and an arena already holds `used`; returns ACF_EMEMORY. */
     void (*poison)(void *ctx, void *p, size_t bytes);

@@ -163,7 +163,8 @@ acf_status acf_outfile_open(const char *path, acf_outfile **out) {
         acf_release(f);
         return status;
     }
-    if (mode && !f->direct) (void)!fchmod(f->fd, mode & 07777); /* a replaced file keeps its permissions where that is allowed */
+    if (mode && !f->direct)
+        (void)!fchmod(f->fd, mode & 07777); /* a replaced file keeps its permissions where that is allowed */
     *out = f;
     return ACF_OK;
 }

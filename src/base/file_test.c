@@ -2,8 +2,8 @@
 #include "base/file.h"
 
 #include "base/arena.h"
-#include "harness/file_lab.h"
 #include "harness/check.h"
+#include "harness/file_lab.h"
 
 #include <fcntl.h>
 #include <limits.h>
@@ -173,7 +173,8 @@ static void links_that_lead_nowhere_are_refused(void **state) {
     strcpy(link_path, in_folder("latest"));
     assert_int_equal(symlink("absent/model", link_path), 0);
     assert_int_equal(acf_file_write(link_path, "new", 3), ACF_EIO);
-    snprintf(sentence, sizeof sentence, "cannot write '%s', a link to '%s/absent/model': No such file or directory", link_path, folder.path);
+    snprintf(sentence, sizeof sentence, "cannot write '%s', a link to '%s/absent/model': No such file or directory",
+             link_path, folder.path);
     assert_string_equal(acf_error(), sentence);
     strcpy(link_path, in_folder("round"));
     assert_int_equal(symlink("round", link_path), 0);

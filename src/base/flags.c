@@ -73,8 +73,9 @@ static acf_status read_bool(reader *r, const char *name, const char *joined) {
     const char *next = joined || r->next == r->argc ? "" : r->argv[r->next];
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
         if (strcmp(next, words[i]) == 0)
-            return acf_fail(ACF_EUSAGE, "option '--%s' takes its value joined, but '%s' stands apart; write '--%s%s' or '--%s=%s'", name, next, i < 3 ? "" : "no-",
-                            name, name, next);
+            return acf_fail(ACF_EUSAGE,
+                            "option '--%s' takes its value joined, but '%s' stands apart; write '--%s%s' or '--%s=%s'",
+                            name, next, i < 3 ? "" : "no-", name, name, next);
     return acf_options_set_text(r->options, name, joined ? joined : "true");
 }
 
@@ -133,7 +134,8 @@ acf_status acf_flags_parse(acf_options *o, const acf_flag *flags, int n_flags, i
 /* ---- config files ----------------------------------------------------------------------------------------------- */
 
 /* A value as the command line would have it: *out is its text, "" for a flag that takes none, NULL where such a one is false. */
-static acf_status flag_from_json(acf_options *o, const acf_flag *f, acf_json_source from, const json_t *j, const char **out) {
+static acf_status flag_from_json(acf_options *o, const acf_flag *f, acf_json_source from, const json_t *j,
+                                 const char **out) {
     char number[ACF_NUMBER_MAX];
     const char *text = number;
     bool flag;
@@ -143,9 +145,12 @@ static acf_status flag_from_json(acf_options *o, const acf_flag *f, acf_json_sou
         return ACF_OK;
     }
     acf_text t = acf_text_into(number, sizeof number);
-    if (json_is_integer(j)) acf_text_addf(&t, "%lld", (long long)json_integer_value(j));
-    else if (json_is_real(j)) acf_text_real(number, json_real_value(j));
-    else ACF_TRY(acf_json_to_text(from, f->name, j, &text));
+    if (json_is_integer(j))
+        acf_text_addf(&t, "%lld", (long long)json_integer_value(j));
+    else if (json_is_real(j))
+        acf_text_real(number, json_real_value(j));
+    else
+        ACF_TRY(acf_json_to_text(from, f->name, j, &text));
     *out = acf_options_keep(o, text);
     return *out ? ACF_OK : ACF_EMEMORY;
 }
@@ -155,19 +160,23 @@ static acf_status check_elsewhere(const acf_elsewhere *elsewhere, int n, acf_jso
     char seen[ACF_EXCERPT_MAX];
     for (int i = 0; i < n; i++)
         if (acf_text_same_name(elsewhere[i].name, name))
-            return acf_fail(from.status, "%s: '%s' is an option of %s, not of this command", acf_text_excerpt(seen, from.name), elsewhere[i].name, elsewhere[i].where);
+            return acf_fail(from.status, "%s: '%s' is an option of %s, not of this command",
+                            acf_text_excerpt(seen, from.name), elsewhere[i].name, elsewhere[i].where);
     return ACF_OK;
 }
 
 /* Members that are flags become texts, and are taken out of rest; text and given (n_flags). */
-static acf_status take_flags(acf_options *o, const reader *r, acf_json_source from, json_t *object, json_t *rest, const char **text, bool *given) {
+static acf_status take_flags(acf_options *o, const reader *r, acf_json_source from, json_t *object, json_t *rest,
+                             const char **text, bool *given) {
     const char *key;
     char seen[ACF_EXCERPT_MAX];
     json_t *member;
     json_object_foreach(object, key, member) {
         const int i = flag_at(r->flags, r->n_flags, key);
         if (i < 0) continue;
-        if (given[i]) return acf_fail(from.status, "%s: option '%s' is given twice", acf_text_excerpt(seen, from.name), r->flags[i].name);
+        if (given[i])
+            return acf_fail(from.status, "%s: option '%s' is given twice", acf_text_excerpt(seen, from.name),
+                            r->flags[i].name);
         ACF_TRY(flag_from_json(o, &r->flags[i], from, member, &text[i]));
         given[i] = true;
         json_object_del(rest, key);
@@ -175,8 +184,8 @@ static acf_status take_flags(acf_options *o, const reader *r, acf_json_source fr
     return ACF_OK;
 }
 
-acf_status acf_flags_from_json(acf_options *o, const acf_flag *flags, int n_flags, const acf_elsewhere *elsewhere, int n_elsewhere, acf_json_source from,
-                               const json_t *object) {
+acf_status acf_flags_from_json(acf_options *o, const acf_flag *flags, int n_flags, const acf_elsewhere *elsewhere,
+                               int n_elsewhere, acf_json_source from, const json_t *object) {
     const reader r = {.options = o, .flags = flags, .n_flags = n_flags};
     json_t *all = (json_t *)(uintptr_t)object; /* jansson's iteration is not const, but changes nothing */
     if (n_flags == 0 && n_elsewhere == 0) return acf_options_from_json(o, from, object, ACF_FROM_FILE);
@@ -190,7 +199,8 @@ acf_status acf_flags_from_json(acf_options *o, const acf_flag *flags, int n_flag
     if (status == ACF_OK) status = take_flags(o, &r, from, all, rest, text, given);
     if (status == ACF_OK) {
         json_object_foreach(rest, key, member) {
-            if (status == ACF_OK && !acf_options_find(o, key)) status = check_elsewhere(elsewhere, n_elsewhere, from, key);
+            if (status == ACF_OK && !acf_options_find(o, key))
+                status = check_elsewhere(elsewhere, n_elsewhere, from, key);
         }
     }
     if (status == ACF_OK) status = acf_options_from_json(o, from, rest, ACF_FROM_FILE);

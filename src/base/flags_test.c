@@ -93,8 +93,10 @@ static void mistakes_are_named(void **state) {
         {"-o", "option '-o' needs a value"},
         {"--json=1", "option '--json' takes no value"},
         {"--no-long-format=1", "option '--no-long-format' takes no value"},
-        {"--long-format false", "option '--long-format' takes its value joined, but 'false' stands apart; write '--no-long-format' or '--long-format=false'"},
-        {"--long-format yes x.csv", "option '--long-format' takes its value joined, but 'yes' stands apart; write '--long-format' or '--long-format=yes'"},
+        {"--long-format false",
+         "option '--long-format' takes its value joined, but 'false' stands apart; write '--no-long-format' or '--long-format=false'"},
+        {"--long-format yes x.csv",
+         "option '--long-format' takes its value joined, but 'yes' stands apart; write '--long-format' or '--long-format=yes'"},
         {"--json --json", "option '--json' is given twice"},
         {"-x", "unknown option '-x'; an argument that begins with a dash goes behind '--'"},
         {"--epochs=5000", "option 'epochs' can't be '5000', expected a whole number from -5 to 1000"},
@@ -157,9 +159,11 @@ static void wrong_config_files_are_refused_whole(void **state) {
     static const struct {
         const char *config, *sentence;
     } bad[] = {
-        {"{\"output\": \"a\", \"epochs\": 7, \"draws\": 3}", "c.json: 'draws' is an option of impute, not of this command"},
+        {"{\"output\": \"a\", \"epochs\": 7, \"draws\": 3}",
+         "c.json: 'draws' is an option of impute, not of this command"},
         {"{\"output\": \"a\", \"epochs\": 7, \"zebra\": 3}", "c.json: unknown option 'zebra'"},
-        {"{\"output\": \"a\", \"epochs\": 5000}", "c.json: option 'epochs' can't be '5000', expected a whole number from -5 to 1000"},
+        {"{\"output\": \"a\", \"epochs\": 5000}",
+         "c.json: option 'epochs' can't be '5000', expected a whole number from -5 to 1000"},
         {"{\"epochs\": 7, \"output\": true}", "c.json: 'output' is true or false, expected text"},
         {"{\"epochs\": 7, \"output\": \"a\", \"json\": \"yes\"}", "c.json: 'json' is text, expected true or false"},
         {"[]", "c.json: options are an object, like {\"name\": value}"},
@@ -179,11 +183,13 @@ static void wrong_config_files_are_refused_whole(void **state) {
     const acf_flag flags[] = {{"save-model", 0, 1, &a}};
     json_t *twice = json_pack("{s:s, s:s}", "save-model", "x", "save_model", "y");
     assert_int_equal(acf_options_make(table2, 1, &o), ACF_OK);
-    assert_int_equal(acf_flags_from_json(o, flags, 1, NULL, 0, (acf_json_source){"c.json", ACF_EUSAGE}, twice), ACF_EUSAGE);
+    assert_int_equal(acf_flags_from_json(o, flags, 1, NULL, 0, (acf_json_source){"c.json", ACF_EUSAGE}, twice),
+                     ACF_EUSAGE);
     assert_string_equal(acf_error(), "c.json: option 'save-model' is given twice");
     json_decref(twice);
     acf_options_free(o);
 }
 
-ACF_TESTS(flags, cmocka_unit_test(config_files_have_flags_too), cmocka_unit_test(wrong_config_files_are_refused_whole), cmocka_unit_test(every_spelling_is_read), cmocka_unit_test(values_may_begin_with_a_dash),
+ACF_TESTS(flags, cmocka_unit_test(config_files_have_flags_too), cmocka_unit_test(wrong_config_files_are_refused_whole),
+          cmocka_unit_test(every_spelling_is_read), cmocka_unit_test(values_may_begin_with_a_dash),
           cmocka_unit_test(no_turns_off_and_names_may_begin_with_it), cmocka_unit_test(mistakes_are_named))

@@ -16,8 +16,8 @@
 
 #define ROW(name_, type_, min_, max_, standard_, choices_, env_, flags_, help_)                                        \
     {name_, ACF_OPTION_##type_, min_, max_, standard_, help_, choices_, env_, flags_},
-const acf_option acf_option_table[] = {ACF_GENERAL_OPTIONS(ROW) ACF_FILE_OPTIONS(ROW) ACF_IMAGE_OPTIONS(ROW) ACF_MODEL_OPTIONS(ROW)
-                                       ACF_IMAGE_MODEL_OPTIONS(ROW) ACF_TRAIN_OPTIONS(ROW) ACF_EVAL_OPTIONS(ROW)};
+const acf_option acf_option_table[] = {ACF_GENERAL_OPTIONS(ROW) ACF_FILE_OPTIONS(ROW) ACF_IMAGE_OPTIONS(
+    ROW) ACF_MODEL_OPTIONS(ROW) ACF_IMAGE_MODEL_OPTIONS(ROW) ACF_TRAIN_OPTIONS(ROW) ACF_EVAL_OPTIONS(ROW)};
 const int acf_option_count = sizeof acf_option_table / sizeof acf_option_table[0];
 #define ONE(...) +1
 const int acf_option_general = ACF_GENERAL_OPTIONS(ONE);
@@ -153,7 +153,9 @@ static bool in_range(const acf_option *d, double v) { return v >= d->min && v <=
 static const char auto_word[] = "auto";
 
 /* An option at `auto`, which its numbers can't be. */
-static bool is_auto(const acf_option *d, const value *v) { return (d->flags & ACF_OPTION_AUTO) && v->whole == ACF_INT_AUTO; }
+static bool is_auto(const acf_option *d, const value *v) {
+    return (d->flags & ACF_OPTION_AUTO) && v->whole == ACF_INT_AUTO;
+}
 
 static bool parse_int(const acf_option *d, const char *text, value *v) {
     if ((d->flags & ACF_OPTION_AUTO) && strcmp(text, auto_word) == 0) {
@@ -199,8 +201,10 @@ static void write_one(const acf_option *d, const value *v, acf_text *t) {
     size_t len;
     switch (d->type) {
     case ACF_OPTION_INT:
-        if (is_auto(d, v)) acf_text_add(t, auto_word);
-        else acf_text_addf(t, "%lld", (long long)v->whole);
+        if (is_auto(d, v))
+            acf_text_add(t, auto_word);
+        else
+            acf_text_addf(t, "%lld", (long long)v->whole);
         break;
     case ACF_OPTION_REAL: acf_text_add(t, acf_text_real(number, v->real)); break;
     case ACF_OPTION_BOOL: acf_text_add(t, v->whole ? "true" : "false"); break;
@@ -409,7 +413,8 @@ static json_t *value_to_json(const acf_option *d, const value *v) {
 /* The environment counts as a default: it says what this machine is, not what this run should do. */
 static bool wanted(const acf_option *d, const value *v, acf_options_which which) {
     if (which == ACF_OPTIONS_CHANGED) return v->origin >= ACF_FROM_FILE;
-    return which == ACF_OPTIONS_ALL || (d->flags & (which == ACF_OPTIONS_IMAGE ? ACF_OPTION_IMAGE : ACF_OPTION_RECORDED));
+    return which == ACF_OPTIONS_ALL ||
+           (d->flags & (which == ACF_OPTIONS_IMAGE ? ACF_OPTION_IMAGE : ACF_OPTION_RECORDED));
 }
 
 acf_status acf_options_to_json(const acf_options *o, acf_options_which which, json_t **out) {

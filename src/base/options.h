@@ -26,7 +26,12 @@ typedef enum acf_option_type {
 
 /* Flags. RECORDED: a file of a table model stores this option. IMAGE: one of an image model does. AUTO: a whole number above 0, or the word `auto`,
  * which reads as ACF_INT_AUTO and is whoever uses the option to settle. */
-enum { ACF_OPTION_RECORDED = 1, ACF_OPTION_AUTO = 2, ACF_OPTION_IMAGE = 4, ACF_OPTION_BOTH = ACF_OPTION_RECORDED | ACF_OPTION_IMAGE };
+enum {
+    ACF_OPTION_RECORDED = 1,
+    ACF_OPTION_AUTO = 2,
+    ACF_OPTION_IMAGE = 4,
+    ACF_OPTION_BOTH = ACF_OPTION_RECORDED | ACF_OPTION_IMAGE
+};
 #define ACF_INT_AUTO 0
 
 typedef struct acf_option {
@@ -45,7 +50,7 @@ typedef enum acf_origin { ACF_FROM_DEFAULT, ACF_FROM_PRESET, ACF_FROM_ENV, ACF_F
 /* The table of this build (option_table.h). */
 extern const acf_option acf_option_table[];
 extern const int acf_option_count;
-extern const int acf_option_general; /* the first so many concern any program; */
+extern const int acf_option_general;         /* the first so many concern any program; */
 extern const acf_option acf_option_images[]; /* those and how images are read */
 extern const int acf_option_image_count;
 extern const int acf_option_reading; /* and so many any that reads a table or images; the others models and training */
@@ -74,7 +79,12 @@ acf_status acf_options_set_int(acf_options *o, const char *name, int64_t value, 
 acf_status acf_options_from_json(acf_options *o, acf_json_source from, const json_t *object, acf_origin origin);
 
 /* Which options to write: every one, those a file or the user set, or those the file of a table model, or of an image model, stores. */
-typedef enum acf_options_which { ACF_OPTIONS_ALL, ACF_OPTIONS_CHANGED, ACF_OPTIONS_RECORDED, ACF_OPTIONS_IMAGE } acf_options_which;
+typedef enum acf_options_which {
+    ACF_OPTIONS_ALL,
+    ACF_OPTIONS_CHANGED,
+    ACF_OPTIONS_RECORDED,
+    ACF_OPTIONS_IMAGE
+} acf_options_which;
 
 /* The values as an object that acf_options_from_json reads back exactly. Gives *out. Fails: ACF_EMEMORY. */
 acf_status acf_options_to_json(const acf_options *o, acf_options_which which, json_t **out);

@@ -71,7 +71,8 @@ static void a_number_may_be_auto(void **state) {
     assert_refused(o, "rows", "0", "option 'rows' can't be '0', expected auto or a whole number from 1 to 64");
     assert_refused(o, "epochs", "auto", "option 'epochs' can't be 'auto', expected a whole number from 1 to 1000");
     assert_int_equal(load(o, "{\"rows\": \"Auto\"}"), ACF_EUSAGE);
-    assert_string_equal(acf_error(), "config.json: option 'rows' can't be 'Auto', expected auto or a whole number from 1 to 64");
+    assert_string_equal(acf_error(),
+                        "config.json: option 'rows' can't be 'Auto', expected auto or a whole number from 1 to 64");
 }
 
 /* Values and origins, in memory of its own; every allocation may fail. */
@@ -327,8 +328,8 @@ static void the_real_table_is_sound(void **state) {
 }
 
 #define WITH_SET(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
-ACF_TESTS(options, WITH_SET(a_number_may_be_auto), WITH_SET(defaults_come_from_the_table),
-          WITH_SET(copies_are_like_it), WITH_SET(set_reads_every_type), WITH_SET(refusals_name_value_range_and_name),
+ACF_TESTS(options, WITH_SET(a_number_may_be_auto), WITH_SET(defaults_come_from_the_table), WITH_SET(copies_are_like_it),
+          WITH_SET(set_reads_every_type), WITH_SET(refusals_name_value_range_and_name),
           cmocka_unit_test(the_environment_supplies_a_default), WITH_SET(a_file_is_taken_whole_or_not_at_all),
           WITH_SET(the_user_wins_over_a_file_in_any_order), WITH_SET(json_round_trip_is_exact),
           WITH_SET(json_of_some_options), WITH_SET(bounds_can_be_asked_for), WITH_SET(help_tells_all),

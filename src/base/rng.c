@@ -42,15 +42,18 @@ static void philox_lanes(acf_rng_counter at, uint32_t out[4 * LANES]) {
             d[i] = (uint32_t)x;
         }
     }
-    for (int i = 0; i < LANES; i++) out[4 * i] = a[i], out[4 * i + 1] = b[i], out[4 * i + 2] = c[i], out[4 * i + 3] = d[i];
+    for (int i = 0; i < LANES; i++)
+        out[4 * i] = a[i], out[4 * i + 1] = b[i], out[4 * i + 2] = c[i], out[4 * i + 3] = d[i];
 }
 
 void acf_rng_words(acf_rng_counter at, int64_t n, uint32_t *out) {
     for (; n >= 4 * LANES; n -= 4 * LANES, out += 4 * LANES, at.column += LANES) philox_lanes(at, out);
     if (n == 0) return;
     uint32_t rest[4 * LANES];
-    if (n <= 4) acf_rng_bits(at, rest);
-    else philox_lanes(at, rest);
+    if (n <= 4)
+        acf_rng_bits(at, rest);
+    else
+        philox_lanes(at, rest);
     memcpy(out, rest, (size_t)n * sizeof *out);
 }
 

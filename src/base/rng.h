@@ -18,26 +18,26 @@
 /* One stream per purpose, so that no two uses ever share a counter. The numbers are part of what a seed means: append,
  * never renumber. */
 typedef enum acf_stream_id {
-    ACF_STREAM_INIT = 1,  /* parameter initialisation */
-    ACF_STREAM_MASK,      /* which columns are observed */
-    ACF_STREAM_SHUFFLE,   /* row order of an epoch */
+    ACF_STREAM_INIT = 1,      /* parameter initialisation */
+    ACF_STREAM_MASK,          /* which columns are observed */
+    ACF_STREAM_SHUFFLE,       /* row order of an epoch */
     ACF_STREAM_COMPONENT = 5, /* mixture component of a sample */
-    ACF_STREAM_NORMAL,    /* Gaussian noise of a sample */
-    ACF_STREAM_CATEGORY,  /* category of a sample */
-    ACF_STREAM_NOISE,     /* dequantisation */
-    ACF_STREAM_SPLIT,     /* train, validation, test */
-    ACF_STREAM_SYNTH,     /* generated tables */
-    ACF_STREAM_HIDE,      /* cells an evaluation hides, and asks for */
-    ACF_STREAM_BASELINE,  /* draws of the linear baseline */
-    ACF_STREAM_CLUSTER,   /* where clusters start */
-    ACF_STREAM_FEATURE,   /* batches and noise of a feature network */
-    ACF_STREAM_MEMBER,    /* seeds of a model's members, and whose turn it is to draw */
+    ACF_STREAM_NORMAL,        /* Gaussian noise of a sample */
+    ACF_STREAM_CATEGORY,      /* category of a sample */
+    ACF_STREAM_NOISE,         /* dequantisation */
+    ACF_STREAM_SPLIT,         /* train, validation, test */
+    ACF_STREAM_SYNTH,         /* generated tables */
+    ACF_STREAM_HIDE,          /* cells an evaluation hides, and asks for */
+    ACF_STREAM_BASELINE,      /* draws of the linear baseline */
+    ACF_STREAM_CLUSTER,       /* where clusters start */
+    ACF_STREAM_FEATURE,       /* batches and noise of a feature network */
+    ACF_STREAM_MEMBER,        /* seeds of a model's members, and whose turn it is to draw */
     ACF_STREAM_DONOR_DRAW,    /* cells that are taken from rows looked up */
-    ACF_STREAM_DONORS,   /* rows that an archive learns from */
-    ACF_STREAM_LEVEL,     /* which of the levels that share a class is written */
-    ACF_STREAM_AUGMENT,   /* missing cells that parameter draws are made with */
-    ACF_STREAM_POSTERIOR, /* parameter draws */
-    ACF_STREAM_ORDER,     /* order of a row's cells in a sequence */
+    ACF_STREAM_DONORS,        /* rows that an archive learns from */
+    ACF_STREAM_LEVEL,         /* which of the levels that share a class is written */
+    ACF_STREAM_AUGMENT,       /* missing cells that parameter draws are made with */
+    ACF_STREAM_POSTERIOR,     /* parameter draws */
+    ACF_STREAM_ORDER,         /* order of a row's cells in a sequence */
     ACF_STREAM_TEST = 0x7fff,
     ACF_STREAM_DROPOUT = 0x8000 /* and the 4095 that follow: a stream for each place in a model */
 } acf_stream_id;

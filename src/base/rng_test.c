@@ -151,7 +151,7 @@ static void neighbours_are_independent(void **state) {
         double uu = 0.0, zz = 0.0, bits = 0.0;
         for (int i = 0; i < N / 4; i++) {
             acf_rng_counter a = {9, (uint64_t)i * 3, ACF_STREAM_TEST, (uint32_t)i % 11, (uint32_t)i % 7},
-                      b = neighbour(a, which);
+                            b = neighbour(a, which);
             uint32_t wa[4], wb[4];
             acf_rng_bits(a, wa);
             acf_rng_bits(b, wb);

@@ -8,8 +8,8 @@
  * header is read into memory once and never looked at again in the file: another process that changes the file
  * meanwhile can't get anything past the checks. Data is mapped and not read: a model of any size opens at once. */
 #include "base/arena.h"
-#include "base/text.h"
 #include "base/safetensors_header.h"
+#include "base/text.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -52,15 +52,17 @@ const char *acf_safetensors_shape(char out[ACF_SAFETENSORS_SHAPE_MAX], int ndim,
     return out;
 }
 
-acf_status acf_safetensors_refuse(const acf_safetensors *f, const char *tensor, const char *hint, const char *fmt, ...) {
+acf_status acf_safetensors_refuse(const acf_safetensors *f, const char *tensor, const char *hint, const char *fmt,
+                                  ...) {
     char what[ACF_SENTENCE_MAX / 2], name[ACF_EXCERPT_MAX];
     va_list ap;
     va_start(ap, fmt);
     vsnprintf(what, sizeof what, fmt, ap);
     va_end(ap);
     if (!tensor) return acf_fail(ACF_EMODEL, "%s: %s; %s", f->path, what, hint);
-    return acf_fail(ACF_EMODEL, "%s: %s'%s': %s; %s", f->path, strcmp(tensor, ACF_SAFETENSORS_METADATA) ? "tensor " : "",
-                    acf_text_excerpt(name, tensor), what, hint);
+    return acf_fail(ACF_EMODEL, "%s: %s'%s': %s; %s", f->path,
+                    strcmp(tensor, ACF_SAFETENSORS_METADATA) ? "tensor " : "", acf_text_excerpt(name, tensor), what,
+                    hint);
 }
 
 /* ---- the checks that look at all tensors together ---------------------------------------------------------------- */
@@ -90,17 +92,18 @@ static acf_status check_layout(acf_safetensors *f) {
         char before[ACF_EXCERPT_MAX];
         if (e->begin < end)
             return acf_safetensors_refuse(f, e->t.name, ACF_SAFETENSORS_DAMAGED,
-                                 "its data begins at byte %zu, inside that of '%s', which ends at %zu", e->begin,
-                                 acf_text_excerpt(before, f->tensor[i - 1].t.name), end);
+                                          "its data begins at byte %zu, inside that of '%s', which ends at %zu",
+                                          e->begin, acf_text_excerpt(before, f->tensor[i - 1].t.name), end);
         if (e->begin > end)
             return acf_safetensors_refuse(f, e->t.name, ACF_SAFETENSORS_DAMAGED,
-                                 "its data begins at byte %zu, expected %zu: no gap is allowed", e->begin, end);
+                                          "its data begins at byte %zu, expected %zu: no gap is allowed", e->begin,
+                                          end);
         end = e->begin + e->t.bytes;
     }
     if (end != acf_safetensors_data_bytes(f))
         return acf_safetensors_refuse(f, f->n ? f->tensor[f->n - 1].t.name : NULL, ACF_SAFETENSORS_DAMAGED,
-                             "the last tensor's data ends at byte %zu of the data area, which has %zu bytes", end,
-                             acf_safetensors_data_bytes(f));
+                                      "the last tensor's data ends at byte %zu of the data area, which has %zu bytes",
+                                      end, acf_safetensors_data_bytes(f));
     return ACF_OK;
 }
 
@@ -109,13 +112,14 @@ static acf_status sort_names(acf_safetensors *f) {
     qsort(f->tensor, (size_t)f->n, sizeof *f->tensor, by_name);
     for (int64_t i = 1; i < f->n; i++)
         if (by_name(&f->tensor[i - 1], &f->tensor[i]) == 0)
-            return acf_safetensors_refuse(f, f->tensor[i].t.name, ACF_SAFETENSORS_DAMAGED, "it comes twice, expected once");
+            return acf_safetensors_refuse(f, f->tensor[i].t.name, ACF_SAFETENSORS_DAMAGED,
+                                          "it comes twice, expected once");
     qsort(f->text, (size_t)f->n_texts, sizeof *f->text, by_key);
     for (int64_t i = 1; i < f->n_texts; i++)
         if (by_key(&f->text[i - 1], &f->text[i]) == 0) {
             char key[ACF_EXCERPT_MAX];
-            return acf_safetensors_refuse(f, ACF_SAFETENSORS_METADATA, ACF_SAFETENSORS_DAMAGED, "key '%s' comes twice, expected once",
-                                 acf_text_excerpt(key, f->text[i].key));
+            return acf_safetensors_refuse(f, ACF_SAFETENSORS_METADATA, ACF_SAFETENSORS_DAMAGED,
+                                          "key '%s' comes twice, expected once", acf_text_excerpt(key, f->text[i].key));
         }
     return ACF_OK;
 }
@@ -129,7 +133,8 @@ static acf_status read_at(const acf_safetensors *f, int fd, void *out, size_t n,
         ssize_t got = pread(fd, p, n, at);
         if (got < 0 && errno == EINTR) continue;
         if (got < 0) return acf_fail(ACF_EIO, "cannot read '%s': %s", f->path, strerror(errno));
-        if (got == 0) return acf_safetensors_refuse(f, NULL, ACF_SAFETENSORS_CUT_SHORT, "it became shorter while it was read");
+        if (got == 0)
+            return acf_safetensors_refuse(f, NULL, ACF_SAFETENSORS_CUT_SHORT, "it became shorter while it was read");
         p += got;
         at += got;
         n -= (size_t)got;
@@ -143,14 +148,17 @@ static acf_status read_header(acf_safetensors *f, int fd) {
     uint64_t n = 0;
     if (f->file_bytes < ACF_SAFETENSORS_LENGTH_BYTES + 2)
         return acf_safetensors_refuse(f, NULL, ACF_SAFETENSORS_FOREIGN,
-                             "it has %zu bytes, expected a length of 8 and a header of 2 or more", f->file_bytes);
+                                      "it has %zu bytes, expected a length of 8 and a header of 2 or more",
+                                      f->file_bytes);
     ACF_TRY(read_at(f, fd, &n, sizeof n, 0));
     if (n < 2 || n > ACF_SAFETENSORS_HEADER_MAX)
-        return acf_safetensors_refuse(f, NULL, ACF_SAFETENSORS_FOREIGN, "it begins with a header length of %llu, expected 2 to %d",
-                             (unsigned long long)n, ACF_SAFETENSORS_HEADER_MAX);
+        return acf_safetensors_refuse(f, NULL, ACF_SAFETENSORS_FOREIGN,
+                                      "it begins with a header length of %llu, expected 2 to %d", (unsigned long long)n,
+                                      ACF_SAFETENSORS_HEADER_MAX);
     if (n > f->file_bytes - ACF_SAFETENSORS_LENGTH_BYTES)
-        return acf_safetensors_refuse(f, NULL, ACF_SAFETENSORS_CUT_SHORT, "its header has %llu bytes, of which %zu are there",
-                             (unsigned long long)n, f->file_bytes - ACF_SAFETENSORS_LENGTH_BYTES);
+        return acf_safetensors_refuse(f, NULL, ACF_SAFETENSORS_CUT_SHORT,
+                                      "its header has %llu bytes, of which %zu are there", (unsigned long long)n,
+                                      f->file_bytes - ACF_SAFETENSORS_LENGTH_BYTES);
     f->header_bytes = (size_t)n;
     f->cap = acf_min((int64_t)n / ACF_SAFETENSORS_ENTRY_MIN + 1, ACF_SAFETENSORS_TENSORS_MAX);
     f->texts_cap = acf_min((int64_t)n / ACF_SAFETENSORS_TEXT_MIN + 1, ACF_SAFETENSORS_TEXTS_MAX);
@@ -240,7 +248,8 @@ const char *acf_safetensors_text_find(const acf_safetensors *f, const char *key)
 
 /* ---- what must be there ------------------------------------------------------------------------------------------ */
 
-acf_status acf_safetensors_need(const acf_safetensors *f, const char *name, int ndim, const int64_t *dim, const acf_safetensors_tensor **out) {
+acf_status acf_safetensors_need(const acf_safetensors *f, const char *name, int ndim, const int64_t *dim,
+                                const acf_safetensors_tensor **out) {
     const acf_safetensors_tensor *t = acf_safetensors_find(f, name);
     if (!t) return acf_safetensors_refuse(f, name, ACF_SAFETENSORS_OTHER, "it is missing");
     bool same = t->ndim == ndim;
@@ -248,14 +257,16 @@ acf_status acf_safetensors_need(const acf_safetensors *f, const char *name, int 
     char found[ACF_SAFETENSORS_SHAPE_MAX], expected[ACF_SAFETENSORS_SHAPE_MAX];
     if (!same)
         return acf_safetensors_refuse(f, name, ACF_SAFETENSORS_OTHER, "its shape is %s, expected %s",
-                             acf_safetensors_shape(found, t->ndim, t->dim), acf_safetensors_shape(expected, ndim, dim));
+                                      acf_safetensors_shape(found, t->ndim, t->dim),
+                                      acf_safetensors_shape(expected, ndim, dim));
     *out = t;
     return ACF_OK;
 }
 
 /* memcpy of each element, because nothing promises alignment; compilers turn it into vector loads. A double beyond the
  * range of float becomes infinite, where a check for finite weights sees it. */
-acf_status acf_safetensors_reals(const acf_safetensors *f, const char *name, int ndim, const int64_t *dim, acf_real *out) {
+acf_status acf_safetensors_reals(const acf_safetensors *f, const char *name, int ndim, const int64_t *dim,
+                                 acf_real *out) {
     const acf_safetensors_tensor *t = NULL;
     ACF_TRY(acf_safetensors_need(f, name, ndim, dim, &t));
     const char *p = t->data;
@@ -272,14 +283,16 @@ acf_status acf_safetensors_reals(const acf_safetensors *f, const char *name, int
             out[i] = (acf_real)v;
         }
     } else {
-        return acf_safetensors_refuse(f, name, ACF_SAFETENSORS_OTHER, "its dtype is %s, expected F32 or F64", dtypes[t->dtype].name);
+        return acf_safetensors_refuse(f, name, ACF_SAFETENSORS_OTHER, "its dtype is %s, expected F32 or F64",
+                                      dtypes[t->dtype].name);
     }
     return ACF_OK;
 }
 
 acf_status acf_safetensors_need_text(const acf_safetensors *f, const char *key, const char **out) {
     const char *value = acf_safetensors_text_find(f, key);
-    if (!value) return acf_safetensors_refuse(f, ACF_SAFETENSORS_METADATA, ACF_SAFETENSORS_FOREIGN, "key '%s' is missing", key);
+    if (!value)
+        return acf_safetensors_refuse(f, ACF_SAFETENSORS_METADATA, ACF_SAFETENSORS_FOREIGN, "key '%s' is missing", key);
     *out = value;
     return ACF_OK;
 }
@@ -292,12 +305,12 @@ acf_status acf_safetensors_version(const acf_safetensors *f, int64_t newest, int
     char seen[ACF_EXCERPT_MAX];
     if (!acf_text_to_int(text, &version) || version < 1)
         return acf_safetensors_refuse(f, ACF_SAFETENSORS_METADATA, ACF_SAFETENSORS_DAMAGED,
-                             "format_version is '%s', expected a whole number, 1 or more",
-                             acf_text_excerpt(seen, text));
+                                      "format_version is '%s', expected a whole number, 1 or more",
+                                      acf_text_excerpt(seen, text));
     if (version > newest)
         return acf_safetensors_refuse(f, ACF_SAFETENSORS_METADATA, "update acflow, or save the model with this version",
-                             "format_version is %lld, this acflow reads up to %lld", (long long)version,
-                             (long long)newest);
+                                      "format_version is %lld, this acflow reads up to %lld", (long long)version,
+                                      (long long)newest);
     *out = version;
     return ACF_OK;
 }

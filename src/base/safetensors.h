@@ -33,7 +33,14 @@ _Static_assert(sizeof(size_t) == 8, "model files are counted in 64 bits");
 #define ACF_SAFETENSORS_DIMS_MAX 8
 
 /* Largest elements first: the order in which tensors lie in a file, so that each is aligned for its type. */
-typedef enum acf_safetensors_dtype { ACF_SAFETENSORS_F64, ACF_SAFETENSORS_I64, ACF_SAFETENSORS_F32, ACF_SAFETENSORS_I32, ACF_SAFETENSORS_U8, ACF_SAFETENSORS_DTYPES } acf_safetensors_dtype;
+typedef enum acf_safetensors_dtype {
+    ACF_SAFETENSORS_F64,
+    ACF_SAFETENSORS_I64,
+    ACF_SAFETENSORS_F32,
+    ACF_SAFETENSORS_I32,
+    ACF_SAFETENSORS_U8,
+    ACF_SAFETENSORS_DTYPES
+} acf_safetensors_dtype;
 
 /* What an acf_real is stored as: the library writes F32, the double test build F64; either build reads both. */
 #ifdef ACF_DOUBLE
@@ -48,10 +55,10 @@ const char *acf_safetensors_dtype_name(acf_safetensors_dtype dtype); /* "F32" */
 typedef struct acf_safetensors_tensor {
     const char *name; /* UTF-8, not empty, unique in the file */
     acf_safetensors_dtype dtype;
-    int ndim;                     /* 0: a scalar */
+    int ndim;                              /* 0: a scalar */
     int64_t dim[ACF_SAFETENSORS_DIMS_MAX]; /* >= 0, row-major */
-    const void *data;             /* from a file of another program it may be unaligned: use memcpy, or acf_safetensors_reals */
-    size_t bytes;                 /* of data; set when read, computed from the shape when written */
+    const void *data; /* from a file of another program it may be unaligned: use memcpy, or acf_safetensors_reals */
+    size_t bytes;     /* of data; set when read, computed from the shape when written */
 } acf_safetensors_tensor;
 
 /* Bytes that type and shape take, or false where they can't be counted in 63 bits. */
@@ -66,8 +73,8 @@ typedef struct acf_safetensors_text {
 /* Replaces `path` by a file of these n tensors and n_texts metadata entries, each in any order: the same content gives
  * the same bytes. Borrows everything. On failure the old file is as it was.
  * Fails: ACF_EUSAGE (a duplicate or malformed name, a limit exceeded), ACF_EIO, ACF_EMEMORY. */
-acf_status acf_safetensors_write(const char *path, const acf_safetensors_tensor *tensor, int64_t n, const acf_safetensors_text *text,
-                        int64_t n_texts);
+acf_status acf_safetensors_write(const char *path, const acf_safetensors_tensor *tensor, int64_t n,
+                                 const acf_safetensors_text *text, int64_t n_texts);
 
 /* ---- reading ---------------------------------------------------------------------------------------------------- */
 
@@ -84,7 +91,8 @@ void acf_safetensors_close(acf_safetensors *f); /* NULL is allowed */
 /* Tensors in the order of their names (bytes compared), 0 <= i < count. */
 int64_t acf_safetensors_count(const acf_safetensors *f);
 const acf_safetensors_tensor *acf_safetensors_at(const acf_safetensors *f, int64_t i);
-const acf_safetensors_tensor *acf_safetensors_find(const acf_safetensors *f, const char *name); /* NULL: there is none */
+const acf_safetensors_tensor *acf_safetensors_find(const acf_safetensors *f,
+                                                   const char *name); /* NULL: there is none */
 
 /* Metadata in the order of the keys. */
 int64_t acf_safetensors_text_count(const acf_safetensors *f);
@@ -94,11 +102,13 @@ const char *acf_safetensors_text_find(const acf_safetensors *f, const char *key)
 /* ---- reading what must be there: a sentence instead of NULL ------------------------------------------------------ */
 
 /* The tensor `name`, which must have this shape; *out belongs to f. Fails: ACF_EMODEL. */
-acf_status acf_safetensors_need(const acf_safetensors *f, const char *name, int ndim, const int64_t *dim, const acf_safetensors_tensor **out);
+acf_status acf_safetensors_need(const acf_safetensors *f, const char *name, int ndim, const int64_t *dim,
+                                const acf_safetensors_tensor **out);
 
 /* The same, copied to out (the product of dim elements): from F32 or F64, rounded where acf_real is the narrower one.
  * Fails: ACF_EMODEL. */
-acf_status acf_safetensors_reals(const acf_safetensors *f, const char *name, int ndim, const int64_t *dim, acf_real *out);
+acf_status acf_safetensors_reals(const acf_safetensors *f, const char *name, int ndim, const int64_t *dim,
+                                 acf_real *out);
 
 /* The metadata `key`; *out belongs to f. Fails: ACF_EMODEL. */
 acf_status acf_safetensors_need_text(const acf_safetensors *f, const char *key, const char **out);

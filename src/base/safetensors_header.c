@@ -38,8 +38,9 @@ static acf_status unexpected(const scan *s, const char *expected) {
         strcpy(found, "its end");
     else
         snprintf(found, sizeof found, c > 0x20 && c < 0x7f ? "'%c'" : "byte 0x%02x", c);
-    return acf_safetensors_refuse(s->f, s->tensor, ACF_SAFETENSORS_DAMAGED, "found %s at byte %zu of the header, expected %s", found,
-                         (size_t)(s->at - s->f->header), expected);
+    return acf_safetensors_refuse(s->f, s->tensor, ACF_SAFETENSORS_DAMAGED,
+                                  "found %s at byte %zu of the header, expected %s", found,
+                                  (size_t)(s->at - s->f->header), expected);
 }
 
 /* Is c next? Then it is taken. */
@@ -156,7 +157,8 @@ static acf_status take_counts(scan *s, const char *what, int cap, int64_t *out, 
     if (accept(s, ']')) return ACF_OK;
     do {
         if (*n == cap)
-            return acf_safetensors_refuse(s->f, s->tensor, ACF_SAFETENSORS_DAMAGED, "%s has more than %d numbers", what, cap);
+            return acf_safetensors_refuse(s->f, s->tensor, ACF_SAFETENSORS_DAMAGED, "%s has more than %d numbers", what,
+                                          cap);
         ACF_TRY(take_count(s, &out[(*n)++]));
     } while (accept(s, ','));
     return expect(s, ']');
@@ -175,7 +177,7 @@ static acf_status take_dtype(scan *s, acf_safetensors_dtype *out) {
         }
     char seen[ACF_EXCERPT_MAX];
     return acf_safetensors_refuse(s->f, s->tensor, "convert the tensor, or save the model again",
-                         "its dtype is '%s', expected F64, I64, F32, I32 or U8", acf_text_excerpt(seen, name));
+                                  "its dtype is '%s', expected F64, I64, F32, I32 or U8", acf_text_excerpt(seen, name));
 }
 
 /* One field of an entry. Bit i of *seen: field i was there. */
@@ -188,15 +190,17 @@ static acf_status take_field(scan *s, acf_safetensors_tensor *t, int64_t offset[
     char name[ACF_EXCERPT_MAX];
     if (i == 3 || *seen >> i & 1)
         return acf_safetensors_refuse(s->f, s->tensor, ACF_SAFETENSORS_DAMAGED,
-                             "%s field '%s', expected dtype, shape and data_offsets, each once",
-                             i == 3 ? "an unknown" : "a second", acf_text_excerpt(name, key));
+                                      "%s field '%s', expected dtype, shape and data_offsets, each once",
+                                      i == 3 ? "an unknown" : "a second", acf_text_excerpt(name, key));
     *seen |= 1u << i;
     ACF_TRY(expect(s, ':'));
     if (i == 0) return take_dtype(s, &t->dtype);
     if (i == 1) return take_counts(s, "its shape", ACF_SAFETENSORS_DIMS_MAX, t->dim, &t->ndim);
     int n = 0;
     ACF_TRY(take_counts(s, "its data_offsets", 2, offset, &n));
-    if (n != 2) return acf_safetensors_refuse(s->f, s->tensor, ACF_SAFETENSORS_DAMAGED, "its data_offsets has %d of 2 numbers", n);
+    if (n != 2)
+        return acf_safetensors_refuse(s->f, s->tensor, ACF_SAFETENSORS_DAMAGED, "its data_offsets has %d of 2 numbers",
+                                      n);
     return ACF_OK;
 }
 
@@ -207,17 +211,19 @@ static acf_status check_entry(const acf_safetensors *f, acf_safetensors_entry *e
     size_t begin = (size_t)offset[0], end = (size_t)offset[1], data = acf_safetensors_data_bytes(f);
     char shape[ACF_SAFETENSORS_SHAPE_MAX];
     if (begin > end)
-        return acf_safetensors_refuse(f, t->name, ACF_SAFETENSORS_DAMAGED, "its data begins at byte %zu and ends at byte %zu", begin,
-                             end);
+        return acf_safetensors_refuse(f, t->name, ACF_SAFETENSORS_DAMAGED,
+                                      "its data begins at byte %zu and ends at byte %zu", begin, end);
     if (end > data)
         return acf_safetensors_refuse(f, t->name, ACF_SAFETENSORS_CUT_SHORT,
-                             "its data ends at byte %zu of the data area, which has %zu bytes", end, data);
+                                      "its data ends at byte %zu of the data area, which has %zu bytes", end, data);
     if (!acf_safetensors_bytes(t, &t->bytes))
-        return acf_safetensors_refuse(f, t->name, ACF_SAFETENSORS_DAMAGED, "its shape %s has more bytes than can be counted",
-                             acf_safetensors_shape(shape, t->ndim, t->dim));
+        return acf_safetensors_refuse(f, t->name, ACF_SAFETENSORS_DAMAGED,
+                                      "its shape %s has more bytes than can be counted",
+                                      acf_safetensors_shape(shape, t->ndim, t->dim));
     if (t->bytes != end - begin)
-        return acf_safetensors_refuse(f, t->name, ACF_SAFETENSORS_DAMAGED, "its data has %zu bytes, expected %zu for %s %s", end - begin,
-                             t->bytes, acf_safetensors_dtype_name(t->dtype), acf_safetensors_shape(shape, t->ndim, t->dim));
+        return acf_safetensors_refuse(
+            f, t->name, ACF_SAFETENSORS_DAMAGED, "its data has %zu bytes, expected %zu for %s %s", end - begin,
+            t->bytes, acf_safetensors_dtype_name(t->dtype), acf_safetensors_shape(shape, t->ndim, t->dim));
     e->begin = begin;
     return ACF_OK;
 }
@@ -225,10 +231,12 @@ static acf_status check_entry(const acf_safetensors *f, acf_safetensors_entry *e
 static acf_status take_entry(scan *s, const char *name) {
     acf_safetensors *f = s->f;
     if (!*name)
-        return acf_safetensors_refuse(f, NULL, ACF_SAFETENSORS_DAMAGED, "tensor %lld has an empty name, expected one", (long long)f->n);
+        return acf_safetensors_refuse(f, NULL, ACF_SAFETENSORS_DAMAGED, "tensor %lld has an empty name, expected one",
+                                      (long long)f->n);
     if (f->n == f->cap)
-        return acf_safetensors_refuse(f, NULL, ACF_SAFETENSORS_DAMAGED, "the header has more than %d tensors, which is the limit",
-                             ACF_SAFETENSORS_TENSORS_MAX);
+        return acf_safetensors_refuse(f, NULL, ACF_SAFETENSORS_DAMAGED,
+                                      "the header has more than %d tensors, which is the limit",
+                                      ACF_SAFETENSORS_TENSORS_MAX);
     acf_safetensors_entry *e = &f->tensor[f->n++];
     *e = (acf_safetensors_entry){.t.name = name};
     s->tensor = name;
@@ -242,7 +250,9 @@ static acf_status take_entry(scan *s, const char *name) {
     }
     if (seen != 7)
         return acf_safetensors_refuse(f, name, ACF_SAFETENSORS_DAMAGED, "its %s is missing",
-                             !(seen & 1) ? "dtype" : !(seen & 2) ? "shape" : "data_offsets");
+                                      !(seen & 1)   ? "dtype"
+                                      : !(seen & 2) ? "shape"
+                                                    : "data_offsets");
     ACF_TRY(check_entry(f, e, offset));
     s->tensor = NULL;
     return ACF_OK;
@@ -257,8 +267,8 @@ static acf_status take_metadata(scan *s) {
     if (!accept(s, '}')) {
         do {
             if (f->n_texts == f->texts_cap)
-                return acf_safetensors_refuse(f, ACF_SAFETENSORS_METADATA, ACF_SAFETENSORS_DAMAGED, "more than %d entries, which is the limit",
-                                     ACF_SAFETENSORS_TEXTS_MAX);
+                return acf_safetensors_refuse(f, ACF_SAFETENSORS_METADATA, ACF_SAFETENSORS_DAMAGED,
+                                              "more than %d entries, which is the limit", ACF_SAFETENSORS_TEXTS_MAX);
             acf_safetensors_text *t = &f->text[f->n_texts++];
             ACF_TRY(take_text(s, &t->key));
             ACF_TRY(expect(s, ':'));
@@ -276,7 +286,8 @@ static acf_status take_member(scan *s, bool *metadata) {
     ACF_TRY(expect(s, ':'));
     if (strcmp(name, ACF_SAFETENSORS_METADATA) != 0) return take_entry(s, name);
     if (*metadata)
-        return acf_safetensors_refuse(s->f, NULL, ACF_SAFETENSORS_DAMAGED, "'" ACF_SAFETENSORS_METADATA "' comes twice, expected once");
+        return acf_safetensors_refuse(s->f, NULL, ACF_SAFETENSORS_DAMAGED,
+                                      "'" ACF_SAFETENSORS_METADATA "' comes twice, expected once");
     *metadata = true;
     return take_metadata(s);
 }
@@ -287,8 +298,8 @@ acf_status acf_safetensors_scan(acf_safetensors *f) {
     scan s = {f, f->header, f->header + f->header_bytes, NULL};
     bool metadata = false;
     if (*s.at != '{')
-        return acf_safetensors_refuse(f, NULL, ACF_SAFETENSORS_FOREIGN, "the header begins with byte 0x%02x, expected '{'",
-                             (unsigned char)*s.at);
+        return acf_safetensors_refuse(f, NULL, ACF_SAFETENSORS_FOREIGN,
+                                      "the header begins with byte 0x%02x, expected '{'", (unsigned char)*s.at);
     if (!acf_text_is_utf8(f->header, f->header_bytes))
         return acf_safetensors_refuse(f, NULL, ACF_SAFETENSORS_DAMAGED, "the header is not UTF-8 text");
     ACF_TRY(expect(&s, '{'));

@@ -9,12 +9,12 @@
 
 typedef struct acf_safetensors_entry {
     acf_safetensors_tensor t; /* first, so that a pointer to one is a pointer to the other */
-    size_t begin;    /* offset in the data area */
+    size_t begin;             /* offset in the data area */
 } acf_safetensors_entry;
 
 struct acf_safetensors {
     char *path;
-    char *header;         /* header_bytes and a NUL; names and texts stay in it, decoded where they were */
+    char *header;                  /* header_bytes and a NUL; names and texts stay in it, decoded where they were */
     acf_safetensors_entry *tensor; /* cap places, n used; by name once it is open */
     acf_safetensors_text *text;    /* texts_cap places, n_texts used; by key once it is open */
     int64_t n, cap;

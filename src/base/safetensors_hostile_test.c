@@ -215,8 +215,7 @@ static void put_many(int n, bool texts) {
     char *header = acf_alloc(cap, "test data");
     const char *value = texts ? "\"\"" : "{\"dtype\":\"U8\",\"shape\":[0],\"data_offsets\":[0,0]}";
     len = (size_t)snprintf(header, cap, texts ? "{\"__metadata__\":{" : "{");
-    for (int i = 0; i < n; i++)
-        len += (size_t)snprintf(header + len, cap - len, "%s\"%d\":%s", i ? "," : "", i, value);
+    for (int i = 0; i < n; i++) len += (size_t)snprintf(header + len, cap - len, "%s\"%d\":%s", i ? "," : "", i, value);
     len += (size_t)snprintf(header + len, cap - len, texts ? "}}" : "}");
     put_header(header, len, 0);
     acf_release(header);
@@ -284,7 +283,8 @@ static void assert_consistent(const acf_safetensors *f, size_t file_bytes) {
     for (int64_t i = 0; i < acf_safetensors_count(f); i++) {
         const acf_safetensors_tensor *t = acf_safetensors_at(f, i);
         size_t bytes = 0;
-        assert_true(*t->name && (unsigned)t->dtype < ACF_SAFETENSORS_DTYPES && t->ndim >= 0 && t->ndim <= ACF_SAFETENSORS_DIMS_MAX);
+        assert_true(*t->name && (unsigned)t->dtype < ACF_SAFETENSORS_DTYPES && t->ndim >= 0 &&
+                    t->ndim <= ACF_SAFETENSORS_DIMS_MAX);
         for (int d = 0; d < t->ndim; d++) assert_true(t->dim[d] >= 0);
         assert_true(acf_safetensors_bytes(t, &bytes) && bytes == t->bytes);
         assert_ptr_equal(acf_safetensors_find(f, t->name), t);

@@ -4,8 +4,8 @@
 
 #include "base/arena.h"
 #include "base/file.h"
-#include "harness/file_lab.h"
 #include "harness/check.h"
+#include "harness/file_lab.h"
 
 #include <math.h>
 #include <signal.h>
@@ -32,8 +32,9 @@ static const acf_safetensors_tensor sample[] = {
     {"count", ACF_SAFETENSORS_I64, 1, {1}, &count},
     {"bias", ACF_SAFETENSORS_F64, 0, {0}, &bias},
 };
-static const acf_safetensors_text texts[] = {
-    {"\xc3\xa9", "\xe2\x82\xac\t"}, {"format_version", "1"}, {"config", "{\"lr\": 0.001}"}};
+static const acf_safetensors_text texts[] = {{"\xc3\xa9", "\xe2\x82\xac\t"},
+                                             {"format_version", "1"},
+                                             {"config", "{\"lr\": 0.001}"}};
 #define SAMPLE "tests/golden/model/sample.safetensors"
 
 static acf_lab_folder folder;
@@ -96,7 +97,8 @@ static void assert_sample(const acf_safetensors *f) {
         if (i > 0) assert_true(strcmp(acf_safetensors_at(f, i - 1)->name, acf_safetensors_at(f, i)->name) < 0);
     }
     assert_int_equal(acf_safetensors_text_count(f), COUNT(texts));
-    for (int64_t i = 0; i < COUNT(texts); i++) assert_string_equal(acf_safetensors_text_find(f, texts[i].key), texts[i].value);
+    for (int64_t i = 0; i < COUNT(texts); i++)
+        assert_string_equal(acf_safetensors_text_find(f, texts[i].key), texts[i].value);
     assert_string_equal(acf_safetensors_text_at(f, 0)->key, "config");
     assert_null(acf_safetensors_find(f, "absent"));
     assert_null(acf_safetensors_find(f, "__metadata__"));
@@ -151,7 +153,8 @@ static void other_writers_files_are_read(void **state) {
     acf_safetensors_close(f);
     f = opened("tests/golden/model/spaced.safetensors");
     assert_int_equal(acf_safetensors_count(f), 3);
-    const acf_safetensors_tensor *t = acf_safetensors_find(f, "a\xf0\x9f\x98\x80/"); /* a, an emoji written as a surrogate pair, / */
+    const acf_safetensors_tensor *t =
+        acf_safetensors_find(f, "a\xf0\x9f\x98\x80/"); /* a, an emoji written as a surrogate pair, / */
     assert_non_null(t);
     assert_memory_equal(t->data, "abc", 3);
     assert_int_equal(acf_safetensors_find(f, "e")->bytes, 0);
@@ -190,9 +193,9 @@ static void reals_are_converted_and_checked(void **state) {
     double far[3] = {1e300, (double)NAN, -0.5};
     acf_real own[2] = {ACF_R(0.1), ACF_R(-3)}, back[6];
     acf_safetensors_tensor t[] = {{"far", ACF_SAFETENSORS_F64, 1, {3}, far},
-                         {"own", ACF_SAFETENSORS_REAL, 1, {2}, own},
-                         {"w", ACF_SAFETENSORS_F32, 2, {2, 3}, w},
-                         {"order", ACF_SAFETENSORS_I32, 1, {2}, order}};
+                                  {"own", ACF_SAFETENSORS_REAL, 1, {2}, own},
+                                  {"w", ACF_SAFETENSORS_F32, 2, {2, 3}, w},
+                                  {"order", ACF_SAFETENSORS_I32, 1, {2}, order}};
     assert_int_equal(acf_safetensors_write(path, t, COUNT(t), NULL, 0), ACF_OK);
     acf_safetensors *f = opened(path);
     assert_int_equal(acf_safetensors_reals(f, "own", 1, (int64_t[]){2}, back), ACF_OK);
@@ -264,16 +267,25 @@ static void what_no_reader_takes_is_not_written(void **state) {
     (void)state;
     const acf_safetensors_tensor good = {"good", ACF_SAFETENSORS_U8, 1, {3}, size_};
     assert_unwritable(good, good, "tensor 'good' comes twice");
-    assert_unwritable(good, (acf_safetensors_tensor){"good", ACF_SAFETENSORS_F32, 1, {1}, w}, "tensor 'good' comes twice");
+    assert_unwritable(good, (acf_safetensors_tensor){"good", ACF_SAFETENSORS_F32, 1, {1}, w},
+                      "tensor 'good' comes twice");
     assert_unwritable(good, (acf_safetensors_tensor){"", ACF_SAFETENSORS_F32, 1, {1}, w}, "tensor '': a name must be");
-    assert_unwritable(good, (acf_safetensors_tensor){"\xff", ACF_SAFETENSORS_F32, 1, {1}, w}, "tensor '?': a name must be");
-    assert_unwritable(good, (acf_safetensors_tensor){"__metadata__", ACF_SAFETENSORS_F32, 1, {1}, w}, "not '__metadata__'");
-    assert_unwritable(good, (acf_safetensors_tensor){"b", ACF_SAFETENSORS_DTYPES, 1, {1}, w}, "tensor 'b': its dtype is unknown");
-    assert_unwritable(good, (acf_safetensors_tensor){"b", ACF_SAFETENSORS_F32, 9, {1}, w}, "tensor 'b': it must have 0 to 8 dimensions");
-    assert_unwritable(good, (acf_safetensors_tensor){"b", ACF_SAFETENSORS_F32, 2, {1, -1}, w}, "tensor 'b': a dimension is negative");
-    assert_unwritable(good, (acf_safetensors_tensor){"b", ACF_SAFETENSORS_F32, 1, {INT64_MAX / 2}, w}, "more bytes than can be counted");
-    assert_unwritable(good, (acf_safetensors_tensor){"b", ACF_SAFETENSORS_U8, 1, {INT64_MAX}, w}, "its tensors have more bytes than");
-    assert_unwritable(good, (acf_safetensors_tensor){"b", ACF_SAFETENSORS_F32, 1, {1}, NULL}, "tensor 'b': it has no data");
+    assert_unwritable(good, (acf_safetensors_tensor){"\xff", ACF_SAFETENSORS_F32, 1, {1}, w},
+                      "tensor '?': a name must be");
+    assert_unwritable(good, (acf_safetensors_tensor){"__metadata__", ACF_SAFETENSORS_F32, 1, {1}, w},
+                      "not '__metadata__'");
+    assert_unwritable(good, (acf_safetensors_tensor){"b", ACF_SAFETENSORS_DTYPES, 1, {1}, w},
+                      "tensor 'b': its dtype is unknown");
+    assert_unwritable(good, (acf_safetensors_tensor){"b", ACF_SAFETENSORS_F32, 9, {1}, w},
+                      "tensor 'b': it must have 0 to 8 dimensions");
+    assert_unwritable(good, (acf_safetensors_tensor){"b", ACF_SAFETENSORS_F32, 2, {1, -1}, w},
+                      "tensor 'b': a dimension is negative");
+    assert_unwritable(good, (acf_safetensors_tensor){"b", ACF_SAFETENSORS_F32, 1, {INT64_MAX / 2}, w},
+                      "more bytes than can be counted");
+    assert_unwritable(good, (acf_safetensors_tensor){"b", ACF_SAFETENSORS_U8, 1, {INT64_MAX}, w},
+                      "its tensors have more bytes than");
+    assert_unwritable(good, (acf_safetensors_tensor){"b", ACF_SAFETENSORS_F32, 1, {1}, NULL},
+                      "tensor 'b': it has no data");
     const acf_safetensors_text twice[] = {{"k", "1"}, {"k", "2"}}, broken[] = {{"k", "\xc3"}};
     assert_int_equal(acf_safetensors_write(path, &good, 1, twice, 2), ACF_EUSAGE);
     assert_sentence("metadata key 'k' comes twice");
@@ -318,7 +330,8 @@ static void every_allocation_may_fail(void **state) {
         for (int64_t i = 1;; i++) {
             acf_safetensors *f = NULL;
             acf_alloc_fail_at(i);
-            acf_status status = writing ? acf_safetensors_write(path, sample, 1, texts, COUNT(texts)) : acf_safetensors_open(path, &f);
+            acf_status status =
+                writing ? acf_safetensors_write(path, sample, 1, texts, COUNT(texts)) : acf_safetensors_open(path, &f);
             acf_alloc_fail_at(0);
             assert_int_equal(mappings(path), f != NULL);
             acf_safetensors_close(f);
@@ -387,19 +400,19 @@ static void what_is_no_file_is_not_opened(void **state) {
 static const char metadata_listed[] = "\"config\" \"{\\\"lr\\\": 0.001}\"\n"
                                       "\"format_version\" \"1\"\n"
                                       "\"\\u00e9\" \"\\u20ac\\t\"\n";
-static const char tensors_listed[] =
-    "\"bias\" F64 [] 9a9999999999b93f\n"
-    "\"count\" I64 [1] 0000000000010000\n"
-    "\"flow.0.w\" F32 [2, 3] 0000803f000020c0000000006f12833ae6b1617f0000e0c0\n"
-    "\"gr\\u00f6\\u00dfe \\\"1\\\"\\n\" U8 [3] 0102ff\n"
-    "\"none\" F32 [0, 4] \n"
-    "\"order\" I32 [2] ffffffff07000000\n";
+static const char tensors_listed[] = "\"bias\" F64 [] 9a9999999999b93f\n"
+                                     "\"count\" I64 [1] 0000000000010000\n"
+                                     "\"flow.0.w\" F32 [2, 3] 0000803f000020c0000000006f12833ae6b1617f0000e0c0\n"
+                                     "\"gr\\u00f6\\u00dfe \\\"1\\\"\\n\" U8 [3] 0102ff\n"
+                                     "\"none\" F32 [0, 4] \n"
+                                     "\"order\" I32 [2] ffffffff07000000\n";
 
 static void assert_listed(const char *option, const char *metadata) {
     char command[512], *text;
     size_t n;
     write_sample();
-    snprintf(command, sizeof command, "python3 tests/read_safetensors.py %s %s > %s/list 2>&1", option, path, folder.path);
+    snprintf(command, sizeof command, "python3 tests/read_safetensors.py %s %s > %s/list 2>&1", option, path,
+             folder.path);
     int status = system(command);
     snprintf(command, sizeof command, "%s/list", folder.path);
     assert_int_equal(acf_file_read(command, 1 << 16, &text, &n), ACF_OK);

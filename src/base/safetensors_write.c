@@ -145,8 +145,8 @@ static acf_status write_plan(const char *path, const plan *p) {
     return status;
 }
 
-acf_status acf_safetensors_write(const char *path, const acf_safetensors_tensor *tensor, int64_t n, const acf_safetensors_text *text,
-                        int64_t n_texts) {
+acf_status acf_safetensors_write(const char *path, const acf_safetensors_tensor *tensor, int64_t n,
+                                 const acf_safetensors_text *text, int64_t n_texts) {
     if (n < 0 || n > ACF_SAFETENSORS_TENSORS_MAX || n_texts < 0 || n_texts > ACF_SAFETENSORS_TEXTS_MAX)
         return acf_fail(ACF_EUSAGE, "cannot write '%s': %lld tensors and %lld texts, at most %d and %d are allowed",
                         path, (long long)n, (long long)n_texts, ACF_SAFETENSORS_TENSORS_MAX, ACF_SAFETENSORS_TEXTS_MAX);

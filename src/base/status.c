@@ -15,10 +15,17 @@ static const struct {
     const char *name;
     int exit_code;
 } statuses[ACF_STATUS_COUNT] = {
-    [ACF_OK] = {"ACF_OK", 0},           [ACF_EINTERNAL] = {"ACF_EINTERNAL", 1}, [ACF_EUSAGE] = {"ACF_EUSAGE", 2},
-    [ACF_ESHAPE] = {"ACF_ESHAPE", 2},   [ACF_ESPACE] = {"ACF_ESPACE", 2},       [ACF_EDATA] = {"ACF_EDATA", 3},
-    [ACF_EIO] = {"ACF_EIO", 3},         [ACF_EMODEL] = {"ACF_EMODEL", 4},       [ACF_EMEMORY] = {"ACF_EMEMORY", 5},
-    [ACF_EDEVICE] = {"ACF_EDEVICE", 5}, [ACF_ENUMERIC] = {"ACF_ENUMERIC", 6},
+    [ACF_OK] = {"ACF_OK", 0},
+    [ACF_EINTERNAL] = {"ACF_EINTERNAL", 1},
+    [ACF_EUSAGE] = {"ACF_EUSAGE", 2},
+    [ACF_ESHAPE] = {"ACF_ESHAPE", 2},
+    [ACF_ESPACE] = {"ACF_ESPACE", 2},
+    [ACF_EDATA] = {"ACF_EDATA", 3},
+    [ACF_EIO] = {"ACF_EIO", 3},
+    [ACF_EMODEL] = {"ACF_EMODEL", 4},
+    [ACF_EMEMORY] = {"ACF_EMEMORY", 5},
+    [ACF_EDEVICE] = {"ACF_EDEVICE", 5},
+    [ACF_ENUMERIC] = {"ACF_ENUMERIC", 6},
     [ACF_EINTERRUPT] = {"ACF_EINTERRUPT", 130},
 };
 

@@ -165,7 +165,8 @@ int acf_text_nearest(const char *word, const char *const *names, int n) {
     for (int i = 0; i < n; i++) {
         int distance = acf_text_distance(word, names[i]);
         size_t longer = strlen(word) > strlen(names[i]) ? strlen(word) : strlen(names[i]);
-        if ((distance > (int)(longer + 2) / 3 || longer < 2) && !begins(word, names[i])) continue; /* one letter is near to nothing */
+        if ((distance > (int)(longer + 2) / 3 || longer < 2) && !begins(word, names[i]))
+            continue; /* one letter is near to nothing */
         if (best >= 0 && distance >= best_distance) continue;
         best = i;
         best_distance = distance;

@@ -1,8 +1,8 @@
 /* Tests of text.h: buffers that are too small, strict numbers, names that were meant. */
 #include "base/text.h"
 
-#include "harness/file_lab.h"
 #include "harness/comma_locale.h"
+#include "harness/file_lab.h"
 
 #include <float.h>
 #include <stdio.h>

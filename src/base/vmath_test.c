@@ -17,7 +17,8 @@ static double ulps(acf_real y, long double exact) {
 /* Each function over an array, in the vector form in which kernels use it. */
 #define OVER_ARRAY(f)                                                                                                  \
     static void f##_all(acf_real *y, const acf_real *x, int n) {                                                       \
-        _Pragma("omp simd") for (int i = 0; i < n; i++) y[i] = f(x[i]);                                                \
+        _Pragma("omp simd")                                                                                            \
+        for (int i = 0; i < n; i++) y[i] = f(x[i]);                                                                    \
     }
 OVER_ARRAY(acf_exp)
 OVER_ARRAY(acf_expm1)
@@ -67,7 +68,8 @@ static double check_batch(const function *f, const acf_real *x, int n) {
 /* Evenly over [lo,hi]: the ordinary range, and each end of the exponent. */
 static void dense_ranges(void **state) {
     (void)state;
-    const double range[][2] = {{-1, 1}, {-12, 12}, {-90, 90}, {-720, 720}, {-87.4, -86.8}, {88.6, 88.8}, {709.5, 709.9}};
+    const double range[][2] = {{-1, 1},        {-12, 12},    {-90, 90},     {-720, 720},
+                               {-87.4, -86.8}, {88.6, 88.8}, {709.5, 709.9}};
     for (int k = 0; k < N_FUNCTIONS; k++) {
         double worst = 0;
         for (size_t r = 0; r < sizeof range / sizeof range[0]; r++)
@@ -111,7 +113,8 @@ static void limits_and_nan(void **state) {
     assert_true(acf_expm1(inf) == inf && acf_expm1(-inf) == -1 && acf_expm1(-huge) == -1);
     assert_true(acf_tanh(inf) == 1 && acf_tanh(-inf) == -1 && acf_tanh(huge) == 1 && acf_tanh(-huge) == -1);
     assert_true(acf_sigmoid(inf) == 1 && acf_sigmoid(-inf) == 0 && acf_sigmoid(huge) == 1 && acf_sigmoid(-huge) == 0);
-    assert_true(acf_softplus(inf) == inf && acf_softplus(-inf) == 0 && acf_softplus(huge) == huge && acf_softplus(-huge) == 0);
+    assert_true(acf_softplus(inf) == inf && acf_softplus(-inf) == 0 && acf_softplus(huge) == huge &&
+                acf_softplus(-huge) == 0);
     assert_true(isnan(acf_exp(nan)) && isnan(acf_expm1(nan)) && isnan(acf_tanh(nan)) && isnan(acf_sigmoid(nan)) &&
                 isnan(acf_softplus(nan)));
     assert_true(isnan(acf_exp(-nan)) && isnan(acf_tanh(-nan)));
@@ -137,11 +140,12 @@ static void log_sigmoid_everywhere(void **state) {
     for (int i = -80000; i <= 80000; i++) {
         double x = i / 100.0;
         long double exact = x < 0 ? (long double)x - log1pl(expl((long double)x)) : -log1pl(expl(-(long double)x));
-        assert_true(fabsl((long double)acf_log_sigmoid(x) - exact) <= 4 * (long double)DBL_EPSILON * fabsl(exact) + 1e-310L);
+        assert_true(fabsl((long double)acf_log_sigmoid(x) - exact) <=
+                    4 * (long double)DBL_EPSILON * fabsl(exact) + 1e-310L);
     }
     assert_true(acf_log_sigmoid(-1e300) == -1e300);
 }
 
 ACF_TESTS(vmath, cmocka_unit_test(dense_ranges), cmocka_unit_test(every_magnitude),
-          cmocka_unit_test(near_zero_is_the_identity), cmocka_unit_test(limits_and_nan), cmocka_unit_test(the_ends_of_exp),
-          cmocka_unit_test(log_sigmoid_everywhere))
+          cmocka_unit_test(near_zero_is_the_identity), cmocka_unit_test(limits_and_nan),
+          cmocka_unit_test(the_ends_of_exp), cmocka_unit_test(log_sigmoid_everywhere))

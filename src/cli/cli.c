@@ -39,8 +39,8 @@ static void in_flags(const char *from, char *out, size_t cap) {
         }
         while (gap && n > 0 && out[n - 1] == ' ') n--;
         const int value = (int)(end - name - (ptrdiff_t)letters), white = gap ? (int)strspn(gap, " \n") : 0;
-        n += (size_t)snprintf(out + n, cap - n, "%.*s--%.*s%s%.*s", white, gap ? gap : "", (int)letters, name, value ? " " : "", value ? value - 1 : 0,
-                              name + letters + (value ? 1 : 0));
+        n += (size_t)snprintf(out + n, cap - n, "%.*s--%.*s%s%.*s", white, gap ? gap : "", (int)letters, name,
+                              value ? " " : "", value ? value - 1 : 0, name + letters + (value ? 1 : 0));
         from = end + 1;
     }
     out[n < cap ? n : cap - 1] = 0;

@@ -32,7 +32,7 @@ void cli_say(cli_level level, const char *fmt, ...) __attribute__((format(printf
 void cli_listen(const acf_options *o);
 
 /* `acflow ... | head` ends early and without a word, once head has what it wants: functions return this code then, and the program ends with 0. */
-#define CLI_ENOUGH 141 /* as shells call the end by SIGPIPE */
+#define CLI_ENOUGH 141      /* as shells call the end by SIGPIPE */
 bool cli_reader_left(void); /* Is standard output a pipe that nobody reads any more? */
 
 /* Says the library's last error, with a hint to --help when the command line is to blame; returns the exit code. */

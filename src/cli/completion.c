@@ -7,40 +7,42 @@
 
 #include <string.h>
 
-static const char head[] = "# bash completion for acflow, printed by acflow help --completion\n"
-                           "_acflow() {\n"
-                           "    local word=${COMP_WORDS[COMP_CWORD]} last=${COMP_WORDS[COMP_CWORD-1]} command=${COMP_WORDS[1]}\n"
-                           "    local words= values= takes= first=\n"
-                           "    COMPREPLY=()\n"
-                           "    # bash takes --name=VALUE for three words\n"
-                           "    [ \"$word\" = = ] && word=\n"
-                           "    [ \"$last\" = = ] && last=${COMP_WORDS[COMP_CWORD-2]}\n";
+static const char head[] =
+    "# bash completion for acflow, printed by acflow help --completion\n"
+    "_acflow() {\n"
+    "    local word=${COMP_WORDS[COMP_CWORD]} last=${COMP_WORDS[COMP_CWORD-1]} command=${COMP_WORDS[1]}\n"
+    "    local words= values= takes= first=\n"
+    "    COMPREPLY=()\n"
+    "    # bash takes --name=VALUE for three words\n"
+    "    [ \"$word\" = = ] && word=\n"
+    "    [ \"$last\" = = ] && last=${COMP_WORDS[COMP_CWORD-2]}\n";
 
 /* Where a value is due: one of a choice, or a file, or nothing that could be known. */
-static const char tail[] = "    if [ \"$COMP_CWORD\" = 1 ] || { [ \"$COMP_CWORD\" = 2 ] && [ \"$command\" = help ]; }; then\n"
-                           "        COMPREPLY=($(compgen -W \"$commands\" -- \"$word\"))\n"
-                           "    elif [ -n \"$values\" ]; then\n"
-                           "        COMPREPLY=($(compgen -W \"$values\" -- \"$word\"))\n"
-                           "    elif [ \"$takes\" = file ]; then\n"
-                           "        _acflow_files \"$word\"\n"
-                           "    elif [ \"$takes\" = other ]; then\n"
-                           "        return 0\n"
-                           "    elif [[ $word == -* ]]; then\n"
-                           "        COMPREPLY=($(compgen -W \"$words\" -- \"$word\"))\n"
-                           "    elif [ \"$COMP_CWORD\" = 2 ] && [ -n \"$first\" ]; then\n"
-                           "        COMPREPLY=($(compgen -W \"$first\" -- \"$word\"))\n"
-                           "    else\n"
-                           "        _acflow_files \"$word\"\n"
-                           "    fi\n"
-                           "}\n"
-                           "# A name may hold blanks: one a line, and quoted by readline.\n"
-                           "_acflow_files() {\n"
-                           "    local IFS=$'\\n'\n"
-                           "    COMPREPLY=($(compgen -f -- \"$1\"))\n"
-                           "    compopt -o filenames 2>/dev/null\n"
-                           "    return 0\n"
-                           "}\n"
-                           "complete -F _acflow acflow\n";
+static const char tail[] =
+    "    if [ \"$COMP_CWORD\" = 1 ] || { [ \"$COMP_CWORD\" = 2 ] && [ \"$command\" = help ]; }; then\n"
+    "        COMPREPLY=($(compgen -W \"$commands\" -- \"$word\"))\n"
+    "    elif [ -n \"$values\" ]; then\n"
+    "        COMPREPLY=($(compgen -W \"$values\" -- \"$word\"))\n"
+    "    elif [ \"$takes\" = file ]; then\n"
+    "        _acflow_files \"$word\"\n"
+    "    elif [ \"$takes\" = other ]; then\n"
+    "        return 0\n"
+    "    elif [[ $word == -* ]]; then\n"
+    "        COMPREPLY=($(compgen -W \"$words\" -- \"$word\"))\n"
+    "    elif [ \"$COMP_CWORD\" = 2 ] && [ -n \"$first\" ]; then\n"
+    "        COMPREPLY=($(compgen -W \"$first\" -- \"$word\"))\n"
+    "    else\n"
+    "        _acflow_files \"$word\"\n"
+    "    fi\n"
+    "}\n"
+    "# A name may hold blanks: one a line, and quoted by readline.\n"
+    "_acflow_files() {\n"
+    "    local IFS=$'\\n'\n"
+    "    COMPREPLY=($(compgen -f -- \"$1\"))\n"
+    "    compopt -o filenames 2>/dev/null\n"
+    "    return 0\n"
+    "}\n"
+    "complete -F _acflow acflow\n";
 
 /* What stands behind a flag: words of a choice, or what it takes. */
 static void put_value(const char *choices, bool file) {

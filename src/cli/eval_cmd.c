@@ -8,11 +8,16 @@
 static const char *output, *model_path, *shown_path, *json, *log_path, *mask, *truth_path, *features;
 static const cli_flag flags[] = {
     {"model", 'm', "FILE", "score this model as it is, instead of fitting one to what is not hidden", &model_path},
-    {"masked", 0, "FILE", "the same table with holes: its missing cells are asked for, instead of hiding some at random", &shown_path},
+    {"masked", 0, "FILE",
+     "the same table with holes: its missing cells are asked for, instead of hiding some at random", &shown_path},
     {"json", 0, NULL, "everything as JSON", &json},
-    {"mask", 0, "MASK", "of images, what is hidden: a mixture, or a PNG whose white is; else what the model was trained with", &mask},
-    {"truth", 0, "IMAGES", "the true images: what is evaluated are completed ones, as acflow impute writes them, or others of the same names", &truth_path},
-    {"features", 0, "FILE", "features of real images, .npy: what is evaluated are such files of completed ones, one for each set", &features},
+    {"mask", 0, "MASK",
+     "of images, what is hidden: a mixture, or a PNG whose white is; else what the model was trained with", &mask},
+    {"truth", 0, "IMAGES",
+     "the true images: what is evaluated are completed ones, as acflow impute writes them, or others of the same names",
+     &truth_path},
+    {"features", 0, "FILE",
+     "features of real images, .npy: what is evaluated are such files of completed ones, one for each set", &features},
     {"log", 0, "FILE", "write every training step as a line of JSON, for acflow plot training", &log_path},
     {"output", 'o', "FILE", "where the report goes; - or nothing is standard output", &output},
 };
@@ -38,7 +43,8 @@ static const cli_page page = {
 static void say_hidden(const cli_job *job) {
     acf_option_info d;
     for (int i = 0; shown_path && i < acf_options_count(job->o) && acf_options_at(job->o, i, &d) == ACF_OK; i++)
-        if (d.given && strcmp(d.name, "eval-rate") == 0) cli_say(CLI_WARN, "--eval-rate has no effect: --masked says which cells are hidden");
+        if (d.given && strcmp(d.name, "eval-rate") == 0)
+            cli_say(CLI_WARN, "--eval-rate has no effect: --masked says which cells are hidden");
 }
 
 static int score(cli_job *job, const char *path) {
@@ -47,15 +53,20 @@ static int score(cli_job *job, const char *path) {
     acf_evaluation *e = NULL;
     int code = 0;
     if (model_path && acf_model_load(model_path, job->o, &m) != ACF_OK) return cli_failed("eval");
-    if ((m ? acf_table_read_for(path, m, job->o, &truth) : acf_table_read(path, job->o, &truth)) != ACF_OK) code = cli_failed("eval");
-    if (!code && shown_path && (m ? acf_table_read_for(shown_path, m, job->o, &shown) : acf_table_read(shown_path, job->o, &shown)) != ACF_OK)
+    if ((m ? acf_table_read_for(path, m, job->o, &truth) : acf_table_read(path, job->o, &truth)) != ACF_OK)
+        code = cli_failed("eval");
+    if (!code && shown_path &&
+        (m ? acf_table_read_for(shown_path, m, job->o, &shown) : acf_table_read(shown_path, job->o, &shown)) != ACF_OK)
         code = cli_failed("eval");
     if (!code) cli_say_warnings(shown ? shown : truth), cli_say_ids(job, m), say_hidden(job);
     if (!code && m) code = cli_say_unused(job);
     if (!code && !m && shown) code = cli_fit_table(job, shown, NULL, log_path, &m);
-    if (!code && !m) code = cli_eval_table(job, truth, log_path, &e);
-    else if (!code && acf_eval_run(truth, shown, m, job->o, NULL, NULL, &e) != ACF_OK) code = cli_failed("eval");
-    if (!code) code = cli_put_report("eval", output, json ? (cli_writer)acf_eval_json : (cli_writer)acf_eval_text, e, json);
+    if (!code && !m)
+        code = cli_eval_table(job, truth, log_path, &e);
+    else if (!code && acf_eval_run(truth, shown, m, job->o, NULL, NULL, &e) != ACF_OK)
+        code = cli_failed("eval");
+    if (!code)
+        code = cli_put_report("eval", output, json ? (cli_writer)acf_eval_json : (cli_writer)acf_eval_text, e, json);
     acf_eval_free(e);
     acf_model_free(m);
     acf_table_free(shown);
@@ -67,9 +78,13 @@ static int score(cli_job *job, const char *path) {
 static int score_pictures(cli_job *job, char **argv) {
     const cli_eval_wish what = {model_path, mask, truth_path, features, log_path, output, json != NULL};
     if (shown_path) return cli_usage("eval", "--masked is for tables; images have --mask");
-    if (features && (model_path || mask || truth_path)) return cli_usage("eval", "--features stands alone: it takes files of features, no model, mask or truth");
+    if (features && (model_path || mask || truth_path))
+        return cli_usage("eval", "--features stands alone: it takes files of features, no model, mask or truth");
     if (features) return cli_eval_features(job, &what, (const char *const *)argv, job->n_rest);
-    if (truth_path && model_path) return cli_usage("eval", "--truth is for images that are completed already, --model for those that it completes; give one of them");
+    if (truth_path && model_path)
+        return cli_usage(
+            "eval",
+            "--truth is for images that are completed already, --model for those that it completes; give one of them");
     return truth_path ? cli_eval_completed(job, &what, argv[0]) : cli_eval_pictures(job, &what, argv[0]);
 }
 
@@ -77,9 +92,11 @@ static int score_pictures(cli_job *job, char **argv) {
 static int check(const cli_job *job, char **argv) {
     int code = 0;
     for (int i = 0; i < job->n_rest && !code; i++) {
-        const cli_file files[] = {{CLI_READS, "the input", argv[i]}, {CLI_READS, "--model", model_path}, {CLI_READS, "--masked", shown_path}, {CLI_READS, "--mask", cli_mask_file(mask)},
-                                  {CLI_READS, "--truth", truth_path}, {CLI_READS, "--features", features}, {CLI_WRITES, "-o", cli_destination(output)},
-                                  {CLI_WRITES, "--log", log_path}};
+        const cli_file files[] = {
+            {CLI_READS, "the input", argv[i]},           {CLI_READS, "--model", model_path},
+            {CLI_READS, "--masked", shown_path},         {CLI_READS, "--mask", cli_mask_file(mask)},
+            {CLI_READS, "--truth", truth_path},          {CLI_READS, "--features", features},
+            {CLI_WRITES, "-o", cli_destination(output)}, {CLI_WRITES, "--log", log_path}};
         code = cli_check_files(job, files, 8);
     }
     return code;
@@ -89,11 +106,15 @@ static int run(int argc, char **argv) {
     cli_job job;
     int code = cli_job_open(&job, &page, flags, FLAGS, argc, argv);
     if (code >= 0) return code;
-    if (job.n_rest < 1) code = cli_usage("eval", "which table, or which images?");
-    else if (job.n_rest > 1 && !features) code = cli_usage("eval", "eval takes one table, but there is also '%s'", argv[1]);
-    else if ((code = check(&job, argv)) != 0) {}
-    else if (mask || truth_path || features || acf_images_recognise(argv[0])) code = score_pictures(&job, argv);
-    else code = score(&job, argv[0]);
+    if (job.n_rest < 1)
+        code = cli_usage("eval", "which table, or which images?");
+    else if (job.n_rest > 1 && !features)
+        code = cli_usage("eval", "eval takes one table, but there is also '%s'", argv[1]);
+    else if ((code = check(&job, argv)) != 0) {
+    } else if (mask || truth_path || features || acf_images_recognise(argv[0]))
+        code = score_pictures(&job, argv);
+    else
+        code = score(&job, argv[0]);
     cli_job_close(&job);
     return code;
 }

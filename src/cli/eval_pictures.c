@@ -5,7 +5,9 @@
 #include <stdlib.h>
 
 static int put_report(const cli_eval_wish *what, const acf_image_evaluation *e) {
-    return cli_put_report("eval", what->output, what->json ? (cli_writer)acf_image_eval_json : (cli_writer)acf_image_eval_text, e, what->json);
+    return cli_put_report("eval", what->output,
+                          what->json ? (cli_writer)acf_image_eval_json : (cli_writer)acf_image_eval_text, e,
+                          what->json);
 }
 
 /* ---- a model -------------------------------------------------------------------------------------------------------------- */
@@ -14,8 +16,10 @@ static int put_report(const cli_eval_wish *what, const acf_image_evaluation *e) 
 static int fit_others(cli_job *job, const cli_eval_wish *what, acf_images **im, acf_images **learned, acf_model **m) {
     char share[64] = "", seed[32] = "";
     acf_images *rest = NULL;
-    if (acf_options_get(job->o, "eval-rate", share, sizeof share, NULL) != ACF_OK || acf_options_get(job->o, "seed", seed, sizeof seed, NULL) != ACF_OK ||
-        acf_images_split(*im, strtod(share, NULL), strtoull(seed, NULL, 10), learned, &rest) != ACF_OK) return cli_failed("eval");
+    if (acf_options_get(job->o, "eval-rate", share, sizeof share, NULL) != ACF_OK ||
+        acf_options_get(job->o, "seed", seed, sizeof seed, NULL) != ACF_OK ||
+        acf_images_split(*im, strtod(share, NULL), strtoull(seed, NULL, 10), learned, &rest) != ACF_OK)
+        return cli_failed("eval");
     acf_images_free(*im);
     *im = rest;
     return cli_fit_images(job, *learned, what->log, m);
@@ -25,7 +29,8 @@ static int fit_others(cli_job *job, const cli_eval_wish *what, acf_images **im, 
 static int open_images(const cli_job *job, const char *path, const acf_model *m, acf_images **im) {
     acf_options *all = NULL;
     if (m) return cli_images("eval", path, m, job->o, im);
-    int code = acf_options_for_images(job->o, &all) == ACF_OK ? cli_images("eval", path, NULL, all, im) : cli_failed("eval");
+    int code =
+        acf_options_for_images(job->o, &all) == ACF_OK ? cli_images("eval", path, NULL, all, im) : cli_failed("eval");
     acf_options_free(all);
     return code;
 }
@@ -36,7 +41,8 @@ int cli_eval_pictures(cli_job *job, const cli_eval_wish *what, const char *path)
     acf_image_evaluation *e = NULL;
     int code = 0;
     if (what->model && acf_model_load(what->model, job->o, &m) != ACF_OK) return cli_failed("eval");
-    if (m && !acf_model_is_images(m)) code = cli_usage("eval", "'%s' holds images, but '%s' is a model of a table", path, what->model);
+    if (m && !acf_model_is_images(m))
+        code = cli_usage("eval", "'%s' holds images, but '%s' is a model of a table", path, what->model);
     if (!code) code = open_images(job, path, m, &im);
     if (!code && !m) code = fit_others(job, what, &im, &learned, &m);
     if (!code && acf_image_eval_run(im, m, what->mask, learned, job->o, &e) != ACF_OK) code = cli_failed("eval");

@@ -39,8 +39,10 @@ static int fit(cli_job *job, const char *path) {
     if (!code) code = cli_fit_table(job, t, valid, log_path, &m);
     if (!code && acf_model_save(m, output) != ACF_OK) code = cli_failed("fit");
     if (!code && !job->quiet && acf_model_rows(m))
-        fprintf(stderr, "Rows like their own tell more of unknown cells, so the model looks them up: %s holds all %lld rows of the table. --no-donors leaves them out.\n", output,
-                (long long)acf_model_rows(m));
+        fprintf(
+            stderr,
+            "Rows like their own tell more of unknown cells, so the model looks them up: %s holds all %lld rows of the table. --no-donors leaves them out.\n",
+            output, (long long)acf_model_rows(m));
     if (!code) cli_drop_state(job);
     acf_model_free(m);
     acf_table_free(valid);
@@ -60,12 +62,18 @@ static int run(int argc, char **argv) {
     cli_job job;
     int code = cli_job_open(&job, &page, flags, FLAGS, argc, argv);
     if (code >= 0) return code;
-    if (job.n_rest != 1) code = cli_usage("fit", job.n_rest ? "fit takes one table, but there is also '%s'" : "which table?%s", job.n_rest ? argv[1] : "");
-    else if (!output) code = cli_usage("fit", "where should the model go? -o FILE");
-    else if ((code = cli_keep_state(&job, output)) != 0 || (code = check(&job, argv[0])) != 0) {}
-    else if (!acf_images_recognise(argv[0])) code = fit(&job, argv[0]);
-    else if (valid_path) code = cli_usage("fit", "--valid-table is for tables; of images a part is held out, --valid");
-    else code = cli_fit_pictures(&job, argv[0], output, log_path);
+    if (job.n_rest != 1)
+        code = cli_usage("fit", job.n_rest ? "fit takes one table, but there is also '%s'" : "which table?%s",
+                         job.n_rest ? argv[1] : "");
+    else if (!output)
+        code = cli_usage("fit", "where should the model go? -o FILE");
+    else if ((code = cli_keep_state(&job, output)) != 0 || (code = check(&job, argv[0])) != 0) {
+    } else if (!acf_images_recognise(argv[0]))
+        code = fit(&job, argv[0]);
+    else if (valid_path)
+        code = cli_usage("fit", "--valid-table is for tables; of images a part is held out, --valid");
+    else
+        code = cli_fit_pictures(&job, argv[0], output, log_path);
     cli_job_close(&job);
     return code;
 }

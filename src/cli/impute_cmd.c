@@ -7,17 +7,22 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *output, *model_path, *save_path, *draws_text, *stacked, *interval_text, *guess, *draw_one, *log_path, *mask, *truth;
+static const char *output, *model_path, *save_path, *draws_text, *stacked, *interval_text, *guess, *draw_one, *log_path,
+    *mask, *truth;
 static const cli_flag flags[] = {
     {"output", 'o', "FILE", "where the completed table goes; - or nothing is standard output", &output},
     {"model", 'm', "FILE", "a model from acflow fit; without one a model is fitted to this table first", &model_path},
     {"save-model", 0, "FILE", "keep the model that was fitted", &save_path},
     {"draws", 0, "M", "M completed tables, each a draw from what the model holds possible (with --long)", &draws_text},
-    {"long", 0, NULL, "one file in mice's long format: the original and all draws, with .imp and .id last; without --draws or --draw one completed table, of means", &stacked},
+    {"long", 0, NULL,
+     "one file in mice's long format: the original and all draws, with .imp and .id last; without --draws or --draw one completed table, of means",
+     &stacked},
     {"draw", 0, NULL, "one draw instead of the mean: a completed table with the right spread", &draw_one},
     {"best-guess", 0, NULL, "the paper's best guess instead of the mean", &guess},
     {"intervals", 0, "P", "behind each numeric column the ends of its P % interval, such as 90", &interval_text},
-    {"mask", 0, "MASK", "of images, what is hidden: a PNG whose white is, or a mixture such as left or rect:0.1-0.5 (docs/images.md)", &mask},
+    {"mask", 0, "MASK",
+     "of images, what is hidden: a PNG whose white is, or a mixture such as left or rect:0.1-0.5 (docs/images.md)",
+     &mask},
     {"truth", 0, "IMAGES", "of images, what was there: shown on the sheet beside what was filled in", &truth},
     {"log", 0, "FILE", "write every training step as a line of JSON, for acflow plot training", &log_path},
 };
@@ -54,11 +59,16 @@ static acf_status answer(acf_session *s, const acf_table *t, const plan *p, uint
 }
 
 static acf_write_plan to_write(const plan *p) {
-    return (acf_write_plan){.imputations = (int)p->draws, .stacked = stacked != NULL, .intervals = p->interval != 0, .drawn = draws_text || draw_one, .seed = (uint64_t)p->seed};
+    return (acf_write_plan){.imputations = (int)p->draws,
+                            .stacked = stacked != NULL,
+                            .intervals = p->interval != 0,
+                            .drawn = draws_text || draw_one,
+                            .seed = (uint64_t)p->seed};
 }
 
 /* The model's answer; without a model the table itself, in which nothing is to be filled. */
-static acf_status answer_or_copy(acf_session *s, const acf_table *t, const plan *p, uint32_t k, double *values, double *ends) {
+static acf_status answer_or_copy(acf_session *s, const acf_table *t, const plan *p, uint32_t k, double *values,
+                                 double *ends) {
     const size_t cells = (size_t)(acf_table_rows(t) * acf_table_columns(t));
     if (s) return answer(s, t, p, k, values, ends);
     if (cells) memcpy(values, acf_table_values(t), cells * sizeof *values);
@@ -71,16 +81,23 @@ static int write_all(const acf_model *m, const acf_table *t, const plan *p) {
     const size_t cells = (size_t)(acf_table_rows(t) * acf_table_columns(t));
     acf_session *s = NULL;
     acf_writer *w = NULL;
-    double *values = malloc((cells + !cells) * sizeof *values), *ends = p->interval ? malloc(2 * (cells + !cells) * sizeof *ends) : NULL;
+    double *values = malloc((cells + !cells) * sizeof *values),
+           *ends = p->interval ? malloc(2 * (cells + !cells) * sizeof *ends) : NULL;
     const acf_write_plan what = to_write(p);
     int code = 0;
-    if (!values || (p->interval && !ends)) code = cli_no_memory("the completed table");
-    else if ((m && acf_session_create(m, &s) != ACF_OK) || acf_writer_open(t, cli_destination(output), &what, &w) != ACF_OK) code = cli_failed("impute");
+    if (!values || (p->interval && !ends))
+        code = cli_no_memory("the completed table");
+    else if ((m && acf_session_create(m, &s) != ACF_OK) ||
+             acf_writer_open(t, cli_destination(output), &what, &w) != ACF_OK)
+        code = cli_failed("impute");
     for (long long k = 0; !code && k < p->draws; k++)
-        if (answer_or_copy(s, t, p, (uint32_t)k, values, ends) != ACF_OK || acf_writer_put(w, values, ends, ends ? ends + cells : NULL) != ACF_OK)
+        if (answer_or_copy(s, t, p, (uint32_t)k, values, ends) != ACF_OK ||
+            acf_writer_put(w, values, ends, ends ? ends + cells : NULL) != ACF_OK)
             code = cli_failed("impute");
-    if (code) acf_writer_abort(w);
-    else if (acf_writer_commit(w) != ACF_OK) code = cli_failed("impute");
+    if (code)
+        acf_writer_abort(w);
+    else if (acf_writer_commit(w) != ACF_OK)
+        code = cli_failed("impute");
     acf_session_free(s);
     free(values);
     free(ends);
@@ -107,18 +124,24 @@ static int say_left(const acf_table *t) {
 /* What is known of the table before anything is asked: its columns where a model is to be fitted to it, as fit shows them; else what was noted.
  * given: there is a model. */
 static int say_table(const cli_job *job, const acf_table *t, bool given) {
-    if (given) cli_say_warnings(t);
-    else if (!cli_show_table(job, t)) return acf_status_exit(acf_error_status());
+    if (given)
+        cli_say_warnings(t);
+    else if (!cli_show_table(job, t))
+        return acf_status_exit(acf_error_status());
     int code = say_left(t);
     if (!code && !job->quiet && acf_table_missing(t) == 0)
-        fprintf(stderr, "There is nothing to fill in: the table is copied as it is%s.\n", given || save_path ? "" : ", and no model is fitted");
+        fprintf(stderr, "There is nothing to fill in: the table is copied as it is%s.\n",
+                given || save_path ? "" : ", and no model is fitted");
     return code;
 }
 
 /* Before anything is read, and once the table is: what cannot be written is refused before hours of training. */
 static int check(cli_job *job, const char *path) {
-    const cli_file files[] = {{CLI_READS, "the table", path}, {CLI_READS, "--model", model_path}, {CLI_WRITES, "-o", cli_destination(output)},
-                              {CLI_WRITES, "--save-model", save_path}, {CLI_WRITES, "--log", log_path}};
+    const cli_file files[] = {{CLI_READS, "the table", path},
+                              {CLI_READS, "--model", model_path},
+                              {CLI_WRITES, "-o", cli_destination(output)},
+                              {CLI_WRITES, "--save-model", save_path},
+                              {CLI_WRITES, "--log", log_path}};
     int code = model_path ? 0 : cli_keep_state(job, save_path);
     return code ? code : cli_check_files(job, files, 5);
 }
@@ -135,7 +158,8 @@ static int impute(cli_job *job, const char *path, const plan *p) {
     if (!code && model_path) code = cli_say_unused(job);
     if (code) return code;
     if (model_path && acf_model_load(model_path, job->o, &m) != ACF_OK) return cli_failed("impute");
-    if ((m ? acf_table_read_for(path, m, job->o, &t) : acf_table_read(path, job->o, &t)) != ACF_OK) code = cli_failed("impute");
+    if ((m ? acf_table_read_for(path, m, job->o, &t) : acf_table_read(path, job->o, &t)) != ACF_OK)
+        code = cli_failed("impute");
     if (!code) code = say_table(job, t, m != NULL);
     if (!code) code = check_plan(t, p);
     const bool needed = needs_model(t);
@@ -143,7 +167,9 @@ static int impute(cli_job *job, const char *path, const plan *p) {
     if (!code && save_path && acf_model_save(m, save_path) != ACF_OK) code = cli_failed("impute");
     if (!code && job->own_state) cli_drop_state(job);
     if (!code) code = write_all(needed ? m : NULL, t, p);
-    if (!code) cli_say(CLI_INFO, "%lld cells filled in %lld rows", (long long)acf_table_missing(t), (long long)acf_table_rows(t));
+    if (!code)
+        cli_say(CLI_INFO, "%lld cells filled in %lld rows", (long long)acf_table_missing(t),
+                (long long)acf_table_rows(t));
     acf_model_free(m);
     acf_table_free(t);
     return code;
@@ -155,10 +181,13 @@ static int make_plan(const cli_job *job, plan *p) {
     *p = (plan){.draws = 1};
     if (draws_text && !cli_number("impute", "draws", draws_text, 1, 100000, &p->draws)) return 2;
     if (interval_text && !cli_number("impute", "intervals", interval_text, 1, 99, &p->interval)) return 2;
-    if (p->draws > 1 && !stacked) return cli_usage("impute", "%lld completed tables do not fit in one: add --long", p->draws);
+    if (p->draws > 1 && !stacked)
+        return cli_usage("impute", "%lld completed tables do not fit in one: add --long", p->draws);
     if ((draw_one || draws_text) && guess) return cli_usage("impute", "--best-guess and draws exclude each other");
-    if (stacked && p->interval) return cli_usage("impute", "--intervals are of one table; draws in long format have their own spread");
-    if (save_path && model_path) return cli_usage("impute", "--save-model keeps a model that is fitted here; --model brings one");
+    if (stacked && p->interval)
+        return cli_usage("impute", "--intervals are of one table; draws in long format have their own spread");
+    if (save_path && model_path)
+        return cli_usage("impute", "--save-model keeps a model that is fitted here; --model brings one");
     if (acf_options_get(job->o, "seed", seed, sizeof seed, NULL) == ACF_OK) p->seed = strtoll(seed, NULL, 10);
     return -1;
 }
@@ -170,9 +199,13 @@ static int inpaint(const cli_job *job, const char *path) {
     if (!mask) return cli_usage("impute", "what is hidden? --mask FILE, or a mixture such as left");
     if (!output) return cli_usage("impute", "where should the images go? -o FOLDER");
     if (stacked || interval_text || guess || draw_one || save_path)
-        return cli_usage("impute", "--long, --intervals, --best-guess, --draw and --save-model are for tables; images have --draws");
+        return cli_usage(
+            "impute", "--long, --intervals, --best-guess, --draw and --save-model are for tables; images have --draws");
     if (draws_text && !cli_number("impute", "draws", draws_text, 1, 1000, &draws)) return 2;
-    const cli_file files[] = {{CLI_READS, "the images", path}, {CLI_READS, "--model", model_path}, {CLI_READS, "--mask", cli_mask_file(mask)}, {CLI_READS, "--truth", truth},
+    const cli_file files[] = {{CLI_READS, "the images", path},
+                              {CLI_READS, "--model", model_path},
+                              {CLI_READS, "--mask", cli_mask_file(mask)},
+                              {CLI_READS, "--truth", truth},
                               {CLI_FILLS, "-o", output}};
     int code = cli_check_files(job, files, 5);
     return code ? code : cli_impute_pictures(job, &(cli_inpaint){path, model_path, mask, output, truth, draws});
@@ -183,10 +216,15 @@ static int run(int argc, char **argv) {
     plan p;
     int code = cli_job_open(&job, &page, flags, FLAGS, argc, argv);
     if (code >= 0) return code;
-    if (job.n_rest != 1) code = cli_usage("impute", job.n_rest ? "impute takes one table, but there is also '%s'" : "which table?%s", job.n_rest ? argv[1] : "");
-    else if (mask || acf_images_recognise(argv[0])) code = inpaint(&job, argv[0]);
-    else if (truth) code = cli_usage("impute", "--truth is for images, and '%s' is a table", argv[0]);
-    else code = make_plan(&job, &p);
+    if (job.n_rest != 1)
+        code = cli_usage("impute", job.n_rest ? "impute takes one table, but there is also '%s'" : "which table?%s",
+                         job.n_rest ? argv[1] : "");
+    else if (mask || acf_images_recognise(argv[0]))
+        code = inpaint(&job, argv[0]);
+    else if (truth)
+        code = cli_usage("impute", "--truth is for images, and '%s' is a table", argv[0]);
+    else
+        code = make_plan(&job, &p);
     if (code < 0) code = impute(&job, argv[0], &p);
     cli_job_close(&job);
     return code;

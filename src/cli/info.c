@@ -8,7 +8,8 @@
 
 static const char *json, *devices;
 static const cli_flag flags[] = {
-    {"json", 0, NULL, "JSON instead of lines for people; of a table, a schema that can be edited and given back by --schema", &json},
+    {"json", 0, NULL,
+     "JSON instead of lines for people; of a table, a schema that can be edited and given back by --schema", &json},
     {"devices", 0, NULL, "the devices that --device can name, and why there is no GPU among them", &devices},
 };
 enum { FLAGS = sizeof flags / sizeof flags[0] };
@@ -29,8 +30,10 @@ static const cli_page page = {
 static int show(const acf_options *o) {
     char text[1 << 14];
     acf_status status;
-    if (devices) status = json ? acf_devices(text, sizeof text, NULL) : acf_devices_text(text, sizeof text, NULL);
-    else status = json ? acf_info(o, text, sizeof text, NULL) : acf_info_text(o, text, sizeof text, NULL);
+    if (devices)
+        status = json ? acf_devices(text, sizeof text, NULL) : acf_devices_text(text, sizeof text, NULL);
+    else
+        status = json ? acf_info(o, text, sizeof text, NULL) : acf_info_text(o, text, sizeof text, NULL);
     if (status != ACF_OK) return cli_failed("info");
     cli_print(json ? "%s\n" : "%s", text);
     return 0;
@@ -62,19 +65,25 @@ static int describe(const acf_options *o, const char *path) {
     acf_images *im = NULL;
     char *text = NULL;
     if (is_model(path)) {
-        if (acf_model_load(path, o, &m) == ACF_OK) text = cli_text("info", json ? (cli_writer)acf_model_info : (cli_writer)acf_model_info_text, m);
-        else cli_failed("info");
+        if (acf_model_load(path, o, &m) == ACF_OK)
+            text = cli_text("info", json ? (cli_writer)acf_model_info : (cli_writer)acf_model_info_text, m);
+        else
+            cli_failed("info");
     } else if (acf_images_recognise(path)) {
         if (acf_images_open(path, o, &im) == ACF_OK) {
             if (*acf_images_note(im)) cli_say(CLI_WARN, "%s", acf_images_note(im));
             text = cli_text("info", json ? (cli_writer)acf_images_describe_json : (cli_writer)acf_images_describe, im);
-        } else cli_failed("info");
+        } else
+            cli_failed("info");
     } else if (acf_table_read(path, o, &t) == ACF_OK) {
         text = cli_text("info", json ? (cli_writer)acf_table_describe_json : (cli_writer)acf_table_describe, t);
-    } else cli_failed("info");
+    } else
+        cli_failed("info");
     int code = text ? 0 : acf_status_exit(acf_error_status());
-    if (text && t && !json) code = print_table(t, text = cli_in_flags(text));
-    else if (text) cli_print(json ? "%s\n" : "%s", text);
+    if (text && t && !json)
+        code = print_table(t, text = cli_in_flags(text));
+    else if (text)
+        cli_print(json ? "%s\n" : "%s", text);
     free(text);
     acf_model_free(m);
     acf_table_free(t);
@@ -87,9 +96,12 @@ static int run(int argc, char **argv) {
     int code = cli_job_open(&job, &page, flags, FLAGS, argc, argv);
     if (code >= 0) return code;
     if (job.config) cli_say(CLI_INFO, "options read from '%s'", job.config);
-    if (job.n_rest > 1) code = cli_usage("info", "info takes one file, but there is also '%s'", argv[1]);
-    else if (job.n_rest && devices) code = cli_usage("info", "--devices is about this machine, but there is also '%s'", argv[0]);
-    else code = job.n_rest ? describe(job.o, argv[0]) : show(job.o);
+    if (job.n_rest > 1)
+        code = cli_usage("info", "info takes one file, but there is also '%s'", argv[1]);
+    else if (job.n_rest && devices)
+        code = cli_usage("info", "--devices is about this machine, but there is also '%s'", argv[0]);
+    else
+        code = job.n_rest ? describe(job.o, argv[0]) : show(job.o);
     cli_job_close(&job);
     return code;
 }

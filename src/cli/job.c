@@ -38,22 +38,28 @@ static void show_text(const char *text, size_t indent) {
     size_t column = 0;
     for (size_t n; *text; text += n + (text[n] == '\n')) {
         n = strcspn(text, "\n");
-        if (n && *text != ' ') column = show_words(text, n, indent, column);
-        else cli_print("%s%.*s\n", column ? "\n" : "", (int)n, text), column = 0;
+        if (n && *text != ' ')
+            column = show_words(text, n, indent, column);
+        else
+            cli_print("%s%.*s\n", column ? "\n" : "", (int)n, text), column = 0;
     }
     if (column) cli_print("\n");
 }
 
 static void show_flag(const cli_flag *f) {
-    if (f->letter) cli_print("  -%c, ", f->letter);
-    else cli_print("  ");
+    if (f->letter)
+        cli_print("  -%c, ", f->letter);
+    else
+        cli_print("  ");
     cli_print("--%s%s%s\n", f->name, f->metavar ? " " : "", f->metavar ? f->metavar : "");
     show_text(f->help, 6);
 }
 
 static const cli_flag common[] = {
     {"config", 0, "FILE", "read options from a JSON file, such as {\"threads\": 2}; flags win over it", NULL},
-    {"progress", 0, "MODE", "how training shows itself: auto (a line on a terminal), bar, json (an object a line) or none", NULL, "auto|bar|json|none"},
+    {"progress", 0, "MODE",
+     "how training shows itself: auto (a line on a terminal), bar, json (an object a line) or none", NULL,
+     "auto|bar|json|none"},
     {"quiet", 'q', NULL, "say nothing but errors", NULL},
     {"help", 'h', NULL, "show this page", NULL},
 };
@@ -97,7 +103,8 @@ static int all_names(acf_elsewhere **out) {
         acf_elsewhere *more = realloc(*out, (size_t)capacity * sizeof *more);
         if (more) *out = more;
         for (int i = 0; more && i < (*c)->n_flags; i++) more[n++] = (acf_elsewhere){(*c)->flags[i].name, (*c)->name};
-        for (int i = 0; more && i < acf_options_count(o) && acf_options_at(o, i, &d) == ACF_OK; i++) more[n++] = (acf_elsewhere){d.name, (*c)->name};
+        for (int i = 0; more && i < acf_options_count(o) && acf_options_at(o, i, &d) == ACF_OK; i++)
+            more[n++] = (acf_elsewhere){d.name, (*c)->name};
         acf_options_free(o);
         if (!more) return -1;
     }
@@ -113,7 +120,8 @@ static int load_config(cli_job *job, const acf_flag *flags, int n_flags) {
         if (flags[i].value != &job->config && flags[i].value != &job->help) own[n++] = flags[i];
     const int n_others = all_names(&others);
     int code = n_others < 0 ? cli_no_memory("options") : 0;
-    if (!code && acf_options_load_flags(job->o, job->config, own, n, others, n_others) != ACF_OK) code = cli_failed(job->page->name);
+    if (!code && acf_options_load_flags(job->o, job->config, own, n, others, n_others) != ACF_OK)
+        code = cli_failed(job->page->name);
     free(others);
     return code;
 }
@@ -122,7 +130,8 @@ static int parse(cli_job *job, const cli_flag *flags, int n_flags, int argc, cha
     acf_flag all[CLI_FLAGS_MAX];
     const char **own[COMMON] = {&job->config, &job->progress, &job->quiet, &job->help};
     int n = 0;
-    for (int i = 0; i < n_flags; i++) all[n++] = (acf_flag){flags[i].name, flags[i].letter, flags[i].metavar != NULL, flags[i].value};
+    for (int i = 0; i < n_flags; i++)
+        all[n++] = (acf_flag){flags[i].name, flags[i].letter, flags[i].metavar != NULL, flags[i].value};
     for (int i = 0; i < COMMON; i++)
         if (job->page->options == CLI_ALL || own[i] != &job->progress)
             all[n++] = (acf_flag){common[i].name, common[i].letter, common[i].metavar != NULL, own[i]};
@@ -139,7 +148,8 @@ static int parse(cli_job *job, const cli_flag *flags, int n_flags, int argc, cha
     static const char *const modes[] = {"auto", "bar", "json", "none"};
     bool known = !job->progress;
     for (int i = 0; i < 4 && !known; i++) known = strcmp(job->progress, modes[i]) == 0;
-    return known ? -1 : cli_usage(job->page->name, "--progress is '%s'; expected auto, bar, json or none", job->progress);
+    return known ? -1
+                 : cli_usage(job->page->name, "--progress is '%s'; expected auto, bar, json or none", job->progress);
 }
 
 /* Whoever asks for a GPU and gets the CPU is told, once. Returns -1 to go on. */
@@ -164,7 +174,8 @@ void cli_job_close(cli_job *job) {
     job->o = NULL;
 }
 
-bool cli_number(const char *command, const char *flag, const char *text, long long least, long long most, long long *out) {
+bool cli_number(const char *command, const char *flag, const char *text, long long least, long long most,
+                long long *out) {
     char *end;
     errno = 0;
     long long v = strtoll(text, &end, 10);
@@ -178,19 +189,24 @@ bool cli_number(const char *command, const char *flag, const char *text, long lo
 
 static bool is_off(const acf_options *o, const acf_option_info *d) {
     char value[8];
-    return strcmp(d->type, "bool") == 0 && acf_options_get(o, d->name, value, sizeof value, NULL) == ACF_OK && strcmp(value, "false") == 0;
+    return strcmp(d->type, "bool") == 0 && acf_options_get(o, d->name, value, sizeof value, NULL) == ACF_OK &&
+           strcmp(value, "false") == 0;
 }
 
 /* Options that no training has a part in: the seed of draws, and how an evaluation goes about it. */
-static bool counts_for_any_model(const char *name) { return strcmp(name, "seed") == 0 || strncmp(name, "eval-", 5) == 0; }
+static bool counts_for_any_model(const char *name) {
+    return strcmp(name, "seed") == 0 || strncmp(name, "eval-", 5) == 0;
+}
 
 /* The options of any command and of reading files come first, and count for a model that is given, too. */
 int cli_say_unused(const cli_job *job) {
     acf_options *reading;
     acf_option_info d;
     if (acf_options_create_reading(&reading) != ACF_OK) return cli_failed(job->page->name);
-    for (int i = acf_options_count(reading); i < acf_options_count(job->o) && acf_options_at(job->o, i, &d) == ACF_OK; i++)
-        if (d.given && !counts_for_any_model(d.name)) cli_say(CLI_WARN, "--%s%s has no effect: the model is given", is_off(job->o, &d) ? "no-" : "", d.name);
+    for (int i = acf_options_count(reading); i < acf_options_count(job->o) && acf_options_at(job->o, i, &d) == ACF_OK;
+         i++)
+        if (d.given && !counts_for_any_model(d.name))
+            cli_say(CLI_WARN, "--%s%s has no effect: the model is given", is_off(job->o, &d) ? "no-" : "", d.name);
     acf_options_free(reading);
     return 0;
 }
@@ -202,8 +218,10 @@ char *cli_text(const char *command, cli_writer write, const void *object) {
     acf_status status = write(object, NULL, 0, &needed);
     char *text = status == ACF_OK || status == ACF_ESPACE ? malloc(needed + 1) : NULL;
     if (text && write(object, text, needed + 1, NULL) == ACF_OK) return text;
-    if (text || (status != ACF_OK && status != ACF_ESPACE)) cli_failed(command);
-    else cli_no_memory("a text");
+    if (text || (status != ACF_OK && status != ACF_ESPACE))
+        cli_failed(command);
+    else
+        cli_no_memory("a text");
     free(text);
     return NULL;
 }
@@ -223,9 +241,14 @@ void cli_say_ids(const cli_job *job, const acf_model *m) {
     char id[4096] = "";
     if (acf_model_rows(m) == 0 || acf_options_get(job->o, "id", id, sizeof id, NULL) != ACF_OK) return;
     if (*id && !acf_model_rows_by_id(m))
-        cli_say(CLI_WARN, "the model knows the rows that it was fitted to by their numbers, and here rows go by --id %s: one that it was fitted to may be its own donor, and score too well. Fit with --id, too", id);
+        cli_say(
+            CLI_WARN,
+            "the model knows the rows that it was fitted to by their numbers, and here rows go by --id %s: one that it was fitted to may be its own donor, and score too well. Fit with --id, too",
+            id);
     if (!*id && acf_model_rows_by_id(m))
-        cli_say(CLI_WARN, "the model knows the rows that it was fitted to by an id, and here rows go by their numbers: one that it was fitted to may be its own donor, and score too well. Say --id here, too");
+        cli_say(
+            CLI_WARN,
+            "the model knows the rows that it was fitted to by an id, and here rows go by their numbers: one that it was fitted to may be its own donor, and score too well. Say --id here, too");
 }
 
 /* ---- the state of a training ------------------------------------------------------------------------------------------------ */
@@ -238,30 +261,41 @@ static bool is_default(const acf_options *o, const char *name) {
     char value[64];
     for (int i = 0; i < acf_options_count(o); i++)
         if (acf_options_at(o, i, &info) == ACF_OK && strcmp(info.name, name) == 0)
-            return acf_options_get(o, name, value, sizeof value, NULL) == ACF_OK && strtod(value, NULL) == strtod(info.standard, NULL);
+            return acf_options_get(o, name, value, sizeof value, NULL) == ACF_OK &&
+                   strtod(value, NULL) == strtod(info.standard, NULL);
     return false;
 }
 
 int cli_keep_state(cli_job *job, const char *model) {
     char path[4096] = "", resume[8] = "";
     struct stat st;
-    if (acf_options_get(job->o, "checkpoint", path, sizeof path, NULL) != ACF_OK || acf_options_get(job->o, "resume", resume, sizeof resume, NULL) != ACF_OK)
+    if (acf_options_get(job->o, "checkpoint", path, sizeof path, NULL) != ACF_OK ||
+        acf_options_get(job->o, "resume", resume, sizeof resume, NULL) != ACF_OK)
         return cli_failed(job->page->name);
     const bool go_on = strcmp(resume, "true") == 0;
     if (*path) return 0;
     if (!model || (stat(model, &st) == 0 && !S_ISREG(st.st_mode)))
-        return go_on ? cli_usage(job->page->name, "--resume goes on from a checkpoint; which one? --checkpoint FILE") : 0;
-    if (snprintf(path, sizeof path, "%s" STATE_ENDING, model) >= (int)sizeof path) return 0; /* saving the model will say that its name is too long */
+        return go_on ? cli_usage(job->page->name, "--resume goes on from a checkpoint; which one? --checkpoint FILE")
+                     : 0;
+    if (snprintf(path, sizeof path, "%s" STATE_ENDING, model) >= (int)sizeof path)
+        return 0; /* saving the model will say that its name is too long */
     const bool there = lstat(path, &st) == 0;
     if (there && !go_on)
-        return cli_usage(job->page->name, "'%s' has the state of a training of this model that was interrupted: --resume goes on with it; remove it to begin anew", path);
+        return cli_usage(
+            job->page->name,
+            "'%s' has the state of a training of this model that was interrupted: --resume goes on with it; remove it to begin anew",
+            path);
     if (!there && go_on) {
-        cli_say(CLI_ERROR, "there is nothing to go on from: '%s', where a training of this model is kept when it is interrupted, does not exist; begin without --resume", path);
+        cli_say(
+            CLI_ERROR,
+            "there is nothing to go on from: '%s', where a training of this model is kept when it is interrupted, does not exist; begin without --resume",
+            path);
         return acf_status_exit(ACF_EIO);
     }
     job->own_state = true;
     /* Who asks for another pace than the usual gets it; else the file appears only when it is needed. */
-    if (is_default(job->o, "checkpoint-every") && acf_options_set(job->o, "checkpoint-every", "-1") != ACF_OK) return cli_failed(job->page->name);
+    if (is_default(job->o, "checkpoint-every") && acf_options_set(job->o, "checkpoint-every", "-1") != ACF_OK)
+        return cli_failed(job->page->name);
     return acf_options_set(job->o, "checkpoint", path) == ACF_OK ? 0 : cli_failed(job->page->name);
 }
 
@@ -279,8 +313,10 @@ static volatile sig_atomic_t interrupted, interrupted_at; /* the latter in secon
 static void on_signal(int sig) {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
-    if (!interrupted) interrupted = 1, interrupted_at = (sig_atomic_t)now.tv_sec;
-    else if ((sig_atomic_t)now.tv_sec - interrupted_at > 1) signal(sig, SIG_DFL), raise(sig);
+    if (!interrupted)
+        interrupted = 1, interrupted_at = (sig_atomic_t)now.tv_sec;
+    else if ((sig_atomic_t)now.tv_sec - interrupted_at > 1)
+        signal(sig, SIG_DFL), raise(sig);
 }
 
 static char farewell[4352];
@@ -294,21 +330,25 @@ static void on_signal_at_once(int sig) {
 
 typedef struct show {
     bool bar, json;
-    char said[1024]; /* the last trouble */
+    char said[1024];  /* the last trouble */
     const char *unit; /* rows or images */
-    double shown; /* seconds of training at the last line */
-    FILE *log;    /* NULL: there is none, or no more */
+    double shown;     /* seconds of training at the last line */
+    FILE *log;        /* NULL: there is none, or no more */
     const char *log_path;
 } show;
 
 static void put_number(FILE *f, const char *name, double v) {
-    if (isfinite(v)) fprintf(f, ", \"%s\": %.9g", name, v);
-    else fprintf(f, ", \"%s\": null", name);
+    if (isfinite(v))
+        fprintf(f, ", \"%s\": %.9g", name, v);
+    else
+        fprintf(f, ", \"%s\": null", name);
 }
 
 static void put_json(FILE *f, const acf_fit_report *r) {
-    fprintf(f, "{\"member\": %d, \"members\": %d, \"pass\": %d, \"passes\": %d, \"step\": %lld, \"steps\": %lld, \"epoch\": %lld", r->member, r->members,
-            r->pass, r->passes, (long long)r->step, (long long)r->steps, (long long)r->epoch);
+    fprintf(
+        f,
+        "{\"member\": %d, \"members\": %d, \"pass\": %d, \"passes\": %d, \"step\": %lld, \"steps\": %lld, \"epoch\": %lld",
+        r->member, r->members, r->pass, r->passes, (long long)r->step, (long long)r->steps, (long long)r->epoch);
     put_number(f, "loss", r->loss);
     put_number(f, "mean_loss", r->mean_loss);
     put_number(f, "valid", r->valid);
@@ -364,8 +404,10 @@ static int report(void *ctx, const acf_fit_report *r) {
     const bool last = r->steps && r->step == r->steps;
     if ((s->bar || s->json) && (r->elapsed - s->shown >= 0.2 || last || (s->json && r->validated))) {
         s->shown = r->elapsed;
-        if (s->bar) put_bar(r, s->unit);
-        else put_json(stderr, r);
+        if (s->bar)
+            put_bar(r, s->unit);
+        else
+            put_json(stderr, r);
     }
     return interrupted;
 }
@@ -375,7 +417,8 @@ static void say_left(const cli_job *job, char *out, size_t cap) {
     char path[4096] = "";
     if (acf_options_get(job->o, "checkpoint", path, sizeof path, NULL) == ACF_OK && *path)
         snprintf(out, cap, "interrupted; its state is in '%s': the same command with --resume goes on", path);
-    else snprintf(out, cap, "interrupted, and nothing was kept; with --checkpoint FILE the next time it could go on");
+    else
+        snprintf(out, cap, "interrupted, and nothing was kept; with --checkpoint FILE the next time it could go on");
 }
 
 /* What became of the training, said. */
@@ -391,7 +434,8 @@ static int ended(cli_job *job, acf_status status) {
 /* One line where training is on a GPU; that it is on the CPU instead has been said (say_device). */
 static void say_gpu(const cli_job *job) {
     char used[512];
-    if (job->quiet || acf_device_used(job->o, used, sizeof used, NULL) != ACF_OK || strncmp(used, "cuda", 4) != 0) return;
+    if (job->quiet || acf_device_used(job->o, used, sizeof used, NULL) != ACF_OK || strncmp(used, "cuda", 4) != 0)
+        return;
     fprintf(stderr, "working on %s\n", used);
 }
 
@@ -401,15 +445,16 @@ static void say_effort(const cli_job *job) {
     if (job->quiet || acf_options_get(job->o, "effort", effort, sizeof effort, NULL) != ACF_OK) return;
     if (strcmp(effort, "quick") != 0) return;
     fputs("Effort quick: one small network beside the Gaussian mixture. --effort normal trains larger ones, some ten "
-          "times as long, and is a few percent better.\n", stderr);
+          "times as long, and is a few percent better.\n",
+          stderr);
 }
 
 /* What is trained on, and what comes of it: a model of a table or of images, or what an evaluation finds. */
 typedef struct course {
-    const acf_table *t;   /* one of t and im is NULL */
+    const acf_table *t;     /* one of t and im is NULL */
     const acf_table *valid; /* to validate on; NULL: a part of t */
     const acf_images *im;
-    acf_model **model;    /* one of these two is NULL, too */
+    acf_model **model; /* one of these two is NULL, too */
     acf_evaluation **evaluation;
 } course;
 
@@ -452,7 +497,9 @@ static int train(cli_job *job, const course *c, const char *log) {
 int cli_fit_table(cli_job *job, const acf_table *t, const acf_table *valid, const char *log, acf_model **out) {
     return train(job, &(course){.t = t, .valid = valid, .model = out}, log);
 }
-int cli_fit_images(cli_job *job, const acf_images *im, const char *log, acf_model **out) { return train(job, &(course){.im = im, .model = out}, log); }
+int cli_fit_images(cli_job *job, const acf_images *im, const char *log, acf_model **out) {
+    return train(job, &(course){.im = im, .model = out}, log);
+}
 int cli_eval_table(cli_job *job, const acf_table *truth, const char *log, acf_evaluation **out) {
     return train(job, &(course){.t = truth, .evaluation = out}, log);
 }

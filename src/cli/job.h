@@ -22,7 +22,8 @@ typedef enum cli_options { CLI_GENERAL, CLI_IMAGES, CLI_READING, CLI_ALL } cli_o
 typedef struct cli_page {
     const char *name, *usage, *about, *examples;
     cli_options options;
-    const char *(*word)(int k); /* what its first argument may be, word k = 0, 1, ... until NULL, for the completion; NULL: a file */
+    const char *(*word)(
+        int k); /* what its first argument may be, word k = 0, 1, ... until NULL, for the completion; NULL: a file */
 } cli_page;
 
 #define CLI_FLAGS_MAX 24 /* of a command, with those that every one has */
@@ -33,7 +34,7 @@ typedef struct cli_job {
     acf_options *o;
     const char *config, *quiet, *progress, *help; /* NULL: not given */
     int n_rest;                                   /* arguments, moved to the front of argv */
-    bool own_state;                               /* the checkpoint stands beside the model, where cli_keep_state put it */
+    bool own_state; /* the checkpoint stands beside the model, where cli_keep_state put it */
 } cli_job;
 
 /* The command's own flags, then those every one has; returns how many. */
@@ -83,6 +84,7 @@ int cli_eval_table(cli_job *job, const acf_table *truth, const char *log, acf_ev
 int cli_say_unused(const cli_job *job);
 
 /* A number within the text, whole, from least to most; false, and said, when it is not. */
-bool cli_number(const char *command, const char *flag, const char *text, long long least, long long most, long long *out);
+bool cli_number(const char *command, const char *flag, const char *text, long long least, long long most,
+                long long *out);
 
 #endif

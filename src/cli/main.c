@@ -9,7 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
-const cli_command *const cli_commands[] = {&cli_fit, &cli_impute, &cli_score, &cli_sample, &cli_eval, &cli_gibbs, &cli_info, &cli_synth, &cli_plot, NULL};
+const cli_command *const cli_commands[] = {&cli_fit,   &cli_impute, &cli_score, &cli_sample, &cli_eval,
+                                           &cli_gibbs, &cli_info,   &cli_synth, &cli_plot,   NULL};
 enum { N_COMMANDS = sizeof cli_commands / sizeof cli_commands[0] - 1 };
 
 static const cli_command *find(const char *name) {
@@ -55,7 +56,9 @@ static int unknown(const char *word) {
 static int print_for_make(int argc, char **argv) {
     const char *what = argv[0];
     const bool man = strcmp(what, "--man") == 0;
-    if (argc > 1 + man) return cli_usage("", "help %s takes %s, but there is also '%s'", what, man ? "one command" : "nothing", argv[1 + man]);
+    if (argc > 1 + man)
+        return cli_usage("", "help %s takes %s, but there is also '%s'", what, man ? "one command" : "nothing",
+                         argv[1 + man]);
     if (strcmp(what, "--completion") == 0) return cli_print_completion(&program);
     if (strcmp(what, "--commands") == 0) {
         for (int i = 0; i < N_COMMANDS; i++) cli_print("%s\n", cli_commands[i]->name);
@@ -103,6 +106,7 @@ static void spin_less(char **argv) {
 int main(int argc, char **argv) {
     spin_less(argv);
     signal(SIGPIPE, SIG_IGN); /* a reader that leaves early is no reason to die half-way: cli_close decides */
-    signal(SIGXFSZ, SIG_IGN); /* a limit on the size of files is a full disk: the write fails, and its sentence is said */
+    signal(SIGXFSZ,
+           SIG_IGN); /* a limit on the size of files is a full disk: the write fails, and its sentence is said */
     return cli_close(dispatch(argc, argv));
 }

@@ -15,14 +15,22 @@
 static void put(const char *text, size_t n) {
     for (size_t i = 0; i < n; i++) {
         const char c = text[i];
-        if (c == '\\') cli_print("\\e");
-        else if (c == '-') cli_print("\\-");
-        else if (c == '\'') cli_print("\\(aq");
-        else if (c == '"') cli_print("\\(dq");
-        else if (c == '^') cli_print("\\(ha");
-        else if (c == '~') cli_print("\\(ti");
-        else if (c == '`') cli_print("\\(ga");
-        else cli_print(c == '.' && i == 0 ? "\\&%c" : "%c", c); /* a dot that begins a line would be a request */
+        if (c == '\\')
+            cli_print("\\e");
+        else if (c == '-')
+            cli_print("\\-");
+        else if (c == '\'')
+            cli_print("\\(aq");
+        else if (c == '"')
+            cli_print("\\(dq");
+        else if (c == '^')
+            cli_print("\\(ha");
+        else if (c == '~')
+            cli_print("\\(ti");
+        else if (c == '`')
+            cli_print("\\(ga");
+        else
+            cli_print(c == '.' && i == 0 ? "\\&%c" : "%c", c); /* a dot that begins a line would be a request */
     }
 }
 
@@ -46,7 +54,8 @@ static void put_head(const char *command, const char *about) {
     cli_print(".\\\" Printed by acflow help --man.\n.TH ACFLOW");
     if (*command) cli_print("\\-");
     for (const char *s = command; *s; s++) cli_print("%c", toupper((unsigned char)*s));
-    cli_print(" 1 \"\" \"acflow %s\" \"User Commands\"\n.nh\n.ad l\n.SH NAME\nacflow%s%s \\- ", acf_version(), *command ? "\\-" : "", command);
+    cli_print(" 1 \"\" \"acflow %s\" \"User Commands\"\n.nh\n.ad l\n.SH NAME\nacflow%s%s \\- ", acf_version(),
+              *command ? "\\-" : "", command);
     put_text(about);
     cli_print("\n.SH SYNOPSIS\n.B acflow%s%s\n", *command ? " " : "", command);
 }
@@ -73,7 +82,8 @@ static void put_options(const char *text) {
             cli_print("\\fR\\fI");
             put(text + blanks + word, n - blanks - word);
             cli_print("\\fR");
-        } else put(text + blanks, n - blanks);
+        } else
+            put(text + blanks, n - blanks);
         cli_print("\n");
         text += n + (text[n] == '\n');
     }
@@ -85,7 +95,8 @@ static void put_see_also(const cli_program *p, const cli_command *self) {
     if (self) cli_print(".BR acflow (1),\n");
     const cli_command *last = p->commands[p->n - 1] == self ? p->commands[p->n - 2] : p->commands[p->n - 1];
     for (int i = 0; i < p->n; i++)
-        if (p->commands[i] != self) cli_print(".BR acflow\\-%s (1)%s\n", p->commands[i]->name, p->commands[i] == last ? "" : ",");
+        if (p->commands[i] != self)
+            cli_print(".BR acflow\\-%s (1)%s\n", p->commands[i]->name, p->commands[i] == last ? "" : ",");
 }
 
 int cli_print_man(const cli_program *p, const cli_command *c) {

@@ -11,8 +11,10 @@
 
 /* path NULL: standard output. */
 static int failed(const char *path) {
-    if (path) cli_say(CLI_ERROR, "cannot write '%s': %s", path, strerror(errno));
-    else cli_say(CLI_ERROR, "cannot write to standard output: %s", strerror(errno));
+    if (path)
+        cli_say(CLI_ERROR, "cannot write '%s': %s", path, strerror(errno));
+    else
+        cli_say(CLI_ERROR, "cannot write to standard output: %s", strerror(errno));
     return acf_status_exit(ACF_EIO);
 }
 
@@ -58,7 +60,8 @@ int cli_check_output(const char *path) {
 
 /* What is there; only files and folders are: two options may both say /dev/null. */
 static bool find(const cli_file *f, struct stat *st) {
-    const int status = strcmp(f->path, "-") ? stat(f->path, st) : fstat(f->way == CLI_READS ? STDIN_FILENO : STDOUT_FILENO, st);
+    const int status =
+        strcmp(f->path, "-") ? stat(f->path, st) : fstat(f->way == CLI_READS ? STDIN_FILENO : STDOUT_FILENO, st);
     return status == 0 && (S_ISREG(st->st_mode) || S_ISDIR(st->st_mode));
 }
 
@@ -75,9 +78,11 @@ static bool same_file(const cli_file *a, const cli_file *b) {
 static bool lies_in(const cli_file *f, const cli_file *folder) {
     struct stat st, in, here;
     char at[PATH_MAX];
-    if (!find(folder, &in) || !S_ISDIR(in.st_mode) || !find(f, &st) || !S_ISREG(st.st_mode) || !locate(f->path, at)) return false;
+    if (!find(folder, &in) || !S_ISDIR(in.st_mode) || !find(f, &st) || !S_ISREG(st.st_mode) || !locate(f->path, at))
+        return false;
     const char *dot = strrchr(at, '.');
-    if (!dot || (strcasecmp(dot, ".png") != 0 && strcasecmp(dot, ".jpg") != 0 && strcasecmp(dot, ".jpeg") != 0)) return false;
+    if (!dot || (strcasecmp(dot, ".png") != 0 && strcasecmp(dot, ".jpg") != 0 && strcasecmp(dot, ".jpeg") != 0))
+        return false;
     char *slash = strrchr(at, '/');
     slash[slash == at] = 0;
     return stat(at, &here) == 0 && here.st_dev == in.st_dev && here.st_ino == in.st_ino;
@@ -93,20 +98,28 @@ static const char *call(const cli_file *f, char out[512]) {
 /* b is read or written, a is written. */
 static int refuse(const char *command, const cli_file *a, const cli_file *b) {
     char one[512], other[512];
-    if (b->way != CLI_READS) return same_file(a, b) ? cli_usage(command, "%s and %s are the same file; give each its own", call(b, other), call(a, one)) : 0;
+    if (b->way != CLI_READS)
+        return same_file(a, b)
+                   ? cli_usage(command, "%s and %s are the same file; give each its own", call(b, other), call(a, one))
+                   : 0;
     if (same_file(a, b)) {
         struct stat st;
         const char *what = find(b, &st) && S_ISDIR(st.st_mode) ? "folder" : "file";
-        return cli_usage(command, "%s is the same %s as %s, which would be overwritten; give another name", call(a, one), what, call(b, other));
+        return cli_usage(command, "%s is the same %s as %s, which would be overwritten; give another name",
+                         call(a, one), what, call(b, other));
     }
-    if (lies_in(a, b)) return cli_usage(command, "%s is one of the images in %s, which would be overwritten; give another name", call(a, one), call(b, other));
+    if (lies_in(a, b))
+        return cli_usage(command, "%s is one of the images in %s, which would be overwritten; give another name",
+                         call(a, one), call(b, other));
     return 0;
 }
 
 enum { OPTION_FILES = 3 };
 
 int cli_check_files(const cli_job *job, const cli_file *files, int n) {
-    static const cli_file named[OPTION_FILES] = {{CLI_READS, "--schema", "schema"}, {CLI_READS, "--init-from", "init-from"}, {CLI_WRITES, "--checkpoint", "checkpoint"}};
+    static const cli_file named[OPTION_FILES] = {{CLI_READS, "--schema", "schema"},
+                                                 {CLI_READS, "--init-from", "init-from"},
+                                                 {CLI_WRITES, "--checkpoint", "checkpoint"}};
     char text[OPTION_FILES][4096];
     cli_file all[CLI_FLAGS_MAX + 1 + OPTION_FILES];
     int count = 0, code = 0;
@@ -115,12 +128,15 @@ int cli_check_files(const cli_job *job, const cli_file *files, int n) {
     if (job->config) all[count++] = (cli_file){CLI_READS, "--config", job->config};
     for (int i = 0; i < OPTION_FILES; i++) /* path is the option's name; a command may not have it */
         if (acf_options_get(job->o, named[i].path, text[i], sizeof text[i], NULL) == ACF_OK && *text[i])
-            all[count++] = (cli_file){named[i].way, job->own_state && named[i].way == CLI_WRITES ? "the checkpoint" : named[i].option, text[i]};
+            all[count++] =
+                (cli_file){named[i].way,
+                           job->own_state && named[i].way == CLI_WRITES ? "the checkpoint" : named[i].option, text[i]};
     for (int i = 0; i < count; i++)
         if (all[i].way != CLI_READS) all[i].path = cli_destination(all[i].path);
     for (int i = 0; i < count && !code; i++)
         for (int k = 0; k < count && !code; k++)
-            if (all[i].way != CLI_READS && (all[k].way == CLI_READS || k < i)) code = refuse(job->page->name, &all[i], &all[k]);
+            if (all[i].way != CLI_READS && (all[k].way == CLI_READS || k < i))
+                code = refuse(job->page->name, &all[i], &all[k]);
     for (int i = 0; i < count && !code; i++)
         if (all[i].way == CLI_WRITES) code = cli_check_output(all[i].path);
     return code;
@@ -148,8 +164,10 @@ int cli_output_open(cli_output *out, const char *path) {
     *out = (cli_output){.file = stdout};
     if (strcmp(cli_destination(path), "-") == 0) return 0;
     out->path = path;
-    if (stat(path, &st) == 0 && !S_ISREG(st.st_mode)) out->file = fopen(path, "w"); /* a pipe, /dev/null: to rename over it would remove it */
-    else out->file = make_names(out) ? fopen(out->temporary, "wx") : NULL;
+    if (stat(path, &st) == 0 && !S_ISREG(st.st_mode))
+        out->file = fopen(path, "w"); /* a pipe, /dev/null: to rename over it would remove it */
+    else
+        out->file = make_names(out) ? fopen(out->temporary, "wx") : NULL;
     if (out->file) return 0;
     int code = failed(path);
     free_names(out);

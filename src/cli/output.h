@@ -16,7 +16,11 @@ typedef struct cli_output {
 int cli_check_output(const char *path);
 
 /* A file of a command, and how its user calls it: "-o", "--model", "the table". path NULL: not given; "-": standard input or output. */
-typedef enum cli_way { CLI_READS, CLI_WRITES, CLI_FILLS } cli_way; /* CLI_FILLS: may be a folder, so cli_check_output is left to the command */
+typedef enum cli_way {
+    CLI_READS,
+    CLI_WRITES,
+    CLI_FILLS
+} cli_way; /* CLI_FILLS: may be a folder, so cli_check_output is left to the command */
 typedef struct cli_file {
     cli_way way;
     const char *option, *path;

@@ -7,14 +7,17 @@
 
 int cli_make_folder(const char *command, const char *path, const char *source) {
     struct stat to, from;
-    if (strcmp(path, "-") == 0) return cli_usage(command, "images do not go to standard output; give a folder: -o FOLDER");
+    if (strcmp(path, "-") == 0)
+        return cli_usage(command, "images do not go to standard output; give a folder: -o FOLDER");
     if (mkdir(path, 0777) != 0 && errno != EEXIST) {
         cli_say(CLI_ERROR, "cannot make the folder '%s': %s", path, strerror(errno));
         return acf_status_exit(ACF_EIO);
     }
-    if (stat(path, &to) == 0 && !S_ISDIR(to.st_mode)) return cli_usage(command, "'%s' is a file; images go to a folder: -o FOLDER", path);
+    if (stat(path, &to) == 0 && !S_ISDIR(to.st_mode))
+        return cli_usage(command, "'%s' is a file; images go to a folder: -o FOLDER", path);
     if (source && stat(source, &from) == 0 && from.st_dev == to.st_dev && from.st_ino == to.st_ino)
-        return cli_usage(command, "'%s' is where the images come from, which could be written over; give another folder", path);
+        return cli_usage(command,
+                         "'%s' is where the images come from, which could be written over; give another folder", path);
     return 0;
 }
 
@@ -37,7 +40,8 @@ int cli_unpad(const char *command, const acf_images *im, int64_t n, uint8_t *lev
     return 0;
 }
 
-int cli_put_picture(const char *command, const char *path, const uint8_t *level, const int64_t *shape, int bits, int64_t i) {
+int cli_put_picture(const char *command, const char *path, const uint8_t *level, const int64_t *shape, int bits,
+                    int64_t i) {
     const int64_t one[4] = {1, shape[1], shape[2], shape[3]};
     const acf_status status = acf_picture_sheet(path, level + i * shape[1] * shape[2] * shape[3], one, bits, 1, 1, 0);
     return status == ACF_OK ? 0 : cli_failed(command);

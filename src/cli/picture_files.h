@@ -17,6 +17,7 @@ int64_t cli_zoom(const int64_t *shape, int64_t side);
 int cli_unpad(const char *command, const acf_images *im, int64_t n, uint8_t *level, int64_t shape[4]);
 
 /* Image i of levels of this shape as a PNG file. */
-int cli_put_picture(const char *command, const char *path, const uint8_t *level, const int64_t *shape, int bits, int64_t i);
+int cli_put_picture(const char *command, const char *path, const uint8_t *level, const int64_t *shape, int bits,
+                    int64_t i);
 
 #endif

@@ -18,7 +18,8 @@
 /* ---- images, models, masks ------------------------------------------------------------------------------------------------ */
 
 int cli_images(const char *command, const char *path, const acf_model *m, const acf_options *o, acf_images **out) {
-    if ((m ? acf_images_open_for(path, m, o, out) : acf_images_open(path, o, out)) != ACF_OK) return cli_failed(command);
+    if ((m ? acf_images_open_for(path, m, o, out) : acf_images_open(path, o, out)) != ACF_OK)
+        return cli_failed(command);
     if (*acf_images_note(*out)) cli_say(CLI_WARN, "%s", acf_images_note(*out));
     return 0;
 }
@@ -38,13 +39,16 @@ static uint64_t seed_of(const acf_options *o) {
     return acf_options_get(o, "seed", seed, sizeof seed, NULL) == ACF_OK ? strtoull(seed, NULL, 10) : 1;
 }
 
-static int open_work(work *w, const char *command, const acf_options *o, const char *path, const char *model, const char *mask) {
+static int open_work(work *w, const char *command, const acf_options *o, const char *path, const char *model,
+                     const char *mask) {
     *w = (work){.command = command};
     if (acf_model_load(model, o, &w->m) != ACF_OK) return cli_failed(command);
-    if (!acf_model_is_images(w->m)) return cli_usage(command, "'%s' holds images, but '%s' is a model of a table", path, model);
+    if (!acf_model_is_images(w->m))
+        return cli_usage(command, "'%s' holds images, but '%s' is a model of a table", path, model);
     int code = cli_images(command, path, w->m, o, &w->im);
     if (code) return code;
-    if (acf_image_session_create(w->m, &w->s) != ACF_OK || acf_images_shape(w->im, w->shape) != ACF_OK) return cli_failed(command);
+    if (acf_image_session_create(w->m, &w->s) != ACF_OK || acf_images_shape(w->im, w->shape) != ACF_OK)
+        return cli_failed(command);
     w->P = w->shape[1] * w->shape[2], w->size = w->shape[0] * w->P * w->shape[3];
     if (!mask) return 0;
     if (!(w->given = malloc((size_t)(w->shape[0] * w->P)))) return cli_no_memory("the images");
@@ -71,7 +75,8 @@ int cli_fit_pictures(cli_job *job, const char *path, const char *output, const c
     acf_options *all = NULL;
     acf_images *im = NULL;
     acf_model *m = NULL;
-    int code = acf_options_for_images(job->o, &all) == ACF_OK ? cli_images("fit", path, NULL, all, &im) : cli_failed("fit");
+    int code =
+        acf_options_for_images(job->o, &all) == ACF_OK ? cli_images("fit", path, NULL, all, &im) : cli_failed("fit");
     char *text = code || job->quiet ? NULL : cli_text("fit", (cli_writer)acf_images_describe, im);
     if (text) fputs(text, stderr);
     free(text);
@@ -93,7 +98,9 @@ static bool ends_in_png(const char *path) {
 
 const char *cli_mask_file(const char *mask) {
     const char *dot = mask ? strrchr(mask, '.') : NULL;
-    return dot && (strcasecmp(dot, ".png") == 0 || strcasecmp(dot, ".jpg") == 0 || strcasecmp(dot, ".jpeg") == 0) ? mask : NULL;
+    return dot && (strcasecmp(dot, ".png") == 0 || strcasecmp(dot, ".jpg") == 0 || strcasecmp(dot, ".jpeg") == 0)
+               ? mask
+               : NULL;
 }
 
 int cli_need_png(const char *command, const char *path) {
@@ -138,7 +145,8 @@ static int paint(const work *w, const cli_job *job, const cli_inpaint *ask, uint
     for (long long k = 0; k < ask->draws && !code; k++) {
         char what[32];
         snprintf(what, sizeof what, "%lld", k + 1);
-        if (acf_image_session_draw(w->s, w->im, w->given, seed_of(job->o), (uint32_t)k, level) != ACF_OK) return cli_failed(w->command);
+        if (acf_image_session_draw(w->s, w->im, w->given, seed_of(job->o), (uint32_t)k, level) != ACF_OK)
+            return cli_failed(w->command);
         if (k < SHEET_DRAWS) {
             snprintf(c->draw[k], sizeof c->draw[k], "draw %d", (int)k + 1);
             add_column(w, c, c->draw[k], level);
@@ -178,7 +186,10 @@ static int check_names(const work *w, const cli_inpaint *ask) {
             if (acf_images_file_name(w->im, i, name, sizeof name, NULL) != ACF_OK) return cli_failed(w->command);
             taken = is_answer(last, name, ask->draws);
         }
-        if (taken) code = cli_usage(w->command, "'%s' would be overwritten: -o '%s' gets a file of that name; give another folder", read[k], ask->output);
+        if (taken)
+            code = cli_usage(w->command,
+                             "'%s' would be overwritten: -o '%s' gets a file of that name; give another folder",
+                             read[k], ask->output);
     }
     return code;
 }
@@ -190,7 +201,8 @@ static int open_truth(const work *w, const cli_job *job, const char *path, acf_i
     if (code || !*out) return code;
     if (acf_images_shape(*out, shape) != ACF_OK) return cli_failed(w->command);
     if (shape[0] == w->shape[0]) return 0;
-    return cli_usage(w->command, "--truth '%s' holds %lld images, but there are %lld to compare with", path, (long long)shape[0], (long long)w->shape[0]);
+    return cli_usage(w->command, "--truth '%s' holds %lld images, but there are %lld to compare with", path,
+                     (long long)shape[0], (long long)w->shape[0]);
 }
 
 int cli_impute_pictures(const cli_job *job, const cli_inpaint *ask) {
@@ -211,8 +223,11 @@ int cli_impute_pictures(const cli_job *job, const cli_inpaint *ask) {
     if (!code) code = paint(&w, job, ask, level, &c);
     if (!code) add_column(&w, &c, truth ? "truth" : "original", acf_images_pixels(truth ? truth : w.im));
     snprintf(sheet, sizeof sheet, "%s/sheet.png", ask->output);
-    if (!code && acf_plot_completed(sheet, NULL, w.im, w.given, c.rows, c.at, c.name, c.columns) != ACF_OK) code = cli_failed("impute");
-    if (!code) cli_say(CLI_INFO, "%lld images, %lld draws each and the best guess; %s shows them", (long long)w.shape[0], ask->draws, sheet);
+    if (!code && acf_plot_completed(sheet, NULL, w.im, w.given, c.rows, c.at, c.name, c.columns) != ACF_OK)
+        code = cli_failed("impute");
+    if (!code)
+        cli_say(CLI_INFO, "%lld images, %lld draws each and the best guess; %s shows them", (long long)w.shape[0],
+                ask->draws, sheet);
     free(level);
     free(c.level);
     acf_images_free(truth);
@@ -224,7 +239,9 @@ int cli_impute_pictures(const cli_job *job, const cli_inpaint *ask) {
 
 static int put_scores(const work *w, FILE *f) {
     double *lp = malloc((size_t)w->shape[0] * sizeof *lp);
-    int code = !lp ? cli_no_memory("the images") : acf_image_session_logp(w->s, w->im, w->given, lp) == ACF_OK ? 0 : cli_failed(w->command);
+    int code = !lp                                                           ? cli_no_memory("the images")
+               : acf_image_session_logp(w->s, w->im, w->given, lp) == ACF_OK ? 0
+                                                                             : cli_failed(w->command);
     if (!code) fputs("image,logp,bits_per_dimension\n", f);
     for (int64_t i = 0; i < w->shape[0] && !code; i++) {
         char name[400] = "";
@@ -255,18 +272,26 @@ static bool looks_like_a_file(const char *path) {
 
 int cli_sample_pictures(const acf_model *m, long long n, long long seed, const char *output) {
     work w = {.command = "sample"};
-    if (looks_like_a_file(output)) return cli_usage("sample", "'%s' is neither a .png file for a sheet of images nor the name of a folder for a file each", output);
+    if (looks_like_a_file(output))
+        return cli_usage("sample",
+                         "'%s' is neither a .png file for a sheet of images nor the name of a folder for a file each",
+                         output);
     uint8_t *level = NULL;
     int code = 0;
-    if (acf_images_blank(m, n, &w.im) != ACF_OK || acf_image_session_create(m, &w.s) != ACF_OK || acf_images_shape(w.im, w.shape) != ACF_OK)
+    if (acf_images_blank(m, n, &w.im) != ACF_OK || acf_image_session_create(m, &w.s) != ACF_OK ||
+        acf_images_shape(w.im, w.shape) != ACF_OK)
         code = cli_failed("sample");
-    if (!code && !(level = malloc((size_t)(n * w.shape[1] * w.shape[2] * w.shape[3])))) code = cli_no_memory("the images");
-    if (!code && acf_image_session_draw(w.s, w.im, NULL, (uint64_t)seed, 0, level) != ACF_OK) code = cli_failed("sample");
+    if (!code && !(level = malloc((size_t)(n * w.shape[1] * w.shape[2] * w.shape[3]))))
+        code = cli_no_memory("the images");
+    if (!code && acf_image_session_draw(w.s, w.im, NULL, (uint64_t)seed, 0, level) != ACF_OK)
+        code = cli_failed("sample");
     if (!code) code = cli_unpad("sample", w.im, n, level, w.shape);
     const int64_t across = (int64_t)ceil(sqrt((double)n));
     const int bits = acf_images_bits(w.im);
     if (!code && ends_in_png(output)) {
-        if (acf_picture_sheet(output, level, w.shape, bits, across, cli_zoom(w.shape, CLI_SHEET_SIDE), CLI_SHEET_GAP) != ACF_OK) code = cli_failed("sample");
+        if (acf_picture_sheet(output, level, w.shape, bits, across, cli_zoom(w.shape, CLI_SHEET_SIDE), CLI_SHEET_GAP) !=
+            ACF_OK)
+            code = cli_failed("sample");
     } else if (!code && (code = cli_make_folder("sample", output, NULL)) == 0) {
         for (int64_t i = 0; i < n && !code; i++) {
             char path[4096 + 64];

@@ -7,7 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *output, *model_path, *column, *columns, *given, *rows_text, *draws_text, *title, *masks_text, *seed_text;
+static const char *output, *model_path, *column, *columns, *given, *rows_text, *draws_text, *title, *masks_text,
+    *seed_text;
 static const cli_flag flags[] = {
     {"output", 'o', "FILE", "the picture, .png or .svg; needed", &output},
     {"model", 'm', "FILE", "a model from acflow fit (imputed, conditional, pairs)", &model_path},
@@ -16,7 +17,9 @@ static const cli_flag flags[] = {
     {"given", 0, "LIST", "or given these values, such as age=40,sex=F (conditional)", &given},
     {"columns", 0, "LIST", "which columns, 2 to 8 (pairs; default the first five)", &columns},
     {"draws", 0, "M", "completed tables that are looked at (imputed; 5)", &draws_text},
-    {"masks", 0, "TEXT", "which masks, such as paper-mnist or 'mcar:0.2*2 + rect:0.1-1 + left' (masks; docs/images.md lists them)", &masks_text},
+    {"masks", 0, "TEXT",
+     "which masks, such as paper-mnist or 'mcar:0.2*2 + rect:0.1-1 + left' (masks; docs/images.md lists them)",
+     &masks_text},
     {"seed", 0, "N", "what the masks are drawn from (masks; 1)", &seed_text},
     {"title", 0, "TEXT", "instead of the figure's own", &title},
 };
@@ -25,7 +28,8 @@ enum { FLAGS = sizeof flags / sizeof flags[0] };
 static const char *kind_name(int k);
 
 static const cli_page page = {
-    "plot", "KIND [FILE] -o PICTURE [OPTIONS]",
+    "plot",
+    "KIND [FILE] -o PICTURE [OPTIONS]",
     "KIND is\n"
     "  missing      which cells of a table are missing\n"
     "  imputed      what a model fills in, beside what was observed\n"
@@ -42,7 +46,8 @@ static const cli_page page = {
     "  acflow plot images faces/ -o sheet.png\n"
     "  acflow plot masks --masks paper-celeba --image-size 64 -o masks.png\n"
     "  acflow plot masks faces/ --masks 'left + rect:0.1-0.5' -o faces.png\n",
-    CLI_READING, kind_name};
+    CLI_READING,
+    kind_name};
 
 /* What a figure is made of. */
 typedef struct scene {
@@ -87,7 +92,8 @@ static int open_scene(scene *v, bool model) {
     if (model && !model_path) return cli_usage("plot", "by which model? --model FILE");
     if (!v->path) return cli_usage("plot", "which table?");
     if (model && acf_model_load(model_path, v->job->o, &v->m) != ACF_OK) return cli_failed("plot");
-    if ((v->m ? acf_table_read_for(v->path, v->m, v->job->o, &v->t) : acf_table_read(v->path, v->job->o, &v->t)) != ACF_OK)
+    if ((v->m ? acf_table_read_for(v->path, v->m, v->job->o, &v->t) : acf_table_read(v->path, v->job->o, &v->t)) !=
+        ACF_OK)
         return cli_failed("plot");
     cli_say_warnings(v->t);
     v->o.columns = v->texts = column_texts(v->t);
@@ -110,7 +116,8 @@ static int plot_imputed(scene *v) {
     double *x = malloc((size_t)draws * size * sizeof *x);
     if (!x) return cli_no_memory("the draws");
     for (long long k = 0; !code && k < draws; k++)
-        if (acf_session_draw(v->s, v->t, NULL, NULL, 1, (uint32_t)k, x + (size_t)k * size) != ACF_OK) code = cli_failed("plot");
+        if (acf_session_draw(v->s, v->t, NULL, NULL, 1, (uint32_t)k, x + (size_t)k * size) != ACF_OK)
+            code = cli_failed("plot");
     if (!code && acf_plot_imputed(output, &v->o, v->t, x, (int32_t)draws) != ACF_OK) code = cli_failed("plot");
     free(x);
     return code;
@@ -128,15 +135,18 @@ static int pick_rows(scene *v, acf_table **out, char label[8][32], int *n) {
         char *end;
         long long row = strtoll(p, &end, 10);
         if (end == p || (*end && *end != ',') || row < 1 || row > N)
-            code = cli_usage("plot", "--rows is '%s'; expected row numbers from 1 to %lld with commas between", rows_text, (long long)N);
-        else if (*n == 8) code = cli_usage("plot", "more than 8 rows do not fit in one picture");
+            code = cli_usage("plot", "--rows is '%s'; expected row numbers from 1 to %lld with commas between",
+                             rows_text, (long long)N);
+        else if (*n == 8)
+            code = cli_usage("plot", "more than 8 rows do not fit in one picture");
         else {
             memcpy(x + *n * D, acf_table_values(v->t) + (row - 1) * D, (size_t)D * sizeof *x);
             snprintf(label[(*n)++], 32, "row %lld", row);
             p = end + (*end == ',');
         }
     }
-    for (int64_t j = 0; !code && j < D; j++) classes[j] = acf_table_classes(v->t, j), names[j] = acf_table_name(v->t, j);
+    for (int64_t j = 0; !code && j < D; j++)
+        classes[j] = acf_table_classes(v->t, j), names[j] = acf_table_name(v->t, j);
     if (!code && acf_table_create(x, NULL, *n, D, classes, names, out) != ACF_OK) code = cli_failed("plot");
     free(x);
     free(classes);
@@ -158,13 +168,15 @@ static int plot_conditional(scene *v) {
     } else {
         if (!model_path) return cli_usage("plot", "by which model? --model FILE");
         if (acf_model_load(model_path, v->job->o, &v->m) != ACF_OK || acf_session_create(v->m, &v->s) != ACF_OK ||
-            acf_table_blank(v->m, 1, given, &rows) != ACF_OK) code = cli_failed("plot");
+            acf_table_blank(v->m, 1, given, &rows) != ACF_OK)
+            code = cli_failed("plot");
         cli_say_warnings(rows);
         snprintf(label[n++], 32, "%.31s", given);
     }
     for (int i = 0; i < n; i++) labels[i] = label[i];
     if (!code && acf_table_find(v->t ? v->t : rows, column, &j) != ACF_OK) code = cli_failed("plot");
-    if (!code && given && !isnan(acf_table_values(rows)[j])) code = cli_usage("plot", "column '%s' is both given and asked for; leave it out of --given", column);
+    if (!code && given && !isnan(acf_table_values(rows)[j]))
+        code = cli_usage("plot", "column '%s' is both given and asked for; leave it out of --given", column);
     acf_plot_column *texts = !code && !v->t ? column_texts(rows) : NULL; /* without a table those of the model */
     if (texts) v->o.columns = texts;
     if (!code && acf_plot_conditional(output, &v->o, v->s, rows, j, labels) != ACF_OK) code = cli_failed("plot");
@@ -189,8 +201,10 @@ static int plot_pairs(scene *v) {
     acf_table *blank = NULL; /* new rows, as many as are readable in a picture */
     const int64_t rows = acf_table_rows(v->t) < 1000 ? acf_table_rows(v->t) : 1000;
     double *x = malloc((size_t)(rows * acf_table_columns(v->t)) * sizeof *x);
-    if (!x || acf_table_blank(v->m, rows, NULL, &blank) != ACF_OK || acf_session_draw(v->s, blank, NULL, NULL, 1, 0, x) != ACF_OK ||
-        acf_plot_pairs(output, &v->o, v->t, x, rows, pick, n) != ACF_OK) code = cli_failed("plot");
+    if (!x || acf_table_blank(v->m, rows, NULL, &blank) != ACF_OK ||
+        acf_session_draw(v->s, blank, NULL, NULL, 1, 0, x) != ACF_OK ||
+        acf_plot_pairs(output, &v->o, v->t, x, rows, pick, n) != ACF_OK)
+        code = cli_failed("plot");
     acf_table_free(blank);
     free(x);
     return code;
@@ -221,18 +235,26 @@ static int plot_training(scene *v) {
     for (; !code && fgets(line, sizeof line, f); n++) {
         const double step = number_of(line, "step");
         if (!(step >= 1)) {
-            cli_say(CLI_ERROR, "%s, line %zu: no step of a training; expected a file from acflow fit --log", v->path, n + 1);
+            cli_say(CLI_ERROR, "%s, line %zu: no step of a training; expected a file from acflow fit --log", v->path,
+                    n + 1);
             code = acf_status_exit(ACF_EDATA);
             break;
         }
         if (n == cap) {
             acf_fit_report *more = realloc(list, (cap = cap ? 2 * cap : 1024) * sizeof *list);
-            if (!more) code = cli_no_memory("the steps");
-            else list = more;
+            if (!more)
+                code = cli_no_memory("the steps");
+            else
+                list = more;
         }
         if (!code)
-            list[n] = (acf_fit_report){.member = number_of(line, "member") > 1 ? 2 : 1, .pass = number_of(line, "pass") == 2 ? 2 : 1, .step = (int64_t)step, .loss = number_of(line, "loss"), .valid = number_of(line, "valid"),
-                                       .best = number_of(line, "kept"), .validated = strstr(line, "\"validated\": true") != NULL};
+            list[n] = (acf_fit_report){.member = number_of(line, "member") > 1 ? 2 : 1,
+                                       .pass = number_of(line, "pass") == 2 ? 2 : 1,
+                                       .step = (int64_t)step,
+                                       .loss = number_of(line, "loss"),
+                                       .valid = number_of(line, "valid"),
+                                       .best = number_of(line, "kept"),
+                                       .validated = strstr(line, "\"validated\": true") != NULL};
     }
     fclose(f);
     if (!code && acf_plot_training(output, &v->o, list, (int64_t)n) != ACF_OK) code = cli_failed("plot");
@@ -266,9 +288,12 @@ static int plot_masks(scene *v) {
     int code = v->path ? open_images(v, &im) : 0;
     if (code) return code;
     if (!im && acf_options_get(v->job->o, "image-size", size, sizeof size, NULL) == ACF_OK && *size) {
-        if (sscanf(size, "%lld%c", &w, &rest) == 1) h = w;
+        if (sscanf(size, "%lld%c", &w, &rest) == 1)
+            h = w;
         else if (sscanf(size, "%lldx%lld%c", &w, &h, &rest) != 2)
-            return cli_usage("plot", "--image-size is '%s'; expected width and height in pixels, such as 64x48, or one number", size);
+            return cli_usage("plot",
+                             "--image-size is '%s'; expected width and height in pixels, such as 64x48, or one number",
+                             size);
     }
     if (acf_plot_masks(output, &v->o, masks_text, im, w, h, (uint64_t)seed) != ACF_OK) code = cli_failed("plot");
     acf_images_free(im);
@@ -278,7 +303,9 @@ static int plot_masks(scene *v) {
 static const struct {
     const char *name;
     int (*plot)(scene *v);
-} kinds[] = {{"missing", plot_missing}, {"imputed", plot_imputed}, {"conditional", plot_conditional}, {"pairs", plot_pairs}, {"training", plot_training}, {"images", plot_images}, {"masks", plot_masks}};
+} kinds[] = {{"missing", plot_missing}, {"imputed", plot_imputed},   {"conditional", plot_conditional},
+             {"pairs", plot_pairs},     {"training", plot_training}, {"images", plot_images},
+             {"masks", plot_masks}};
 enum { KINDS = sizeof kinds / sizeof kinds[0] };
 
 static const char *kind_name(int k) { return k < KINDS ? kinds[k].name : NULL; }
@@ -304,7 +331,8 @@ static int draw(cli_job *job, int argc, char **argv) {
 }
 
 static int check(const cli_job *job, const char *path) {
-    const cli_file files[] = {{CLI_READS, "the input", path}, {CLI_READS, "--model", model_path}, {CLI_WRITES, "-o", output}};
+    const cli_file files[] = {
+        {CLI_READS, "the input", path}, {CLI_READS, "--model", model_path}, {CLI_WRITES, "-o", output}};
     return cli_check_files(job, files, 3);
 }
 
@@ -312,10 +340,14 @@ static int run(int argc, char **argv) {
     cli_job job;
     int code = cli_job_open(&job, &page, flags, FLAGS, argc, argv);
     if (code >= 0) return code;
-    if (job.n_rest < 1) code = cli_usage("plot", "which picture? " KINDS_LISTED);
-    else if (job.n_rest > 2) code = cli_usage("plot", "one file at a time, but there is also '%s'", argv[2]);
-    else if (!output) code = cli_usage("plot", "where should the picture go? -o FILE.png or FILE.svg");
-    else if ((code = check(&job, job.n_rest > 1 ? argv[1] : NULL)) == 0) code = draw(&job, job.n_rest, argv);
+    if (job.n_rest < 1)
+        code = cli_usage("plot", "which picture? " KINDS_LISTED);
+    else if (job.n_rest > 2)
+        code = cli_usage("plot", "one file at a time, but there is also '%s'", argv[2]);
+    else if (!output)
+        code = cli_usage("plot", "where should the picture go? -o FILE.png or FILE.svg");
+    else if ((code = check(&job, job.n_rest > 1 ? argv[1] : NULL)) == 0)
+        code = draw(&job, job.n_rest, argv);
     cli_job_close(&job);
     return code;
 }

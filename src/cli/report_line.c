@@ -22,10 +22,14 @@ int cli_terminal_width(int fd) {
 /* "1 m 20 s"; minutes alone where seconds do not matter, and never 0 s where something is left. */
 static const char *duration(char out[32], double seconds) {
     const double s = seconds < 60 ? ceil(seconds) : round(seconds), m = floor(s / 60);
-    if (s < 60) snprintf(out, 32, "%.0f s", s);
-    else if (s < 600) snprintf(out, 32, "%.0f m %02.0f s", m, fmod(s, 60));
-    else if (s < 3600) snprintf(out, 32, "%.0f m", m);
-    else snprintf(out, 32, "%.0f h %02.0f m", floor(m / 60), fmod(m, 60));
+    if (s < 60)
+        snprintf(out, 32, "%.0f s", s);
+    else if (s < 600)
+        snprintf(out, 32, "%.0f m %02.0f s", m, fmod(s, 60));
+    else if (s < 3600)
+        snprintf(out, 32, "%.0f m", m);
+    else
+        snprintf(out, 32, "%.0f h %02.0f m", floor(m / 60), fmod(m, 60));
     return out;
 }
 
@@ -33,13 +37,18 @@ static const char *duration(char out[32], double seconds) {
  * together. */
 static void say_left(const acf_fit_report *r, char *out, size_t cap) {
     char most[32] = "", least[32] = "";
-    const bool limited = isfinite(r->eta), early = isfinite(r->eta_early), last = r->pass == r->passes && r->member == r->members;
+    const bool limited = isfinite(r->eta), early = isfinite(r->eta_early),
+               last = r->pass == r->passes && r->member == r->members;
     if (limited) duration(most, fmax(r->eta, 0));
     if (early) duration(least, fmax(r->eta_early, 0));
-    if (last && ((limited && r->eta <= 0) || (early && r->eta_early <= 0))) snprintf(out, cap, "almost done");
-    else if (limited && early && strcmp(most, least) != 0) snprintf(out, cap, "%s to %s left", least, most);
-    else if (limited) snprintf(out, cap, "%s%s left", early || last ? "" : "at most ", most);
-    else if (early) snprintf(out, cap, "at least %s left", least);
+    if (last && ((limited && r->eta <= 0) || (early && r->eta_early <= 0)))
+        snprintf(out, cap, "almost done");
+    else if (limited && early && strcmp(most, least) != 0)
+        snprintf(out, cap, "%s to %s left", least, most);
+    else if (limited)
+        snprintf(out, cap, "%s%s left", early || last ? "" : "at most ", most);
+    else if (early)
+        snprintf(out, cap, "at least %s left", least);
 }
 
 /* ---- parts ------------------------------------------------------------------------------------------------------------------- */
@@ -74,8 +83,10 @@ char *cli_report_line(const acf_fit_report *r, const char *unit, int width, char
     if (r->members > 1) say(&l, MEMBER, "member %d/%d", r->member, r->members);
     if (r->passes == 2) say(&l, PASS, "pass %d/2", r->pass);
     if (r->pass == 2) say(&l, CELLS, ", all cells");
-    if (r->steps) say(&l, STEP, "step %lld/%lld", (long long)r->step, (long long)r->steps);
-    else say(&l, STEP, "step %lld", (long long)r->step);
+    if (r->steps)
+        say(&l, STEP, "step %lld/%lld", (long long)r->step, (long long)r->steps);
+    else
+        say(&l, STEP, "step %lld", (long long)r->step);
     say(&l, EPOCH, "epoch %lld", (long long)r->epoch);
     say(&l, LOSS, "loss %.4f", r->mean_loss);
     if (r->pass == 1 && isfinite(r->valid)) say(&l, VALID, "held out %.4f", r->valid);

@@ -10,7 +10,8 @@ static const cli_flag flags[] = {
     {"rows", 'n', "N", "how many rows (1000), or images (16)", &rows_text},
     {"given", 0, "LIST", "what is known of every row, such as age=40,sex=F; the rest is drawn given that", &given},
     {"seed", 0, "N", "what the random numbers come from (1)", &seed_text},
-    {"output", 'o', "FILE", "where the rows go; - or nothing is standard output. Of images: a sheet (.png), or a folder; needed", &output},
+    {"output", 'o', "FILE",
+     "where the rows go; - or nothing is standard output. Of images: a sheet (.png), or a folder; needed", &output},
 };
 enum { FLAGS = sizeof flags / sizeof flags[0] };
 
@@ -45,7 +46,8 @@ static int draw(const acf_model *m, long long rows, long long seed) {
 }
 
 static int draw_images(const acf_model *m, long long images, long long seed) {
-    if (given) return cli_usage("sample", "--given is for tables; hidden parts of images are drawn by acflow impute --mask");
+    if (given)
+        return cli_usage("sample", "--given is for tables; hidden parts of images are drawn by acflow impute --mask");
     if (!output) return cli_usage("sample", "where should the images go? -o FILE.png, or a folder");
     return cli_sample_pictures(m, images, seed, output);
 }
@@ -62,14 +64,19 @@ static int run(int argc, char **argv) {
     long long rows = 1000, seed = 1;
     int code = cli_job_open(&job, &page, flags, FLAGS, argc, argv);
     if (code >= 0) return code;
-    if (job.n_rest) code = cli_usage("sample", "sample takes no table, but there is '%s'", argv[0]);
-    else if (!model_path) code = cli_usage("sample", "from which model? --model FILE");
+    if (job.n_rest)
+        code = cli_usage("sample", "sample takes no table, but there is '%s'", argv[0]);
+    else if (!model_path)
+        code = cli_usage("sample", "from which model? --model FILE");
     else if ((rows_text && !cli_number("sample", "rows", rows_text, 1, 100000000, &rows)) ||
-             (seed_text && !cli_number("sample", "seed", seed_text, 0, 9007199254740992, &seed))) code = 2;
-    else if ((code = check(&job)) != 0) {}
-    else if (acf_model_load(model_path, job.o, &m) != ACF_OK) code = cli_failed("sample");
-    else if (!acf_model_is_images(m) && (code = cli_check_output(output)) != 0) {}
-    else code = acf_model_is_images(m) ? draw_images(m, rows_text ? rows : 16, seed) : draw(m, rows, seed);
+             (seed_text && !cli_number("sample", "seed", seed_text, 0, 9007199254740992, &seed)))
+        code = 2;
+    else if ((code = check(&job)) != 0) {
+    } else if (acf_model_load(model_path, job.o, &m) != ACF_OK)
+        code = cli_failed("sample");
+    else if (!acf_model_is_images(m) && (code = cli_check_output(output)) != 0) {
+    } else
+        code = acf_model_is_images(m) ? draw_images(m, rows_text ? rows : 16, seed) : draw(m, rows, seed);
     acf_model_free(m);
     cli_job_close(&job);
     return code;

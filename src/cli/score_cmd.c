@@ -11,9 +11,12 @@ static const cli_flag flags[] = {
     {"model", 'm', "FILE", "a model from acflow fit; needed", &model_path},
     {"of", 0, "COLUMNS", "log p of these columns, such as age,sex; default: all that are not given", &of_text},
     {"given", 0, "COLUMNS", "given these; default: nothing", &given_text},
-    {"cells", 0, NULL, "instead of rows, the most surprising cells, each given the rest of its row without doubtful cells", &cells},
+    {"cells", 0, NULL,
+     "instead of rows, the most surprising cells, each given the rest of its row without doubtful cells", &cells},
     {"top", 0, "N", "so many of them (20)", &top_text},
-    {"mask", 0, "MASK", "of images, what is asked for given the rest: a PNG whose white is, or a mixture such as left; default: all of it", &mask},
+    {"mask", 0, "MASK",
+     "of images, what is asked for given the rest: a PNG whose white is, or a mixture such as left; default: all of it",
+     &mask},
     {"output", 'o', "FILE", "where the scores go; - or nothing is standard output", &output},
 };
 enum { FLAGS = sizeof flags / sizeof flags[0] };
@@ -78,8 +81,10 @@ static int score_rows(acf_session *s, const acf_table *t, FILE *f) {
     if (!code && acf_session_logp(s, t, masks, masks + size, lp) != ACF_OK) code = cli_failed("score");
     if (!code) fputs("row,logp\n", f);
     for (size_t i = 0; !code && i < N; i++)
-        if (is_scored(t, masks + size, i)) fprintf(f, "%zu,%.9g\n", i + 1, lp[i]);
-        else fprintf(f, "%zu,NA\n", i + 1);
+        if (is_scored(t, masks + size, i))
+            fprintf(f, "%zu,%.9g\n", i + 1, lp[i]);
+        else
+            fprintf(f, "%zu,NA\n", i + 1);
     free(lp);
     free(masks);
     return code;
@@ -143,7 +148,8 @@ static void put_value(FILE *f, const acf_table *t, int64_t j, double v) {
 }
 
 /* What was expected of the listed cells, from those that their row was given: those of different rows are asked for together, so rounds are few. to: mean, low and high. */
-static int expect(acf_session *s, const acf_table *t, const found *list, size_t n, const uint8_t *given, double *memory, double (*to)[3]) {
+static int expect(acf_session *s, const acf_table *t, const found *list, size_t n, const uint8_t *given, double *memory,
+                  double (*to)[3]) {
     const int64_t N = acf_table_rows(t), D = acf_table_columns(t);
     uint8_t *target = malloc((size_t)(N * D)), *done = calloc(n + 1, 1);
     int code = target && done ? 0 : cli_no_memory("the scores");
@@ -208,7 +214,8 @@ static int score(cli_job *job, const char *path, long long top) {
     cli_output out;
     int code = 0;
     if (acf_model_load(model_path, job->o, &m) != ACF_OK || acf_table_read_for(path, m, job->o, &t) != ACF_OK ||
-        acf_session_create(m, &s) != ACF_OK) code = cli_failed("score");
+        acf_session_create(m, &s) != ACF_OK)
+        code = cli_failed("score");
     if (!code) cli_say_warnings(t), cli_say_ids(job, m);
     if (!code && (code = cli_output_open(&out, output)) == 0)
         code = cli_output_close(&out, cells ? score_cells(s, t, top, out.file) : score_rows(s, t, out.file));
@@ -219,7 +226,10 @@ static int score(cli_job *job, const char *path, long long top) {
 }
 
 static int check(const cli_job *job, const char *path) {
-    const cli_file files[] = {{CLI_READS, "the input", path}, {CLI_READS, "--model", model_path}, {CLI_READS, "--mask", cli_mask_file(mask)}, {CLI_WRITES, "-o", cli_destination(output)}};
+    const cli_file files[] = {{CLI_READS, "the input", path},
+                              {CLI_READS, "--model", model_path},
+                              {CLI_READS, "--mask", cli_mask_file(mask)},
+                              {CLI_WRITES, "-o", cli_destination(output)}};
     return cli_check_files(job, files, 4);
 }
 
@@ -228,15 +238,24 @@ static int run(int argc, char **argv) {
     long long top = 20;
     int code = cli_job_open(&job, &page, flags, FLAGS, argc, argv);
     if (code >= 0) return code;
-    if (job.n_rest != 1) code = cli_usage("score", job.n_rest ? "score takes one table, but there is also '%s'" : "which table?%s", job.n_rest ? argv[1] : "");
-    else if (!model_path) code = cli_usage("score", "by which model? --model FILE");
+    if (job.n_rest != 1)
+        code = cli_usage("score", job.n_rest ? "score takes one table, but there is also '%s'" : "which table?%s",
+                         job.n_rest ? argv[1] : "");
+    else if (!model_path)
+        code = cli_usage("score", "by which model? --model FILE");
     else if (mask || acf_images_recognise(argv[0])) {
-        if (cells || given_text || of_text || top_text) code = cli_usage("score", "--of, --given, --cells and --top are for tables; images have --mask");
-        else if ((code = check(&job, argv[0])) == 0) code = cli_score_pictures(&job, argv[0], model_path, mask, output);
-    } else if (cells && (given_text || of_text)) code = cli_usage("score", "--cells scores every cell given the rest: without --of and --given");
-    else if (top_text && !cells) code = cli_usage("score", "--top goes with --cells");
-    else if (top_text && !cli_number("score", "top", top_text, 1, 1000000, &top)) code = 2;
-    else if ((code = check(&job, argv[0])) == 0) code = score(&job, argv[0], top);
+        if (cells || given_text || of_text || top_text)
+            code = cli_usage("score", "--of, --given, --cells and --top are for tables; images have --mask");
+        else if ((code = check(&job, argv[0])) == 0)
+            code = cli_score_pictures(&job, argv[0], model_path, mask, output);
+    } else if (cells && (given_text || of_text))
+        code = cli_usage("score", "--cells scores every cell given the rest: without --of and --given");
+    else if (top_text && !cells)
+        code = cli_usage("score", "--top goes with --cells");
+    else if (top_text && !cli_number("score", "top", top_text, 1, 1000000, &top))
+        code = 2;
+    else if ((code = check(&job, argv[0])) == 0)
+        code = score(&job, argv[0], top);
     cli_job_close(&job);
     return code;
 }

@@ -9,19 +9,24 @@ static const cli_flag flags[] = {
     {"output", 'o', "FILE", "where the table goes; - or nothing is standard output", &output},
     {"rows", 'n', "N", "how many rows (1000)", &rows_text},
     {"seed", 0, "N", "what the random numbers come from (1)", &seed_text},
-    {"mechanism", 0, "KIND", "none; mcar: anywhere; mar: depending on what is always seen; mnar: depending on the hidden value itself (none; mcar where there is a --rate)", &holes_text, "none|mcar|mar|mnar"},
-    {"rate", 0, "R", "share of cells that are missing, 0 to 0.95 (0.2); without --mechanism they are anywhere", &rate_text},
+    {"mechanism", 0, "KIND",
+     "none; mcar: anywhere; mar: depending on what is always seen; mnar: depending on the hidden value itself (none; mcar where there is a --rate)",
+     &holes_text, "none|mcar|mar|mnar"},
+    {"rate", 0, "R", "share of cells that are missing, 0 to 0.95 (0.2); without --mechanism they are anywhere",
+     &rate_text},
     {"truth", 0, "FILE", "the same table without holes", &truth},
 };
 enum { FLAGS = sizeof flags / sizeof flags[0] };
 
 static const cli_page page = {
-    "synth", "[SET] [-o FILE] [OPTIONS]",
+    "synth",
+    "[SET] [-o FILE] [OPTIONS]",
     "Writes a made-up table: the paper's two-column sets (8gaussians, 2spirals, checkerboard, rings, moons, pinwheel, swissroll, circles) or\n"
     "clinic, twelve columns of every kind. Without a set, lists them.",
     "  acflow synth clinic -n 2000 --mechanism mar --rate 0.2 --truth truth.csv -o clinic.csv\n"
     "  acflow synth moons > moons.csv\n",
-    CLI_GENERAL, acf_synth_name};
+    CLI_GENERAL,
+    acf_synth_name};
 
 static int list(void) {
     for (int i = 0; acf_synth_name(i); i++) cli_print("%-14s %s\n", acf_synth_name(i), acf_synth_about(i));
@@ -64,8 +69,10 @@ static int run(int argc, char **argv) {
     cli_job job;
     int code = cli_job_open(&job, &page, flags, FLAGS, argc, argv);
     if (code >= 0) return code;
-    if (job.n_rest > 1) code = cli_usage("synth", "synth makes one table, but there is also '%s'", argv[1]);
-    else code = job.n_rest ? make(&job, argv[0]) : list();
+    if (job.n_rest > 1)
+        code = cli_usage("synth", "synth makes one table, but there is also '%s'", argv[1]);
+    else
+        code = job.n_rest ? make(&job, argv[0]) : list();
     cli_job_close(&job);
     return code;
 }

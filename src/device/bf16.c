@@ -45,7 +45,8 @@ INLINE __m512i pairs_of(const float *x, int64_t n) {
 /* out [row][kp], A_STRIDE apart, from x (rows,k): pairs as they lie. */
 TARGET static void pack_rows(uint32_t *out, const float *x, int64_t ld, int64_t rows, int64_t k) {
     for (int64_t r = 0; r < rows; r++)
-        for (int64_t j = 0; j < k; j += 32) _mm512_storeu_si512(out + r * A_STRIDE + j / 2, pairs_of(x + r * ld + j, k - j));
+        for (int64_t j = 0; j < k; j += 32)
+            _mm512_storeu_si512(out + r * A_STRIDE + j / 2, pairs_of(x + r * ld + j, k - j));
 }
 
 /* out [kp][column], stride apart, from x (k,columns): the pair is in two rows. */
@@ -74,11 +75,13 @@ INLINE void transpose(__m512i r[16]) {
     }
     for (int i = 0; i < 4; i++) {
         t[i] = _mm512_shuffle_i32x4(r[i], r[4 + i], 0x88), t[4 + i] = _mm512_shuffle_i32x4(r[i], r[4 + i], 0xDD);
-        t[8 + i] = _mm512_shuffle_i32x4(r[8 + i], r[12 + i], 0x88), t[12 + i] = _mm512_shuffle_i32x4(r[8 + i], r[12 + i], 0xDD);
+        t[8 + i] = _mm512_shuffle_i32x4(r[8 + i], r[12 + i], 0x88),
+              t[12 + i] = _mm512_shuffle_i32x4(r[8 + i], r[12 + i], 0xDD);
     }
     for (int i = 0; i < 4; i++) {
         r[i] = _mm512_shuffle_i32x4(t[i], t[8 + i], 0x88), r[8 + i] = _mm512_shuffle_i32x4(t[i], t[8 + i], 0xDD);
-        r[4 + i] = _mm512_shuffle_i32x4(t[4 + i], t[12 + i], 0x88), r[12 + i] = _mm512_shuffle_i32x4(t[4 + i], t[12 + i], 0xDD);
+        r[4 + i] = _mm512_shuffle_i32x4(t[4 + i], t[12 + i], 0x88),
+              r[12 + i] = _mm512_shuffle_i32x4(t[4 + i], t[12 + i], 0xDD);
     }
 }
 
@@ -159,14 +162,18 @@ TARGET static void run_panel(tile t, int64_t rows, int64_t columns) {
 TARGET static void pack_b(uint32_t *out, const acf_bf16_product *g, int64_t k0, int64_t k, int64_t n0, int64_t n) {
     for (int64_t j = 0; j < n; j += PANEL) {
         int64_t columns = acf_min(PANEL, n - j), at = n0 + j;
-        if (g->tb) pack_transposed(out + j * PAIRS, g->b + at * g->ldb + k0, g->ldb, columns, k);
-        else pack_columns(out + j * PAIRS, PANEL, g->b + k0 * g->ldb + at, g->ldb, k, columns);
+        if (g->tb)
+            pack_transposed(out + j * PAIRS, g->b + at * g->ldb + k0, g->ldb, columns, k);
+        else
+            pack_columns(out + j * PAIRS, PANEL, g->b + k0 * g->ldb + at, g->ldb, k, columns);
     }
 }
 
 static void pack_a(uint32_t *out, const acf_bf16_product *g, int64_t k0, int64_t k, int64_t m0, int64_t m) {
-    if (g->ta) pack_columns(out, BLOCK_ROWS, g->a + k0 * g->lda + m0, g->lda, k, m);
-    else pack_rows(out, g->a + m0 * g->lda + k0, g->lda, m, k);
+    if (g->ta)
+        pack_columns(out, BLOCK_ROWS, g->a + k0 * g->lda + m0, g->lda, k, m);
+    else
+        pack_rows(out, g->a + m0 * g->lda + k0, g->lda, m, k);
 }
 
 void acf_bf16_gemm(const acf_bf16_product *g) {
@@ -174,8 +181,12 @@ void acf_bf16_gemm(const acf_bf16_product *g) {
     for (int64_t k0 = 0; k0 < g->K; k0 += 2 * PAIRS)
         for (int64_t n0 = 0; n0 < g->N; n0 += BLOCK_COLS) {
             int64_t k = acf_min(2 * PAIRS, g->K - k0), n = acf_min(BLOCK_COLS, g->N - n0);
-            tile t = {.row = g->ta ? 1 : A_STRIDE, .step = g->ta ? BLOCK_ROWS : 1, .pairs = acf_ceil_div(k, 2), .ldc = g->ldc,
-                      .beta = k0 ? 1 : g->beta, .a = a};
+            tile t = {.row = g->ta ? 1 : A_STRIDE,
+                      .step = g->ta ? BLOCK_ROWS : 1,
+                      .pairs = acf_ceil_div(k, 2),
+                      .ldc = g->ldc,
+                      .beta = k0 ? 1 : g->beta,
+                      .a = a};
             pack_b(b, g, k0, k, n0, n);
             for (int64_t m0 = 0; m0 < g->M; m0 += BLOCK_ROWS) {
                 int64_t m = acf_min(BLOCK_ROWS, g->M - m0);

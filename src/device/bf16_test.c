@@ -35,7 +35,8 @@ static float *random_floats(int64_t n, uint64_t seed) {
 static void try_product(int64_t M, int64_t N, int64_t K, int form, float beta) {
     bool ta = form & 1, tb = form & 2;
     int64_t lda = (ta ? M : K) + 3, ldb = (tb ? K : N) + 2, ldc = N + 1;
-    float *a = random_floats((ta ? K : M) * lda, 1), *b = random_floats((tb ? N : K) * ldb, 2), *c = random_floats(M * ldc, 3);
+    float *a = random_floats((ta ? K : M) * lda, 1), *b = random_floats((tb ? N : K) * ldb, 2),
+          *c = random_floats(M * ldc, 3);
     float *before = random_floats(M * ldc, 3);
     for (int64_t i = 0; i < M; i++) {
         c[i * ldc + N] = MARK;
@@ -46,7 +47,8 @@ static void try_product(int64_t M, int64_t N, int64_t K, int form, float beta) {
         for (int64_t j = 0; j < N; j++) {
             double sum = 0;
             for (int64_t k = 0; k < K; k++)
-                sum += (double)rounded(a[ta ? k * lda + i : i * lda + k]) * (double)rounded(b[tb ? j * ldb + k : k * ldb + j]);
+                sum += (double)rounded(a[ta ? k * lda + i : i * lda + k]) *
+                       (double)rounded(b[tb ? j * ldb + k : k * ldb + j]);
             acf_assert_close((double)c[i * ldc + j], sum + (beta == 0 ? 0 : (double)beta * (double)before[i * ldc + j]),
                              1e-7 * (double)(10 + K), "product");
         }
@@ -59,7 +61,8 @@ static void try_product(int64_t M, int64_t N, int64_t K, int form, float beta) {
 static void products_are_those_of_rounded_factors(void **state) {
     (void)state;
     need_bf16();
-    static const int64_t rows[] = {1, 5, 6, 7, 95, 97}, columns[] = {1, 15, 16, 17, 63, 65, 130}, depth[] = {1, 2, 31, 33, 64};
+    static const int64_t rows[] = {1, 5, 6, 7, 95, 97}, columns[] = {1, 15, 16, 17, 63, 65, 130},
+                         depth[] = {1, 2, 31, 33, 64};
     for (int form = 0; form < 4; form++) {
         for (size_t m = 0; m < sizeof rows / sizeof *rows; m++)
             for (size_t n = 0; n < sizeof columns / sizeof *columns; n++)
@@ -78,12 +81,14 @@ static void a_part_is_the_same_as_the_whole(void **state) {
     (void)state;
     need_bf16();
     enum { M = 110, N = 150, K = 300 };
-    float *a = random_floats(M * K, 1), *b = random_floats(N * K, 2), *whole = random_floats(M * N, 3), *part = random_floats(M * N, 3);
+    float *a = random_floats(M * K, 1), *b = random_floats(N * K, 2), *whole = random_floats(M * N, 3),
+          *part = random_floats(M * N, 3);
     acf_bf16_gemm(&(acf_bf16_product){false, true, M, N, K, a, K, b, K, 0, whole, N});
     for (int64_t i = 0; i < M; i += 37)
         for (int64_t j = 0; j < N; j += 29) {
             int64_t m = acf_min(37, M - i), n = acf_min(29, N - j);
-            acf_bf16_gemm(&(acf_bf16_product){false, true, m, n, K, a + i * K, K, b + j * K, K, 0, part + i * N + j, N});
+            acf_bf16_gemm(
+                &(acf_bf16_product){false, true, m, n, K, a + i * K, K, b + j * K, K, 0, part + i * N + j, N});
         }
     assert_memory_equal(whole, part, M * N * sizeof *whole);
     free(a), free(b), free(whole), free(part);
@@ -105,14 +110,17 @@ static void wrong_numbers_stay_wrong(void **state) {
 
 /* ---- the device ---------------------------------------------------------------------------------------------------------- */
 
-static void multiply(int threads, bool bf16, int64_t M, int64_t N, int64_t K, acf_real alpha, const acf_real *a, const acf_real *b,
-                     acf_real *c) {
+static void multiply(int threads, bool bf16, int64_t M, int64_t N, int64_t K, acf_real alpha, const acf_real *a,
+                     const acf_real *b, acf_real *c) {
     acf_device *dev;
     assert_int_equal(acf_device_open_cpu(threads, &dev), ACF_OK);
     assert_int_equal(dev->precision, ACF_PRECISION_FLOAT);
     if (bf16) dev->precision = ACF_PRECISION_BF16;
-    acf_cpu_gemm(dev, &(acf_gemm){.tb = true, .M = M, .N = N, .K = K, .alpha = alpha, .a = a, .lda = K, .b = b, .ldb = K, .c = c,
-                                  .ldc = N}, NULL, NULL);
+    acf_cpu_gemm(
+        dev,
+        &(acf_gemm){
+            .tb = true, .M = M, .N = N, .K = K, .alpha = alpha, .a = a, .lda = K, .b = b, .ldb = K, .c = c, .ldc = N},
+        NULL, NULL);
     acf_device_close(dev);
 }
 
@@ -146,16 +154,20 @@ static void the_device_uses_it_where_asked(void **state) {
 static void small_products_stay_as_they_are(void **state) {
     (void)state;
     if (!acf_cpu_has_bf16()) acf_skip("no AVX512-BF16, or a build for double");
-    static const struct { int64_t M, N, K; double alpha; } shape[] = {{40, 64, 63, 1}, {40, 15, 64, 1}, {40, 64, 64, 0.5}, {40, 64, 64, 1}};
+    static const struct {
+        int64_t M, N, K;
+        double alpha;
+    } shape[] = {{40, 64, 63, 1}, {40, 15, 64, 1}, {40, 64, 64, 0.5}, {40, 64, 64, 1}};
     acf_real a[40 * 64], b[64 * 64], c[2][40 * 64] = {{0}};
     for (int i = 0; i < 40 * 64; i++) a[i] = (acf_real)acf_lab_random(1, i, -1, 1);
     for (int i = 0; i < 64 * 64; i++) b[i] = (acf_real)acf_lab_random(2, i, -1, 1);
     for (int s = 0; s < 4; s++) {
-        for (int k = 0; k < 2; k++) multiply(1, k, shape[s].M, shape[s].N, shape[s].K, (acf_real)shape[s].alpha, a, b, c[k]);
+        for (int k = 0; k < 2; k++)
+            multiply(1, k, shape[s].M, shape[s].N, shape[s].K, (acf_real)shape[s].alpha, a, b, c[k]);
         assert_int_equal(memcmp(c[0], c[1], sizeof c[0]) == 0, s < 3);
     }
 }
 
-ACF_TESTS(bf16, cmocka_unit_test(products_are_those_of_rounded_factors), cmocka_unit_test(a_part_is_the_same_as_the_whole),
-          cmocka_unit_test(wrong_numbers_stay_wrong), cmocka_unit_test(the_device_uses_it_where_asked),
-          cmocka_unit_test(small_products_stay_as_they_are))
+ACF_TESTS(bf16, cmocka_unit_test(products_are_those_of_rounded_factors),
+          cmocka_unit_test(a_part_is_the_same_as_the_whole), cmocka_unit_test(wrong_numbers_stay_wrong),
+          cmocka_unit_test(the_device_uses_it_where_asked), cmocka_unit_test(small_products_stay_as_they_are))

@@ -75,11 +75,11 @@ void acf_cpu_gemm_serial(const acf_gemm *g) {
     ACF_ASSERT(acf_max(acf_max(g->M, g->N), g->K) <= INT32_MAX); /* OpenBLAS counts in 32 bits */
     CBLAS_TRANSPOSE ta = g->ta ? CblasTrans : CblasNoTrans, tb = g->tb ? CblasTrans : CblasNoTrans;
 #ifdef ACF_DOUBLE
-    cblas_dgemm(CblasRowMajor, ta, tb, (blasint)g->M, (blasint)g->N, (blasint)g->K, g->alpha, g->a, (blasint)g->lda, g->b,
-                (blasint)g->ldb, g->beta, g->c, (blasint)g->ldc);
+    cblas_dgemm(CblasRowMajor, ta, tb, (blasint)g->M, (blasint)g->N, (blasint)g->K, g->alpha, g->a, (blasint)g->lda,
+                g->b, (blasint)g->ldb, g->beta, g->c, (blasint)g->ldc);
 #else
-    cblas_sgemm(CblasRowMajor, ta, tb, (blasint)g->M, (blasint)g->N, (blasint)g->K, g->alpha, g->a, (blasint)g->lda, g->b,
-                (blasint)g->ldb, g->beta, g->c, (blasint)g->ldc);
+    cblas_sgemm(CblasRowMajor, ta, tb, (blasint)g->M, (blasint)g->N, (blasint)g->K, g->alpha, g->a, (blasint)g->lda,
+                g->b, (blasint)g->ldb, g->beta, g->c, (blasint)g->ldc);
 #endif
 }
 
@@ -91,9 +91,18 @@ static bool suits_bf16(const acf_gemm *g) { return g->K >= 64 && g->N >= 16 && g
 
 /* Only where acf_real is float: then the pointers are what they are made here. */
 static void gemm_bf16(const acf_gemm *g) {
-    acf_bf16_gemm(&(acf_bf16_product){.ta = g->ta, .tb = g->tb, .M = g->M, .N = g->N, .K = g->K, .a = (const void *)g->a,
-                                      .lda = g->lda, .b = (const void *)g->b, .ldb = g->ldb, .beta = (float)g->beta,
-                                      .c = (void *)g->c, .ldc = g->ldc});
+    acf_bf16_gemm(&(acf_bf16_product){.ta = g->ta,
+                                      .tb = g->tb,
+                                      .M = g->M,
+                                      .N = g->N,
+                                      .K = g->K,
+                                      .a = (const void *)g->a,
+                                      .lda = g->lda,
+                                      .b = (const void *)g->b,
+                                      .ldb = g->ldb,
+                                      .beta = (float)g->beta,
+                                      .c = (void *)g->c,
+                                      .ldc = g->ldc});
 }
 
 /* The part of g that makes rows [r0,r1) and columns [c0,c1) of c. */
@@ -109,7 +118,8 @@ static acf_gemm tile_of(const acf_gemm *g, int64_t r0, int64_t r1, int64_t c0, i
 
 void acf_cpu_gemm(const acf_device *dev, const acf_gemm *g, acf_epilogue done, void *ctx) {
     if (g->M <= 0 || g->N <= 0) return;
-    bool bf16 = dev->precision == ACF_PRECISION_BF16 && suits_bf16(g), panels = !bf16 && acf_panels_best() > ACF_PANELS_PLAIN;
+    bool bf16 = dev->precision == ACF_PRECISION_BF16 && suits_bf16(g),
+         panels = !bf16 && acf_panels_best() > ACF_PANELS_PLAIN;
     grid tiles = panels ? thread_grid(g, dev->threads) : tile_grid(g->M, g->N, g->K);
     int64_t n = tiles.rows * tiles.cols;
     int threads = n == 1 ? 1 : dev->threads;
@@ -118,16 +128,20 @@ void acf_cpu_gemm(const acf_device *dev, const acf_gemm *g, acf_epilogue done, v
         int64_t r0 = i / tiles.cols * tiles.height, r1 = acf_min(r0 + tiles.height, g->M);
         int64_t c0 = i % tiles.cols * tiles.width, c1 = acf_min(c0 + tiles.width, g->N);
         acf_gemm t = tile_of(g, r0, r1, c0, c1);
-        if (bf16) gemm_bf16(&t);
-        else if (panels) acf_panels_gemm(&t);
-        else acf_cpu_gemm_serial(&t);
+        if (bf16)
+            gemm_bf16(&t);
+        else if (panels)
+            acf_panels_gemm(&t);
+        else
+            acf_cpu_gemm_serial(&t);
         if (done) done(ctx, r0, r1, c0, c1);
     }
 }
 
 int64_t acf_right_capacity(int64_t K, int64_t N) { return acf_panels_count(K, N); }
 
-acf_right acf_right_make(const acf_device *dev, acf_real *capacity, bool tb, int64_t K, int64_t N, const acf_real *b, int64_t ldb) {
+acf_right acf_right_make(const acf_device *dev, acf_real *capacity, bool tb, int64_t K, int64_t N, const acf_real *b,
+                         int64_t ldb) {
     acf_right r = {.g = {.tb = tb, .N = N, .K = K, .alpha = 1, .b = b, .ldb = ldb}};
     if (dev->precision == ACF_PRECISION_BF16 && suits_bf16(&r.g)) return r;
     int64_t panels = acf_ceil_div(N, ACF_PANELS_WIDTH);
@@ -137,12 +151,15 @@ acf_right acf_right_make(const acf_device *dev, acf_real *capacity, bool tb, int
     return r;
 }
 
-void acf_right_times(const acf_right *r, int64_t M, const acf_real *a, int64_t lda, acf_real beta, acf_real *c, int64_t ldc) {
+void acf_right_times(const acf_right *r, int64_t M, const acf_real *a, int64_t lda, acf_real beta, acf_real *c,
+                     int64_t ldc) {
     acf_gemm g = r->g;
     if (M <= 0 || g.N <= 0) return;
     g.M = M, g.a = a, g.lda = lda, g.beta = beta, g.c = c, g.ldc = ldc;
-    if (r->panels) acf_panels_multiply(M, g.N, g.K, a, lda, r->panels, beta, c, ldc);
-    else gemm_bf16(&g);
+    if (r->panels)
+        acf_panels_multiply(M, g.N, g.K, a, lda, r->panels, beta, c, ldc);
+    else
+        gemm_bf16(&g);
 }
 
 #define COL_BLOCK 64

@@ -18,7 +18,7 @@ static inline int acf_threads_for(const acf_device *dev, int64_t work) { return 
 #define ACF_PRAGMA(x) _Pragma(#x)
 #define ACF_PARALLEL(dev, work) ACF_PRAGMA(omp parallel for schedule(static) num_threads(acf_threads_for(dev, work)))
 /* Same, for iterations of uneven cost (rows with subsets of different size). */
-#define ACF_PARALLEL_UNEVEN(dev, work) \
+#define ACF_PARALLEL_UNEVEN(dev, work)                                                                                 \
     ACF_PRAGMA(omp parallel for schedule(dynamic, 8) num_threads(acf_threads_for(dev, work)))
 #define ACF_SIMD ACF_PRAGMA(omp simd)
 
@@ -43,10 +43,12 @@ typedef struct acf_right {
 /* Reals that it needs in memory of the caller's, aligned to 64 bytes. */
 int64_t acf_right_capacity(int64_t K, int64_t N);
 /* Keeps room and borrows b as long as products are made. tb: b is (N,K). In bf16 where dev->precision says so. */
-acf_right acf_right_make(const acf_device *dev, acf_real *capacity, bool tb, int64_t K, int64_t N, const acf_real *b, int64_t ldb);
+acf_right acf_right_make(const acf_device *dev, acf_real *capacity, bool tb, int64_t K, int64_t N, const acf_real *b,
+                         int64_t ldb);
 /* c (M,N) = a (M,K) · op(b) + beta · c on the calling thread; an element's bits depend on its row and column alone. So a loop that feeds
  * rows back into their own next step can run on each thread's rows from end to end, with no thread waiting for another. */
-void acf_right_times(const acf_right *r, int64_t M, const acf_real *a, int64_t lda, acf_real beta, acf_real *c, int64_t ldc);
+void acf_right_times(const acf_right *r, int64_t M, const acf_real *a, int64_t lda, acf_real beta, acf_real *c,
+                     int64_t ldc);
 
 /* One product by OpenBLAS on the calling thread, always in acf_real: for use inside a parallel loop. */
 void acf_cpu_gemm_serial(const acf_gemm *g);

@@ -160,7 +160,8 @@ static void visit(void *ctx, int64_t r0, int64_t r1, int64_t c0, int64_t c1) {
 
 /* Tiles are disjoint and cover everything, also when there is nothing to multiply. */
 static void epilogue_sees_every_element_once_here(void) {
-    const int64_t size[][3] = {{1, 1, 1}, {40, 30, 0}, {403, 307, 291}, {17, 5003, 401}, {5003, 17, 401}, {1031, 1033, 257}};
+    const int64_t size[][3] = {{1, 1, 1},       {40, 30, 0},     {403, 307, 291},
+                               {17, 5003, 401}, {5003, 17, 401}, {1031, 1033, 257}};
     acf_device *dev = open_cpu(3);
     for (size_t s = 0; s < sizeof size / sizeof size[0]; s++) {
         int64_t M = size[s][0], N = size[s][1], K = size[s][2];
@@ -185,11 +186,19 @@ static void on_every_kernel(void (*test)(void)) {
 }
 
 static void products_match_three_loops(void **state) { (void)state, on_every_kernel(products_match_three_loops_here); }
-static void products_of_several_tiles_match(void **state) { (void)state, on_every_kernel(products_of_several_tiles_match_here); }
+static void products_of_several_tiles_match(void **state) {
+    (void)state, on_every_kernel(products_of_several_tiles_match_here);
+}
 static void empty_products(void **state) { (void)state, on_every_kernel(empty_products_here); }
-static void beta_zero_overwrites_garbage(void **state) { (void)state, on_every_kernel(beta_zero_overwrites_garbage_here); }
-static void same_bits_on_any_number_of_threads(void **state) { (void)state, on_every_kernel(same_bits_on_any_number_of_threads_here); }
-static void epilogue_sees_every_element_once(void **state) { (void)state, on_every_kernel(epilogue_sees_every_element_once_here); }
+static void beta_zero_overwrites_garbage(void **state) {
+    (void)state, on_every_kernel(beta_zero_overwrites_garbage_here);
+}
+static void same_bits_on_any_number_of_threads(void **state) {
+    (void)state, on_every_kernel(same_bits_on_any_number_of_threads_here);
+}
+static void epilogue_sees_every_element_once(void **state) {
+    (void)state, on_every_kernel(epilogue_sees_every_element_once_here);
+}
 
 static void column_sums_are_added(void **state) {
     (void)state;
@@ -277,5 +286,5 @@ static void opening(void **state) {
 ACF_TESTS(cpu, cmocka_unit_test(products_match_three_loops), cmocka_unit_test(products_of_several_tiles_match),
           cmocka_unit_test(empty_products), cmocka_unit_test(beta_zero_overwrites_garbage),
           cmocka_unit_test(same_bits_on_any_number_of_threads), cmocka_unit_test(epilogue_sees_every_element_once),
-          cmocka_unit_test(column_sums_are_added), cmocka_unit_test(copies_and_clears), cmocka_unit_test(streams_open_and_close),
-          cmocka_unit_test(opening))
+          cmocka_unit_test(column_sums_are_added), cmocka_unit_test(copies_and_clears),
+          cmocka_unit_test(streams_open_and_close), cmocka_unit_test(opening))

@@ -26,7 +26,7 @@ typedef struct cuda_state {
         unsigned tickets[ACF_TICKETS], tickets_beside[ACF_TICKETS];
         int32_t left_out;
         acf_fault fault;
-    } *shared;        /* what kernels leave for others, in device memory */
+    } * shared;       /* what kernels leave for others, in device memory */
     acf_fault *fault; /* pinned: what sync reads the one there into */
 } cuda_state;
 
@@ -48,7 +48,9 @@ unsigned *acf_cuda_tickets(const acf_device *dev) {
 }
 int32_t *acf_cuda_left_out(const acf_device *dev) { return &state_of(dev)->shared->left_out; }
 acf_fault *acf_cuda_fault(const acf_device *dev) { return &state_of(dev)->shared->fault; }
-void *acf_cuda_scratch(const acf_device *dev) { return state_of(dev)->aside ? state_of(dev)->scratch_beside : state_of(dev)->scratch; }
+void *acf_cuda_scratch(const acf_device *dev) {
+    return state_of(dev)->aside ? state_of(dev)->scratch_beside : state_of(dev)->scratch;
+}
 acf_products *acf_cuda_products(const acf_device *dev) { return state_of(dev)->products; }
 acf_dnn *acf_cuda_dnn(const acf_device *dev) { return state_of(dev)->dnn; }
 bool acf_cuda_is_aside(const acf_device *dev) { return state_of(dev)->aside; }
@@ -58,32 +60,42 @@ bool acf_cuda_is_aside(const acf_device *dev) { return state_of(dev)->aside; }
 acf_status acf_cuda_status(cudaError_t error, const char *what) {
     if (error == cudaSuccess) return ACF_OK;
     cudaGetLastError(); /* forget it, where it can be forgotten */
-    return acf_fail(error == cudaErrorMemoryAllocation ? ACF_EMEMORY : ACF_EDEVICE, "cuda: %s: %s (%s)", what, cudaGetErrorString(error),
-                    cudaGetErrorName(error));
+    return acf_fail(error == cudaErrorMemoryAllocation ? ACF_EMEMORY : ACF_EDEVICE, "cuda: %s: %s (%s)", what,
+                    cudaGetErrorString(error), cudaGetErrorName(error));
 }
 
 /* The sentence of what a kernel noted. */
 static acf_status fault_status(const acf_fault *f) {
     const long long a = f->number[0], b = f->number[1], c = f->number[2], d = f->number[3];
     switch (f->kind) {
-    case ACF_FAULT_INDEX: return acf_fail(ACF_EDATA, "%s: the index at place %lld is %lld; expected -1 to %lld", f->op, a, b, c);
+    case ACF_FAULT_INDEX:
+        return acf_fail(ACF_EDATA, "%s: the index at place %lld is %lld; expected -1 to %lld", f->op, a, b, c);
     case ACF_FAULT_REPEAT: return acf_fail(ACF_EDATA, "%s: row %lld is the target of several indices", f->op, a);
-    case ACF_FAULT_SINGULAR: return acf_fail(ACF_ENUMERIC, "%s: the matrix of row %lld is singular at column %lld", f->op, a, b);
-    case ACF_FAULT_SLOT: return acf_fail(ACF_EDATA, "%s: the slot at place %lld is %lld; expected 0 to %lld", f->op, a, b, c);
+    case ACF_FAULT_SINGULAR:
+        return acf_fail(ACF_ENUMERIC, "%s: the matrix of row %lld is singular at column %lld", f->op, a, b);
+    case ACF_FAULT_SLOT:
+        return acf_fail(ACF_EDATA, "%s: the slot at place %lld is %lld; expected 0 to %lld", f->op, a, b, c);
     case ACF_FAULT_CODE:
         if (d == 0) return acf_fail(ACF_EDATA, "%s: row %lld, column %lld: the column has no classes", f->op, a, b);
-        return acf_fail(ACF_EDATA, "%s: row %lld, column %lld: the code is %lld, but the column has %lld classes (0 to %lld)", f->op, a, b, c, d,
-                        d - 1);
+        return acf_fail(ACF_EDATA,
+                        "%s: row %lld, column %lld: the code is %lld, but the column has %lld classes (0 to %lld)",
+                        f->op, a, b, c, d, d - 1);
     case ACF_FAULT_CHOICE:
-        return acf_fail(ACF_ENUMERIC, "%s: row %lld, column %lld: the logits are not finite, no class can be chosen", f->op, a, b);
+        return acf_fail(ACF_ENUMERIC, "%s: row %lld, column %lld: the logits are not finite, no class can be chosen",
+                        f->op, a, b);
     case ACF_FAULT_COVARIANCE:
-        return acf_fail(ACF_ENUMERIC, "%s: row %lld: a covariance of the mixture is not positive definite on its columns (place %lld)", f->op, a, b);
+        return acf_fail(
+            ACF_ENUMERIC,
+            "%s: row %lld: a covariance of the mixture is not positive definite on its columns (place %lld)", f->op, a,
+            b);
     case ACF_FAULT_PROBABILITY: {
         const uint32_t bits = (uint32_t)c;
         float q;
         memcpy(&q, &bits, sizeof q);
-        return acf_fail(ACF_EUSAGE, "%s: row %lld, column %lld: the probability is %g; expected 0 < q < 1 (the quantiles of 0 and 1 are infinite)",
-                        f->op, a, b, (double)q);
+        return acf_fail(
+            ACF_EUSAGE,
+            "%s: row %lld, column %lld: the probability is %g; expected 0 < q < 1 (the quantiles of 0 and 1 are infinite)",
+            f->op, a, b, (double)q);
     }
     default: return ACF_OK;
     }
@@ -117,9 +129,10 @@ static acf_status cuda_refuse(void *ctx, size_t bytes, size_t used) {
     size_t left = 0, all = 0;
     cudaSetDevice(s->n);
     cudaMemGetInfo(&left, &all);
-    return acf_fail(ACF_EMEMORY,
-                    "out of memory on cuda:%d (%s): %.3f GiB asked for, %.2f GiB in use here, %.2f of %.2f GiB free; try a smaller batch",
-                    s->n, s->name, gibibytes(bytes), gibibytes(used), gibibytes(left), gibibytes(all));
+    return acf_fail(
+        ACF_EMEMORY,
+        "out of memory on cuda:%d (%s): %.3f GiB asked for, %.2f GiB in use here, %.2f of %.2f GiB free; try a smaller batch",
+        s->n, s->name, gibibytes(bytes), gibibytes(used), gibibytes(left), gibibytes(all));
 }
 
 static acf_status cuda_memory(acf_device *dev, size_t *free_bytes, size_t *total_bytes) {
@@ -134,8 +147,10 @@ static acf_status refuse_captured(const char *what) {
 
 /* From pageable memory the bytes are taken before the call returns, so the caller may go on to change them. */
 static acf_status cuda_copy(acf_device *dev, void *dst, const void *src, size_t bytes, acf_copy_kind kind) {
-    static const cudaMemcpyKind direction[] = {cudaMemcpyHostToDevice, cudaMemcpyDeviceToHost, cudaMemcpyDeviceToDevice};
-    if (kind != ACF_ON_DEVICE && state_of(dev)->capturing) return refuse_captured("numbers are copied to or from the host");
+    static const cudaMemcpyKind direction[] = {cudaMemcpyHostToDevice, cudaMemcpyDeviceToHost,
+                                               cudaMemcpyDeviceToDevice};
+    if (kind != ACF_ON_DEVICE && state_of(dev)->capturing)
+        return refuse_captured("numbers are copied to or from the host");
     ACF_CUDA(cudaMemcpyAsync(dst, src, bytes, direction[kind], acf_cuda_stream(dev)));
     return ACF_OK;
 }
@@ -171,8 +186,10 @@ static acf_status cuda_stream_open(acf_device *dev, acf_stream **out) {
     if (!s) return ACF_EMEMORY;
     cudaSetDevice(state_of(dev)->n);
     acf_status status = acf_cuda_status(cudaStreamCreateWithFlags(&s->stream, cudaStreamNonBlocking), "a stream");
-    if (status) acf_release(s);
-    else *out = s;
+    if (status)
+        acf_release(s);
+    else
+        *out = s;
     return status;
 }
 
@@ -260,17 +277,21 @@ acf_status acf_cuda_capture_begin(acf_device *dev) {
 
 acf_status acf_cuda_capture_end(acf_device *dev, acf_graph **out) {
     cudaGraph_t graph = NULL;
-    state_of(dev)->aside = state_of(dev)->left_behind = state_of(dev)->capturing = false; /* a step that failed may have left them set */
+    state_of(dev)->aside = state_of(dev)->left_behind = state_of(dev)->capturing =
+        false; /* a step that failed may have left them set */
     cudaStream_t stream = acf_cuda_stream(dev);
     acf_status status = acf_cuda_status(cudaStreamEndCapture(stream, &graph), "capturing a step");
     acf_graph *g = !status && out ? (acf_graph *)acf_alloc(sizeof *g, "a captured step") : NULL;
     if (g) {
         status = acf_cuda_status(cudaGraphInstantiate(&g->exec, graph, 0), "a captured step");
         if (!status) status = acf_cuda_status(cudaGraphUpload(g->exec, stream), "a captured step");
-    } else if (!status && out) status = ACF_EMEMORY;
+    } else if (!status && out)
+        status = ACF_EMEMORY;
     if (graph) cudaGraphDestroy(graph);
-    if (status) acf_release(g);
-    else if (out) *out = g;
+    if (status)
+        acf_release(g);
+    else if (out)
+        *out = g;
     return status;
 }
 
@@ -291,10 +312,13 @@ void acf_cuda_graph_free(acf_device *dev, acf_graph *g) {
 acf_status acf_cuda_count(int *out) {
     int n = 0;
     cudaError_t error = cudaGetDeviceCount(&n);
-    if (error == cudaErrorNoDevice) n = 0;
+    if (error == cudaErrorNoDevice)
+        n = 0;
     else if (error == cudaErrorInsufficientDriver)
-        return acf_fail(ACF_EDEVICE, "there is no NVIDIA driver, or one that is too old for CUDA %d", CUDART_VERSION / 1000);
-    else ACF_TRY(acf_cuda_status(error, "counting devices"));
+        return acf_fail(ACF_EDEVICE, "there is no NVIDIA driver, or one that is too old for CUDA %d",
+                        CUDART_VERSION / 1000);
+    else
+        ACF_TRY(acf_cuda_status(error, "counting devices"));
     *out = n;
     return ACF_OK;
 }
@@ -328,11 +352,13 @@ static void cuda_close(acf_device *dev) {
     acf_release(dev);
 }
 
-static acf_status cuda_again(const acf_device *dev, acf_device **out) { return acf_cuda_open(state_of(dev)->n, dev->plugin, out); }
+static acf_status cuda_again(const acf_device *dev, acf_device **out) {
+    return acf_cuda_open(state_of(dev)->n, dev->plugin, out);
+}
 
-static const acf_device_table cuda_table = {
-    "cuda",           cuda_close, cuda_copy, cuda_zero,  cuda_fill, cuda_stream_open,
-    cuda_stream_close, cuda_sync,  cuda_gemm, cuda_memory, cuda_again};
+static const acf_device_table cuda_table = {"cuda",    cuda_close,       cuda_copy,         cuda_zero,
+                                            cuda_fill, cuda_stream_open, cuda_stream_close, cuda_sync,
+                                            cuda_gemm, cuda_memory,      cuda_again};
 
 /* What the device needs besides memory for tensors; what is there when it fails is freed by cuda_close. */
 static acf_status prepare(acf_device *dev) {
@@ -341,15 +367,16 @@ static acf_status prepare(acf_device *dev) {
     ACF_TRY(acf_cuda_facts(s->n, &f));
     memcpy(s->name, f.name, sizeof s->name);
     if (f.major < OLDEST_MAJOR)
-        return acf_fail(ACF_EDEVICE, "cuda:%d (%s) has compute capability %d.%d; acflow needs %d.0 or newer", s->n, f.name, f.major,
-                        f.minor, OLDEST_MAJOR);
+        return acf_fail(ACF_EDEVICE, "cuda:%d (%s) has compute capability %d.%d; acflow needs %d.0 or newer", s->n,
+                        f.name, f.major, f.minor, OLDEST_MAJOR);
     ACF_CUDA(cudaSetDevice(s->n));
     ACF_CUDA(cudaDeviceGetAttribute(&s->processors, cudaDevAttrMultiProcessorCount, s->n));
     ACF_CUDA(cudaStreamCreateWithFlags(&s->stream, cudaStreamNonBlocking));
     ACF_CUDA(cudaStreamCreateWithFlags(&s->beside, cudaStreamNonBlocking));
     ACF_CUDA(cudaEventCreateWithFlags(&s->forked, cudaEventDisableTiming));
     ACF_CUDA(cudaEventCreateWithFlags(&s->joined, cudaEventDisableTiming));
-    for (int k = 0; k < ACF_MARKS; k++) ACF_CUDA(cudaEventCreateWithFlags(&s->marks[k], cudaEventDisableTiming | cudaEventBlockingSync));
+    for (int k = 0; k < ACF_MARKS; k++)
+        ACF_CUDA(cudaEventCreateWithFlags(&s->marks[k], cudaEventDisableTiming | cudaEventBlockingSync));
     s->scratch = cuda_alloc(dev, ACF_SCRATCH);
     s->scratch_beside = s->scratch ? cuda_alloc(dev, ACF_SCRATCH) : NULL;
     if (!s->scratch_beside) return cuda_refuse(dev, 2 * ACF_SCRATCH, 0);
@@ -375,7 +402,9 @@ acf_status acf_cuda_open(int n, const acf_plugin *plugin, acf_device **out) {
     dev->state = s;
     dev->plugin = plugin;
     acf_status status = prepare(dev);
-    if (status) cuda_close(dev);
-    else *out = dev;
+    if (status)
+        cuda_close(dev);
+    else
+        *out = dev;
     return status;
 }

@@ -75,12 +75,12 @@ acf_status acf_cuda_take_left_out(acf_device *dev, int64_t *out);
  * the operation that came first, and of its rows the lowest, whichever thread came first. */
 typedef enum acf_fault_kind {
     ACF_FAULT_NONE,
-    ACF_FAULT_INDEX,    /* place, index, largest: ACF_EDATA */
-    ACF_FAULT_REPEAT,   /* row: ACF_EDATA */
-    ACF_FAULT_SINGULAR, /* row, column of the table: ACF_ENUMERIC */
-    ACF_FAULT_SLOT,     /* place, slot, largest: ACF_EDATA */
-    ACF_FAULT_CODE,     /* row, column, code, classes of the column: ACF_EDATA */
-    ACF_FAULT_CHOICE,   /* row, column: ACF_ENUMERIC */
+    ACF_FAULT_INDEX,      /* place, index, largest: ACF_EDATA */
+    ACF_FAULT_REPEAT,     /* row: ACF_EDATA */
+    ACF_FAULT_SINGULAR,   /* row, column of the table: ACF_ENUMERIC */
+    ACF_FAULT_SLOT,       /* place, slot, largest: ACF_EDATA */
+    ACF_FAULT_CODE,       /* row, column, code, classes of the column: ACF_EDATA */
+    ACF_FAULT_CHOICE,     /* row, column: ACF_ENUMERIC */
     ACF_FAULT_COVARIANCE, /* row, place: ACF_ENUMERIC */
     ACF_FAULT_PROBABILITY /* row, column, the float's bits: ACF_EUSAGE */
 } acf_fault_kind;
@@ -112,7 +112,8 @@ acf_status acf_cuda_gemm_bf16_onto(acf_device *dev, const acf_gemm *g, bool bf16
 
 /* out (C) += sum over rows of x (rows,C), leading dimension ld. rows NULL: `capacity` of them; else *rows in device memory, at most
  * `capacity`. Deterministic. */
-acf_status acf_cuda_colsum(acf_device *dev, acf_real *out, const acf_real *x, const int32_t *rows, int64_t capacity, int64_t C, int64_t ld);
+acf_status acf_cuda_colsum(acf_device *dev, acf_real *out, const acf_real *x, const int32_t *rows, int64_t capacity,
+                           int64_t C, int64_t ld);
 
 #define ACF_THREADS 256 /* of a block, where nothing speaks for another number */
 
@@ -131,7 +132,8 @@ static __device__ inline int64_t acf_thread(void) { return (int64_t)blockIdx.x *
 /* For each element i < n of this thread: ACF_PER_THREAD of them, a block apart, so that neighbours read neighbours and several loads are
  * under way at once. */
 #define ACF_EACH(i, n)                                                                                                 \
-    _Pragma("unroll") for (int each_ = 0; each_ < ACF_PER_THREAD; each_++)                                             \
+    _Pragma("unroll")                                                                                                  \
+    for (int each_ = 0; each_ < ACF_PER_THREAD; each_++)                                                               \
         if (const int64_t i = ((int64_t)blockIdx.x * ACF_PER_THREAD + each_) * ACF_THREADS + threadIdx.x; i < (n))
 
 /* Row and column of number i in rows of C; divides in 32 bits where that does, which is several times as fast. */
@@ -182,7 +184,8 @@ static __device__ inline bool acf_last_block(unsigned *ticket, unsigned blocks) 
 
 /* Notes a fault of the operation whose name (n->op->name, a host's pointer) is given; a and then b order faults of one operation. Slow, and
  * rare: the step has failed. */
-static __device__ inline void acf_report(acf_fault *f, const char *op, acf_fault_kind kind, int64_t a, int64_t b, int64_t c, int64_t d = 0) {
+static __device__ inline void acf_report(acf_fault *f, const char *op, acf_fault_kind kind, int64_t a, int64_t b,
+                                         int64_t c, int64_t d = 0) {
     for (bool done = false; !done;) { /* lanes of a warp take turns: what is locked is unlocked in the same round */
         if (atomicCAS(&f->lock, 0, 1) != 0) continue;
         __threadfence();

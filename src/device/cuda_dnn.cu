@@ -23,15 +23,16 @@
 
 /* ---- the library -------------------------------------------------------------------------------------------------------- */
 
-#define FUNCTIONS(X)                                                                                                    \
-    X(GetVersion) X(GetErrorString) X(Create) X(Destroy) X(SetStream)                                                   \
-    X(CreateTensorDescriptor) X(DestroyTensorDescriptor) X(SetTensor4dDescriptor)                                        \
-    X(CreateFilterDescriptor) X(DestroyFilterDescriptor) X(SetFilter4dDescriptor)                                        \
-    X(CreateConvolutionDescriptor) X(DestroyConvolutionDescriptor) X(SetConvolution2dDescriptor) X(SetConvolutionMathType) \
-    X(CreateActivationDescriptor) X(DestroyActivationDescriptor) X(SetActivationDescriptor)                              \
-    X(GetConvolutionForwardWorkspaceSize) X(ConvolutionForward) X(ConvolutionBiasActivationForward)                      \
-    X(GetConvolutionBackwardDataWorkspaceSize) X(ConvolutionBackwardData)                                                \
-    X(GetConvolutionBackwardFilterWorkspaceSize) X(ConvolutionBackwardFilter)
+#define FUNCTIONS(X)                                                                                                   \
+    X(GetVersion)                                                                                                      \
+    X(GetErrorString) X(Create) X(Destroy) X(SetStream) X(CreateTensorDescriptor) X(DestroyTensorDescriptor)           \
+        X(SetTensor4dDescriptor) X(CreateFilterDescriptor) X(DestroyFilterDescriptor) X(SetFilter4dDescriptor)         \
+            X(CreateConvolutionDescriptor) X(DestroyConvolutionDescriptor) X(SetConvolution2dDescriptor)               \
+                X(SetConvolutionMathType) X(CreateActivationDescriptor) X(DestroyActivationDescriptor)                 \
+                    X(SetActivationDescriptor) X(GetConvolutionForwardWorkspaceSize) X(ConvolutionForward)             \
+                        X(ConvolutionBiasActivationForward) X(GetConvolutionBackwardDataWorkspaceSize)                 \
+                            X(ConvolutionBackwardData) X(GetConvolutionBackwardFilterWorkspaceSize)                    \
+                                X(ConvolutionBackwardFilter)
 
 /* Its functions, without their prefix. */
 typedef struct library {
@@ -46,8 +47,8 @@ static bool load(library *l) {
     void *file = dlopen(asked ? asked : "libcudnn.so.9", RTLD_NOW | RTLD_LOCAL);
     if (!file && !asked) file = dlopen("/usr/local/cuda/lib64/libcudnn.so.9", RTLD_NOW | RTLD_LOCAL);
     if (!file) return false;
-#define FIND(name)                                                                                                      \
-    l->name = (decltype(l->name))dlsym(file, "cudnn" #name);                                                            \
+#define FIND(name)                                                                                                     \
+    l->name = (decltype(l->name))dlsym(file, "cudnn" #name);                                                           \
     if (!l->name) return false;
     FUNCTIONS(FIND)
 #undef FIND
@@ -77,7 +78,7 @@ struct acf_dnn_plan {
 struct acf_dnn {
     bool tried, there; /* the library was looked for; and found */
     library lib;
-    cudnnHandle_t handle[2]; /* of the device's stream, and of the one beside it */
+    cudnnHandle_t handle[2];            /* of the device's stream, and of the one beside it */
     cudnnActivationDescriptor_t act[2]; /* nothing, relu */
     int n;
     acf_dnn_plan plans[PLANS];
@@ -120,9 +121,10 @@ static bool ready(acf_dnn *d) {
     const library *l = &d->lib;
     bool good = true;
     for (int i = 0; i < 2 && good; i++)
-        good = l->Create(&d->handle[i]) == CUDNN_STATUS_SUCCESS && l->CreateActivationDescriptor(&d->act[i]) == CUDNN_STATUS_SUCCESS &&
-               l->SetActivationDescriptor(d->act[i], i ? CUDNN_ACTIVATION_RELU : CUDNN_ACTIVATION_IDENTITY, CUDNN_PROPAGATE_NAN, 0) ==
-                   CUDNN_STATUS_SUCCESS;
+        good = l->Create(&d->handle[i]) == CUDNN_STATUS_SUCCESS &&
+               l->CreateActivationDescriptor(&d->act[i]) == CUDNN_STATUS_SUCCESS &&
+               l->SetActivationDescriptor(d->act[i], i ? CUDNN_ACTIVATION_RELU : CUDNN_ACTIVATION_IDENTITY,
+                                          CUDNN_PROPAGATE_NAN, 0) == CUDNN_STATUS_SUCCESS;
     cudaGetLastError(); /* where it could not start, convolutions go their own way */
     return d->there = good;
 }
@@ -132,13 +134,15 @@ static bool ready(acf_dnn *d) {
 static bool describe(const library *l, acf_dnn_plan *p) {
     const acf_dnn_shape *s = &p->key.shape;
     const cudnnTensorFormat_t last = CUDNN_TENSOR_NHWC; /* also of weights: (Co,kh,kw,Ci) */
-    return GOOD(l->CreateTensorDescriptor(&p->x)) && GOOD(l->CreateTensorDescriptor(&p->y)) && GOOD(l->CreateTensorDescriptor(&p->bias)) &&
-           GOOD(l->CreateFilterDescriptor(&p->w)) && GOOD(l->CreateConvolutionDescriptor(&p->conv)) &&
+    return GOOD(l->CreateTensorDescriptor(&p->x)) && GOOD(l->CreateTensorDescriptor(&p->y)) &&
+           GOOD(l->CreateTensorDescriptor(&p->bias)) && GOOD(l->CreateFilterDescriptor(&p->w)) &&
+           GOOD(l->CreateConvolutionDescriptor(&p->conv)) &&
            GOOD(l->SetTensor4dDescriptor(p->x, last, CUDNN_DATA_FLOAT, s->N, s->Ci, s->H, s->W)) &&
            GOOD(l->SetTensor4dDescriptor(p->y, last, CUDNN_DATA_FLOAT, s->N, s->Co, s->Ho, s->Wo)) &&
            GOOD(l->SetTensor4dDescriptor(p->bias, last, CUDNN_DATA_FLOAT, 1, s->Co, 1, 1)) &&
            GOOD(l->SetFilter4dDescriptor(p->w, CUDNN_DATA_FLOAT, last, s->Co, s->Ci, s->kh, s->kw)) &&
-           GOOD(l->SetConvolution2dDescriptor(p->conv, s->pad_h, s->pad_w, s->stride, s->stride, 1, 1, CUDNN_CROSS_CORRELATION, CUDNN_DATA_FLOAT)) &&
+           GOOD(l->SetConvolution2dDescriptor(p->conv, s->pad_h, s->pad_w, s->stride, s->stride, 1, 1,
+                                              CUDNN_CROSS_CORRELATION, CUDNN_DATA_FLOAT)) &&
            GOOD(l->SetConvolutionMathType(p->conv, p->key.float_math ? CUDNN_FMA_MATH : CUDNN_DEFAULT_MATH));
 }
 
@@ -152,9 +156,11 @@ static bool choose(const library *l, cudnnHandle_t h, acf_dnn_plan *p) {
         p->unfused = true;
         return GOOD(l->GetConvolutionForwardWorkspaceSize(h, p->x, p->w, p->conv, p->y, p->algo, &p->bytes));
     case ACF_DNN_TO_X:
-        return GOOD(l->GetConvolutionBackwardDataWorkspaceSize(h, p->w, p->y, p->conv, p->x, CUDNN_CONVOLUTION_BWD_DATA_ALGO_1, &p->bytes));
+        return GOOD(l->GetConvolutionBackwardDataWorkspaceSize(h, p->w, p->y, p->conv, p->x,
+                                                               CUDNN_CONVOLUTION_BWD_DATA_ALGO_1, &p->bytes));
     default:
-        return GOOD(l->GetConvolutionBackwardFilterWorkspaceSize(h, p->x, p->y, p->conv, p->w, CUDNN_CONVOLUTION_BWD_FILTER_ALGO_1, &p->bytes));
+        return GOOD(l->GetConvolutionBackwardFilterWorkspaceSize(h, p->x, p->y, p->conv, p->w,
+                                                                 CUDNN_CONVOLUTION_BWD_FILTER_ALGO_1, &p->bytes));
     }
 }
 
@@ -181,17 +187,20 @@ size_t acf_dnn_bytes(const acf_dnn_plan *p) { return p->bytes; }
 /* ---- running ------------------------------------------------------------------------------------------------------------ */
 
 /* The forward with bias and relu in one go, where cuDNN has that. */
-static cudnnStatus_t forward(const acf_dnn *d, cudnnHandle_t h, acf_dnn_plan *p, const acf_dnn_work *k, bool *finished) {
+static cudnnStatus_t forward(const acf_dnn *d, cudnnHandle_t h, acf_dnn_plan *p, const acf_dnn_work *k,
+                             bool *finished) {
     const float one = 1, zero = 0;
     *finished = k->bias && !p->unfused;
     if (*finished) {
-        cudnnStatus_t status = d->lib.ConvolutionBiasActivationForward(h, &one, p->x, k->x, p->w, k->w, p->conv, p->algo, k->workspace, p->bytes, &zero,
-                                                                       p->y, k->y, p->bias, k->bias, d->act[k->relu], p->y, k->y);
+        cudnnStatus_t status = d->lib.ConvolutionBiasActivationForward(
+            h, &one, p->x, k->x, p->w, k->w, p->conv, p->algo, k->workspace, p->bytes, &zero, p->y, k->y, p->bias,
+            k->bias, d->act[k->relu], p->y, k->y);
         if (status == CUDNN_STATUS_SUCCESS || p->ran) return status;
         cudaGetLastError();
         p->unfused = true, *finished = false;
     }
-    return d->lib.ConvolutionForward(h, &one, p->x, k->x, p->w, k->w, p->conv, p->algo, k->workspace, p->bytes, &zero, p->y, k->y);
+    return d->lib.ConvolutionForward(h, &one, p->x, k->x, p->w, k->w, p->conv, p->algo, k->workspace, p->bytes, &zero,
+                                     p->y, k->y);
 }
 
 acf_status acf_dnn_run(acf_device *dev, acf_dnn_plan *p, const acf_dnn_work *k, bool *done, bool *finished) {
@@ -204,18 +213,23 @@ acf_status acf_dnn_run(acf_device *dev, acf_dnn_plan *p, const acf_dnn_work *k, 
     if (status == CUDNN_STATUS_SUCCESS) switch (p->key.way) {
         case ACF_DNN_FORWARD: status = forward(d, h, p, k, &epilogue); break;
         case ACF_DNN_TO_X:
-            status = l->ConvolutionBackwardData(h, &one, p->w, k->w, p->y, k->y, p->conv, CUDNN_CONVOLUTION_BWD_DATA_ALGO_1, k->workspace, p->bytes,
-                                                &k->beta, p->x, k->x);
+            status =
+                l->ConvolutionBackwardData(h, &one, p->w, k->w, p->y, k->y, p->conv, CUDNN_CONVOLUTION_BWD_DATA_ALGO_1,
+                                           k->workspace, p->bytes, &k->beta, p->x, k->x);
             break;
         default:
-            status = l->ConvolutionBackwardFilter(h, &one, p->x, k->x, p->y, k->y, p->conv, CUDNN_CONVOLUTION_BWD_FILTER_ALGO_1, k->workspace,
-                                                  p->bytes, &k->beta, p->w, k->w);
+            status = l->ConvolutionBackwardFilter(h, &one, p->x, k->x, p->y, k->y, p->conv,
+                                                  CUDNN_CONVOLUTION_BWD_FILTER_ALGO_1, k->workspace, p->bytes, &k->beta,
+                                                  p->w, k->w);
         }
     *done = status == CUDNN_STATUS_SUCCESS;
     if (finished) *finished = epilogue;
-    if (*done) p->ran = true;
-    else if (p->ran) return acf_fail(ACF_EDEVICE, "cudnn: a convolution failed: %s", l->GetErrorString(status));
-    else p->refused = true, cudaGetLastError(); /* it cannot after all */
+    if (*done)
+        p->ran = true;
+    else if (p->ran)
+        return acf_fail(ACF_EDEVICE, "cudnn: a convolution failed: %s", l->GetErrorString(status));
+    else
+        p->refused = true, cudaGetLastError(); /* it cannot after all */
     return ACF_OK;
 }
 
@@ -226,7 +240,9 @@ acf_status acf_dnn_create(acf_dnn **out) {
     return ACF_OK;
 }
 void acf_dnn_free(acf_dnn *d) { (void)d; }
-acf_dnn_plan *acf_dnn_find(const acf_device *dev, acf_dnn_way way, const acf_dnn_shape *s) { return (void)dev, (void)way, (void)s, (acf_dnn_plan *)NULL; }
+acf_dnn_plan *acf_dnn_find(const acf_device *dev, acf_dnn_way way, const acf_dnn_shape *s) {
+    return (void)dev, (void)way, (void)s, (acf_dnn_plan *)NULL;
+}
 size_t acf_dnn_bytes(const acf_dnn_plan *p) { return (void)p, 0; }
 acf_status acf_dnn_run(acf_device *dev, acf_dnn_plan *p, const acf_dnn_work *k, bool *done, bool *finished) {
     (void)dev, (void)p, (void)k, (void)finished;

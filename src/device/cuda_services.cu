@@ -28,7 +28,7 @@ void acf_assert_failed(const char *file, int line, const char *cond) {
     __builtin_unreachable(); /* it does not come back */
 }
 
-#define ACF_SERVICE(result, name, parameters, arguments) \
+#define ACF_SERVICE(result, name, parameters, arguments)                                                               \
     result name parameters { return library.load()->name arguments; }
 ACF_SERVICES(ACF_SERVICE)
 #undef ACF_SERVICE

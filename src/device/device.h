@@ -54,11 +54,11 @@ typedef struct acf_device_table {
 struct acf_device {
     const acf_device_table *table;
     acf_device_kind kind;
-    int threads;        /* CPU: threads of its parallel loops */
-    acf_precision precision; /* float at first; others only where acf_device_multiplies says yes */
-    acf_memory memory;  /* what arenas on this device allocate from */
-    acf_stream *stream; /* where work goes; NULL is the device's own stream */
-    void *state;        /* the implementation's */
+    int threads;                     /* CPU: threads of its parallel loops */
+    acf_precision precision;         /* float at first; others only where acf_device_multiplies says yes */
+    acf_memory memory;               /* what arenas on this device allocate from */
+    acf_stream *stream;              /* where work goes; NULL is the device's own stream */
+    void *state;                     /* the implementation's */
     const struct acf_plugin *plugin; /* whose device it is (plugin.h); NULL: one of the library's own */
 };
 

@@ -15,10 +15,11 @@
 #define WIDTH ACF_PANELS_WIDTH
 #define ROWS ACF_PANELS_ROWS
 #define DEPTH ACF_PANELS_DEPTH
-#define BLOCK_ROWS 96 /* of a: with DEPTH numbers each they stay in the second cache beside a panel */
+#define BLOCK_ROWS 96  /* of a: with DEPTH numbers each they stay in the second cache beside a panel */
 #define BLOCK_PANELS 4 /* of b that are packed at a time */
-#define AHEAD 12 /* rows of a transposed a that are asked for before they are packed */
-#define LEFT_GROUP (ROWS * DEPTH + 16) /* numbers of six packed rows of a; no power of two, which would share cache sets */
+#define AHEAD 12       /* rows of a transposed a that are asked for before they are packed */
+#define LEFT_GROUP                                                                                                     \
+    (ROWS * DEPTH + 16) /* numbers of six packed rows of a; no power of two, which would share cache sets */
 
 typedef acf_real vec __attribute__((vector_size(64), may_alias));
 typedef acf_real anywhere __attribute__((vector_size(64), aligned(sizeof(acf_real)), may_alias));
@@ -67,8 +68,8 @@ typedef struct tile {
 
 static acf_panels_set of_cpu(void) {
     if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma")) return ACF_PANELS_PLAIN;
-    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
-                   __builtin_cpu_supports("avx512vl")
+    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+                   __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl")
                ? ACF_PANELS_AVX512
                : ACF_PANELS_AVX2;
 }
@@ -103,18 +104,23 @@ int64_t acf_panels_count(int64_t K, int64_t N) { return acf_ceil_div(N, WIDTH) *
 /* A panel from b (K,columns). */
 static void pack_rows(acf_real *out, const acf_real *b, int64_t ldb, int64_t K, int64_t columns) {
     for (int64_t k = 0; k < K; k++) {
-        if (columns == WIDTH) memcpy(out + k * WIDTH, b + k * ldb, WIDTH * sizeof *out); /* a constant: four vectors */
-        else memcpy(out + k * WIDTH, b + k * ldb, (size_t)columns * sizeof *out);
+        if (columns == WIDTH)
+            memcpy(out + k * WIDTH, b + k * ldb, WIDTH * sizeof *out); /* a constant: four vectors */
+        else
+            memcpy(out + k * WIDTH, b + k * ldb, (size_t)columns * sizeof *out);
     }
 }
 
-void acf_panels_pack(acf_real *out, bool tb, const acf_real *b, int64_t ldb, int64_t K, int64_t N, int64_t p0, int64_t p1) {
+void acf_panels_pack(acf_real *out, bool tb, const acf_real *b, int64_t ldb, int64_t K, int64_t N, int64_t p0,
+                     int64_t p1) {
     for (int64_t p = p0; p < p1; p++) {
         acf_real *panel = out + p * K * WIDTH;
         int64_t c = p * WIDTH, columns = acf_min(WIDTH, N - c);
         if (columns < WIDTH) memset(panel, 0, (size_t)(K * WIDTH) * sizeof *panel);
-        if (tb) pack_by_set[acf_panels_best()](panel, b + c * ldb, ldb, K, columns);
-        else pack_rows(panel, b + c, ldb, K, columns);
+        if (tb)
+            pack_by_set[acf_panels_best()](panel, b + c * ldb, ldb, K, columns);
+        else
+            pack_rows(panel, b + c, ldb, K, columns);
     }
 }
 
@@ -128,8 +134,10 @@ static void pack_left(acf_real *out, const acf_real *a, int64_t lda, int64_t K, 
         for (int64_t i = 0; i < rows; i += ROWS) {
             acf_real *to = out + i / ROWS * LEFT_GROUP + k * ROWS;
             const acf_real *from = a + k * lda + i;
-            if (rows - i >= ROWS) memcpy(to, from, ROWS * sizeof *to); /* a constant: two moves */
-            else memcpy(to, from, (size_t)(rows - i) * sizeof *to);
+            if (rows - i >= ROWS)
+                memcpy(to, from, ROWS * sizeof *to); /* a constant: two moves */
+            else
+                memcpy(to, from, (size_t)(rows - i) * sizeof *to);
         }
     }
 }
@@ -146,8 +154,8 @@ static void run_panels(tile t, int64_t rows, int64_t apart) {
     }
 }
 
-void acf_panels_multiply(int64_t M, int64_t N, int64_t K, const acf_real *a, int64_t lda, const acf_real *panels, acf_real beta,
-                         acf_real *c, int64_t ldc) {
+void acf_panels_multiply(int64_t M, int64_t N, int64_t K, const acf_real *a, int64_t lda, const acf_real *panels,
+                         acf_real beta, acf_real *c, int64_t ldc) {
     for (int64_t m = 0; m < M; m += BLOCK_ROWS) {
         tile t = {a + m * lda, panels, lda, 1, ROWS * lda, K, c + m * ldc, ldc, N, 1, beta};
         run_panels(t, acf_min(BLOCK_ROWS, M - m), K * WIDTH);
@@ -174,7 +182,8 @@ void acf_panels_gemm(const acf_gemm *g) {
         int64_t k = acf_min(DEPTH, g->K - k0), wide = BLOCK_PANELS * WIDTH;
         for (int64_t n0 = 0; n0 < g->N; n0 += wide) {
             int64_t n = acf_min(wide, g->N - n0);
-            acf_panels_pack(b, g->tb, g->b + (g->tb ? n0 * g->ldb + k0 : k0 * g->ldb + n0), g->ldb, k, n, 0, acf_ceil_div(n, WIDTH));
+            acf_panels_pack(b, g->tb, g->b + (g->tb ? n0 * g->ldb + k0 : k0 * g->ldb + n0), g->ldb, k, n, 0,
+                            acf_ceil_div(n, WIDTH));
             run_block(g, a, b, k0, k, n0, n);
         }
         k0 += DEPTH;

@@ -33,11 +33,12 @@ int64_t acf_panels_count(int64_t K, int64_t N);
 
 /* Lays out panels [p0,p1) of op(b) (K,N): panel p, at out + p·K·WIDTH, has columns p·WIDTH and up, [k][column], zeros beyond N. out is
  * aligned to 64 bytes. tb: b is (N,K). */
-void acf_panels_pack(acf_real *out, bool tb, const acf_real *b, int64_t ldb, int64_t K, int64_t N, int64_t p0, int64_t p1);
+void acf_panels_pack(acf_real *out, bool tb, const acf_real *b, int64_t ldb, int64_t K, int64_t N, int64_t p0,
+                     int64_t p1);
 
 /* c (M,N) = a (M,K) · b (K,N) + beta · c with b in panels, on the calling thread. beta 0: c is not read. */
-void acf_panels_multiply(int64_t M, int64_t N, int64_t K, const acf_real *a, int64_t lda, const acf_real *panels, acf_real beta,
-                         acf_real *c, int64_t ldc);
+void acf_panels_multiply(int64_t M, int64_t N, int64_t K, const acf_real *a, int64_t lda, const acf_real *panels,
+                         acf_real beta, acf_real *c, int64_t ldc);
 
 /* The product of device.h on the calling thread, with both factors as they are. Takes 450 KB of stack. */
 void acf_panels_gemm(const acf_gemm *g);

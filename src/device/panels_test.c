@@ -1,6 +1,6 @@
 /* Products on panels: against three loops for every size and form, nothing written beyond; the same bits however they are cut. */
-#include "device/panels.h"
 #include "device/cpu.h"
+#include "device/panels.h"
 
 #include "harness/lab.h"
 
@@ -15,7 +15,8 @@ static acf_real *matrix(int64_t rows, int64_t columns, int64_t ld, uint64_t seed
     acf_real *x = aligned_alloc(64, ((size_t)(rows * ld + 1) * sizeof *x + 127) / 64 * 64);
     assert_non_null(x);
     for (int64_t i = 0; i < rows; i++)
-        for (int64_t j = 0; j < ld; j++) x[i * ld + j] = j < columns ? (acf_real)acf_lab_random(seed, i * columns + j, -1, 1) : (acf_real)NAN;
+        for (int64_t j = 0; j < ld; j++)
+            x[i * ld + j] = j < columns ? (acf_real)acf_lab_random(seed, i * columns + j, -1, 1) : (acf_real)NAN;
     return x;
 }
 
@@ -25,7 +26,9 @@ typedef struct sizes {
 
 static acf_gemm make(sizes n, int form, double beta) {
     bool ta = form & 1, tb = form & 2;
-    acf_gemm g = {ta, tb, n.M, n.N, n.K, 1, NULL, (ta ? n.M : n.K) + 3, NULL, (tb ? n.K : n.N) + 2, (acf_real)beta, NULL, n.N + 1};
+    acf_gemm g = {
+        ta,   tb,     n.M, n.N, n.K, 1, NULL, (ta ? n.M : n.K) + 3, NULL, (tb ? n.K : n.N) + 2, (acf_real)beta,
+        NULL, n.N + 1};
     g.a = matrix(ta ? n.K : n.M, ta ? n.M : n.K, g.lda, 1);
     g.b = matrix(tb ? n.N : n.K, tb ? n.K : n.N, g.ldb, 2);
     g.c = matrix(n.M, n.N, g.ldc, 3);
@@ -42,7 +45,8 @@ static void compare(const acf_gemm *g) {
         for (int64_t j = 0; j < g->N; j++) {
             double sum = g->beta == 0 ? 0 : (double)g->beta * (double)before[i * g->ldc + j];
             for (int64_t k = 0; k < g->K; k++)
-                sum += (double)g->a[g->ta ? k * g->lda + i : i * g->lda + k] * (double)g->b[g->tb ? j * g->ldb + k : k * g->ldb + j];
+                sum += (double)g->a[g->ta ? k * g->lda + i : i * g->lda + k] *
+                       (double)g->b[g->tb ? j * g->ldb + k : k * g->ldb + j];
             acf_assert_close((double)g->c[i * g->ldc + j], sum, (double)ACF_REAL_EPS * (double)(10 + g->K), "product");
         }
         assert_true(g->c[i * g->ldc + g->N] == MARK);
@@ -72,16 +76,18 @@ static void try_product(sizes n, int form, double beta) {
 
 /* Around every edge: of vectors, rows of a kernel, panels and blocks. */
 static void every_edge(void) {
-    static const int64_t rows[] = {1, 2, 3, 4, 5, 6, 7, 95, 97}, columns[] = {1, 7, 8, 9, 15, 17, 31, 33, 63, 64, 65, 130}, depth[] = {0, 1, 15, 17, 40};
+    static const int64_t rows[] = {1, 2, 3, 4, 5, 6, 7, 95, 97},
+                         columns[] = {1, 7, 8, 9, 15, 17, 31, 33, 63, 64, 65, 130}, depth[] = {0, 1, 15, 17, 40};
     for (int form = 0; form < 4; form++) {
         for (size_t m = 0; m < sizeof rows / sizeof *rows; m++)
             for (size_t n = 0; n < sizeof columns / sizeof *columns; n++)
                 for (size_t k = 0; k < sizeof depth / sizeof *depth; k++)
                     try_product((sizes){rows[m], columns[n], depth[k]}, form, (double)(k % 3) / 2);
-        try_product((sizes){13, 70, ACF_PANELS_DEPTH - 1}, form, 1); /* one short of a block along K, and into the second and third */
+        try_product((sizes){13, 70, ACF_PANELS_DEPTH - 1}, form,
+                    1); /* one short of a block along K, and into the second and third */
         try_product((sizes){13, 70, ACF_PANELS_DEPTH + 1}, form, 0);
         try_product((sizes){13, 70, 2 * ACF_PANELS_DEPTH + 9}, form, 0.5);
-        try_product((sizes){9, 300, 70}, form, 1);  /* two blocks of columns (float; three in double) */
+        try_product((sizes){9, 300, 70}, form, 1); /* two blocks of columns (float; three in double) */
         try_product((sizes){200, 9, 70}, form, 1); /* three of rows */
     }
 }
@@ -146,7 +152,8 @@ static void rows_of_a_shared_factor_stand_alone(void **state) {
         acf_right_times(&r, M, g.a, g.lda, 1, g.c, g.ldc);
         acf_right_times(&r, 0, NULL, 0, 1, NULL, 0);
         if (!bf16) compare(&g);
-        for (int64_t i = 0; i < M; i++) acf_right_times(&r, 1, alone.a + i * g.lda, g.lda, 1, alone.c + i * g.ldc, g.ldc);
+        for (int64_t i = 0; i < M; i++)
+            acf_right_times(&r, 1, alone.a + i * g.lda, g.lda, 1, alone.c + i * g.ldc, g.ldc);
         assert_memory_equal(g.c, alone.c, (size_t)(M * g.ldc) * sizeof *g.c);
         free(capacity);
         release(&g), release(&alone);
@@ -165,5 +172,6 @@ static void wrong_numbers_stay_wrong(void **state) {
     }
 }
 
-ACF_TESTS(panels, cmocka_unit_test(products_match_three_loops), cmocka_unit_test(instructions_do_not_change_the_bits), cmocka_unit_test(a_part_is_the_same_as_the_whole),
-          cmocka_unit_test(rows_of_a_shared_factor_stand_alone), cmocka_unit_test(wrong_numbers_stay_wrong))
+ACF_TESTS(panels, cmocka_unit_test(products_match_three_loops), cmocka_unit_test(instructions_do_not_change_the_bits),
+          cmocka_unit_test(a_part_is_the_same_as_the_whole), cmocka_unit_test(rows_of_a_shared_factor_stand_alone),
+          cmocka_unit_test(wrong_numbers_stay_wrong))

@@ -38,7 +38,9 @@ static acf_status find(char out[PATH_MAX]) {
     char here[PATH_MAX];
     bool program;
     if (!own_folder(here, &program))
-        return acf_fail(ACF_EDEVICE, "%s is looked for beside the library, but where that was loaded from cannot be said", ACF_PLUGIN_FILE);
+        return acf_fail(ACF_EDEVICE,
+                        "%s is looked for beside the library, but where that was loaded from cannot be said",
+                        ACF_PLUGIN_FILE);
     if (in_folder(here, "", out) || (program && in_folder(here, "/../lib", out))) return ACF_OK;
     return acf_fail(ACF_EDEVICE, "there is no %s in %s%s; 'make cuda' builds it", ACF_PLUGIN_FILE, here[0] ? here : "/",
                     program ? " or the folder ../lib of it" : "");
@@ -50,14 +52,16 @@ static acf_status find(char out[PATH_MAX]) {
 static acf_status check(const char *path, const acf_plugin *p, int n_kernels) {
     char seen[ACF_EXCERPT_MAX];
     if (p->abi != ACF_PLUGIN_ABI || strcmp(p->version, ACF_VERSION) != 0)
-        return acf_fail(ACF_EDEVICE, "'%s' is of version %s (interface %d), the library of %s (%d); build both from the same sources",
-                        path, acf_text_excerpt(seen, p->version), p->abi, ACF_VERSION, ACF_PLUGIN_ABI);
+        return acf_fail(
+            ACF_EDEVICE,
+            "'%s' is of version %s (interface %d), the library of %s (%d); build both from the same sources", path,
+            acf_text_excerpt(seen, p->version), p->abi, ACF_VERSION, ACF_PLUGIN_ABI);
     if (p->real_bytes != (int)sizeof(acf_real))
         return acf_fail(ACF_EDEVICE, "'%s' computes with %d bytes a number, this library with %d", path, p->real_bytes,
                         (int)sizeof(acf_real));
     if (p->n_kernels != n_kernels)
-        return acf_fail(ACF_EDEVICE, "'%s' knows %d operations, the library %d; build both from the same sources", path, p->n_kernels,
-                        n_kernels);
+        return acf_fail(ACF_EDEVICE, "'%s' knows %d operations, the library %d; build both from the same sources", path,
+                        p->n_kernels, n_kernels);
     return ACF_OK;
 }
 

@@ -40,7 +40,7 @@ typedef struct acf_graph acf_graph; /* the plugin's own */
     X(void *, acf_alloc, (size_t bytes, const char *what), (bytes, what))                                              \
     X(void *, acf_alloc_zero, (size_t bytes, const char *what), (bytes, what))                                         \
     X(void, acf_release, (void *p), (p))                                                                               \
-    X(bool, acf_bytes, (int64_t n, size_t size, size_t *out), (n, size, out))                                          \
+    X(bool, acf_bytes, (int64_t n, size_t size, size_t * out), (n, size, out))                                         \
     X(void *, acf_arena_alloc, (acf_arena * a, size_t bytes), (a, bytes))                                              \
     X(acf_mark, acf_arena_mark, (const acf_arena *a), (a))                                                             \
     X(void, acf_arena_release, (acf_arena * a, acf_mark mark), (a, mark))                                              \
@@ -50,7 +50,7 @@ typedef struct acf_graph acf_graph; /* the plugin's own */
     X(acf_status, acf_tape_fail, (acf_tape * t, const acf_op *op), (t, op))                                            \
     X(acf_status, acf_tape_status, (acf_tape * t), (t))                                                                \
     X(void, acf_tape_done, (acf_tape * t, acf_mark mark), (t, mark))                                                   \
-    X(acf_real *, acf_grad, (acf_tape * t, acf_tensor *x), (t, x))                                                     \
+    X(acf_real *, acf_grad, (acf_tape * t, acf_tensor * x), (t, x))                                                    \
     X(acf_real *, acf_tape_reals, (acf_tape * t, int64_t n), (t, n))                                                   \
     X(int32_t *, acf_tape_ints, (acf_tape * t, int64_t n), (t, n))
 

@@ -35,7 +35,8 @@ acf_status acf_autoregression_order(const acf_encoder *e, int32_t **order) {
     return ACF_OK;
 }
 
-acf_status acf_autoregression_begin(acf_autoregression *chain, const acf_table *t, acf_query q, acf_purpose why, const int32_t *order) {
+acf_status acf_autoregression_begin(acf_autoregression *chain, const acf_table *t, acf_query q, acf_purpose why,
+                                    const int32_t *order) {
     const size_t cells = (size_t)(t->N * t->D) + 1;
     *chain = (acf_autoregression){.t = t, .all = q, .why = why, .order = order};
     chain->column = acf_alloc(((size_t)t->N + 1) * sizeof *chain->column, "a question");
@@ -127,7 +128,9 @@ static seat *own_seat(const acf_donor_answers *l) { return &l->seat[omp_get_thre
 
 /* How far the rows are believed that are near row i of t at s->known, about column j. */
 static double trust(seat *s, const acf_table *t, int64_t i, int64_t j) {
-    return acf_donor_search_run(s->r, j, acf_table_row(t, i), s->known, acf_table_row_id(t, i)) ? acf_donor_search_trust(s->r, j) : 0;
+    return acf_donor_search_run(s->r, j, acf_table_row(t, i), s->known, acf_table_row_id(t, i))
+               ? acf_donor_search_trust(s->r, j)
+               : 0;
 }
 
 /* log p at x, of which the networks say logp. */
@@ -137,7 +140,8 @@ static double logp_of_both(const seat *s, int64_t j, double x, double h, double 
     return isfinite(most) ? most + log(exp(p - most) + exp(q - most)) : most;
 }
 
-double acf_donor_answers_logp(acf_donor_answers *l, const acf_table *t, const acf_autoregression *chain, int64_t i, double logp) {
+double acf_donor_answers_logp(acf_donor_answers *l, const acf_table *t, const acf_autoregression *chain, int64_t i,
+                              double logp) {
     const int64_t j = chain->column[i];
     seat *s = own_seat(l);
     memcpy(s->known, chain->given + i * t->D, (size_t)t->D);
@@ -161,24 +165,34 @@ double acf_donor_answers_look(acf_donor_answers *l, const acf_table *t, int64_t 
     return trust(s, t, i, j);
 }
 
-double acf_donor_answers_at(acf_donor_answers *l, int64_t j, double x, double h, double logp) { return logp_of_both(own_seat(l), j, x, h, logp); }
+double acf_donor_answers_at(acf_donor_answers *l, int64_t j, double x, double h, double logp) {
+    return logp_of_both(own_seat(l), j, x, h, logp);
+}
 
-double acf_donor_answers_value(acf_donor_answers *l, int64_t j, const double u[3]) { return acf_donor_search_draw(own_seat(l)->r, j, u); }
+double acf_donor_answers_value(acf_donor_answers *l, int64_t j, const double u[3]) {
+    return acf_donor_search_draw(own_seat(l)->r, j, u);
+}
 
-void acf_donor_answers_draw(acf_donor_answers *l, const acf_table *t, const acf_autoregression *chain, int64_t i, uint64_t seed, uint32_t draw, double *x) {
+void acf_donor_answers_draw(acf_donor_answers *l, const acf_table *t, const acf_autoregression *chain, int64_t i,
+                            uint64_t seed, uint32_t draw, double *x) {
     const int64_t j = chain->column[i];
     seat *s = own_seat(l);
     memcpy(s->known, chain->given + i * t->D, (size_t)t->D);
     const double h = trust(s, t, i, j);
     uint32_t bits[4];
     double u[4];
-    acf_rng_bits((acf_rng_counter){.seed = seed, .row = acf_table_row_id(t, i), .stream = ACF_STREAM_DONOR_DRAW, .column = (uint32_t)j, .draw = draw}, bits);
+    acf_rng_bits((acf_rng_counter){.seed = seed,
+                                   .row = acf_table_row_id(t, i),
+                                   .stream = ACF_STREAM_DONOR_DRAW,
+                                   .column = (uint32_t)j,
+                                   .draw = draw},
+                 bits);
     for (int k = 0; k < 4; k++) u[k] = ((double)bits[k] + 0.5) / 4294967296.0;
     if (u[0] < h) *x = acf_donor_search_draw(s->r, j, u + 1);
 }
 
 double acf_donor_answers_mean(acf_donor_answers *l, const acf_table *t, acf_query q, int64_t i, int64_t j, int members,
-                          double *mean, double *probs) {
+                              double *mean, double *probs) {
     const int32_t classes = l->d->encoder->column[j].classes;
     seat *s = own_seat(l);
     for (int64_t k = 0; k < t->D; k++) {

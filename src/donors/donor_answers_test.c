@@ -12,7 +12,8 @@ static const acf_query all = {0};
 /* ---- cells in turn -------------------------------------------------------------------------------------------------------------- */
 
 /* Masks of row i at turn n, from nothing but the question; returns the column, -1: it has no more. */
-static int expected_turn(acf_query q, acf_purpose why, const acf_table *t, const int32_t *order, int64_t i, int n, uint8_t *given, uint8_t *target) {
+static int expected_turn(acf_query q, acf_purpose why, const acf_table *t, const int32_t *order, int64_t i, int n,
+                         uint8_t *given, uint8_t *target) {
     int at = -1;
     for (int k = 0, seen = 0; k < COLS; k++) {
         const int j = order[k];
@@ -57,7 +58,8 @@ static void cells_take_turns(void **state) {
     uint8_t given[CELLS], target[CELLS], none[CELLS] = {0};
     acf_donor_lab_open(&b, 2, 1, 16);
     acf_donor_lab_masks(given, target, CELLS);
-    const acf_query questions[] = {{NULL, NULL}, {given, NULL}, {NULL, target}, {given, target}, {given, none}, {none, target}};
+    const acf_query questions[] = {{NULL, NULL},    {given, NULL}, {NULL, target},
+                                   {given, target}, {given, none}, {none, target}};
     int32_t forward[COLS], back[COLS], *const orders[2] = {forward, back};
     for (int j = 0; j < COLS; j++) forward[j] = j, back[j] = COLS - 1 - j;
     acf_table *nobody = acf_donor_lab_table(b.x, 0, 0);
@@ -94,7 +96,8 @@ static void often_seen_columns_come_first(void **state) {
         assert_false(once[order[k]]);
         once[order[k]] = true;
         if (k == 0) continue;
-        assert_true(seen[order[k - 1]] > seen[order[k]] || (seen[order[k - 1]] == seen[order[k]] && order[k - 1] < order[k]));
+        assert_true(seen[order[k - 1]] > seen[order[k]] ||
+                    (seen[order[k - 1]] == seen[order[k]] && order[k - 1] < order[k]));
     }
     acf_release(order);
     acf_donor_lab_close(&b);
@@ -119,7 +122,8 @@ static double chain(acf_donor_lab *b, const acf_table *t, acf_query q, int64_t i
     int32_t *order;
     double sum = 0;
     assert_int_equal(acf_autoregression_order(b->m->encoder, &order), ACF_OK);
-    for (int n = 0, j; (j = expected_turn(q, ACF_TO_SCORE, t, order, i, n, given, target)) >= 0; n++) sum += both_at(b, t, i, j, given);
+    for (int n = 0, j; (j = expected_turn(q, ACF_TO_SCORE, t, order, i, n, given, target)) >= 0; n++)
+        sum += both_at(b, t, i, j, given);
     acf_release(order);
     return sum;
 }
@@ -135,7 +139,8 @@ static void scores_are_a_chain(void **state) {
         int differ = 0;
         acf_donor_lab_open(&b, 2, members, 7);
         for (int k = 0; k < 6; k++) {
-            acf_table *t = acf_donor_lab_table(b.x, ROWS, k < 3 ? 0 : NEW); /* the remembered rows themselves, and others like them */
+            acf_table *t = acf_donor_lab_table(
+                b.x, ROWS, k < 3 ? 0 : NEW); /* the remembered rows themselves, and others like them */
             assert_int_equal(acf_session_query_logp(b.s, t, questions[k % 3], lp), ACF_OK);
             assert_int_equal(acf_session_query_logp(b.net, t, questions[k % 3], alone), ACF_OK);
             for (int i = 0; i < ROWS; i++) {
@@ -200,8 +205,10 @@ static void rows_that_are_not_believed_change_nothing(void **state) {
             assert_int_equal(acf_session_query_draw(b.s, b.table, q, 5, d, one), ACF_OK);
             assert_int_equal(acf_session_query_draw(b.net, b.table, q, 5, d, two), ACF_OK);
             for (int c = 0; c < CELLS; c++)
-                if (!isnan(two[c])) acf_assert_close(one[c], two[c], tol, "draw");
-                else assert_true(isnan(one[c]));
+                if (!isnan(two[c]))
+                    acf_assert_close(one[c], two[c], tol, "draw");
+                else
+                    assert_true(isnan(one[c]));
         }
         acf_donor_lab_close(&b);
     }
@@ -262,7 +269,8 @@ static void nothing_is_impossible(void **state) {
 static void a_row_is_not_looked_up_in_itself(void **state) {
     (void)state;
     acf_donor_lab b;
-    double own[FULL * COLS], other[FULL * COLS], x[FULL * COLS], lp[2][FULL], mean[2][FULL * COLS], cells[2][FULL * COLS];
+    double own[FULL * COLS], other[FULL * COLS], x[FULL * COLS], lp[2][FULL], mean[2][FULL * COLS],
+        cells[2][FULL * COLS];
     uint8_t target[FULL * COLS];
     acf_donor_lab_open(&b, 2, 1, 3);
     acf_donor_lab_believe(&b, 60, 1e-9);
@@ -318,6 +326,8 @@ static void survives_without_memory(void **state) {
     acf_donor_lab_close(&b);
 }
 
-ACF_TESTS(donor_answers, cmocka_unit_test(cells_take_turns), cmocka_unit_test(often_seen_columns_come_first), cmocka_unit_test(scores_are_a_chain), cmocka_unit_test(a_cell_is_a_conditional),
-          cmocka_unit_test(rows_that_are_not_believed_change_nothing), cmocka_unit_test(probabilities_of_classes_sum_to_one),
-          cmocka_unit_test(nothing_is_impossible), cmocka_unit_test(a_row_is_not_looked_up_in_itself), cmocka_unit_test(survives_without_memory))
+ACF_TESTS(donor_answers, cmocka_unit_test(cells_take_turns), cmocka_unit_test(often_seen_columns_come_first),
+          cmocka_unit_test(scores_are_a_chain), cmocka_unit_test(a_cell_is_a_conditional),
+          cmocka_unit_test(rows_that_are_not_believed_change_nothing),
+          cmocka_unit_test(probabilities_of_classes_sum_to_one), cmocka_unit_test(nothing_is_impossible),
+          cmocka_unit_test(a_row_is_not_looked_up_in_itself), cmocka_unit_test(survives_without_memory))

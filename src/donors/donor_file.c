@@ -3,14 +3,14 @@
  * Workload: up to 20,000 rows and 2,000,000 values, read once with the model. */
 #include "donors/donor_file.h"
 
-#include "donors/donor_predict.h"
 #include "donors/donor_link.h"
+#include "donors/donor_predict.h"
 
 #include <math.h>
 #include <string.h>
 
 #define IDS_ROWS "rows"
-#define MOST_COST 1e6 /* nats; 1e6 times the largest distance of places is a float, yet */
+#define MOST_COST 1e6             /* nats; 1e6 times the largest distance of places is a float, yet */
 #define ID_END ((int64_t)1 << 48) /* as of tables (table/table.h) */
 
 /* ---- writing -------------------------------------------------------------------------------------------------------- */
@@ -55,9 +55,11 @@ static json_t *ids_to_json(const acf_donors *m) {
 
 acf_status acf_donors_to_json(const acf_donors *m, json_t **out) {
     if (m->first[m->D] > ACF_DONORS_VALUES)
-        return acf_fail(ACF_EUSAGE, "an archive of rows has %lld different values; a file holds up to %d", (long long)m->first[m->D], ACF_DONORS_VALUES);
+        return acf_fail(ACF_EUSAGE, "an archive of rows has %lld different values; a file holds up to %d",
+                        (long long)m->first[m->D], ACF_DONORS_VALUES);
     json_t *object = json_object(), *columns = json_array();
-    bool ok = json_object_set_new(object, "nearness", json_real(m->slope)) == 0 && json_object_set_new(object, "agree", json_real(m->agree)) == 0;
+    bool ok = json_object_set_new(object, "nearness", json_real(m->slope)) == 0 &&
+              json_object_set_new(object, "agree", json_real(m->agree)) == 0;
     ok = json_object_set_new(object, "given", json_real(m->given)) == 0 && ok;
     ok = json_object_set_new(object, "columns", columns) == 0 && ok; /* takes columns, also when it fails */
     for (int64_t j = 0; ok && j < m->D; j++) ok = json_array_append_new(columns, column_to_json(m, j)) == 0;
@@ -94,23 +96,28 @@ acf_real *acf_donors_predictions(const acf_donors *m) {
 /* ---- reading -------------------------------------------------------------------------------------------------------- */
 
 /* Room for all rows of the tensor, and for the values that each column lists. */
-static acf_status make_room(acf_json_source from, const json_t *columns, const acf_safetensors *f, const char *path, const acf_encoder *e, acf_donors **out) {
+static acf_status make_room(acf_json_source from, const json_t *columns, const acf_safetensors *f, const char *path,
+                            const acf_encoder *e, acf_donors **out) {
     const int64_t D = e->D;
     const acf_safetensors_tensor *t = acf_safetensors_find(f, ACF_DONORS_CODES);
     int64_t values = 0;
     if (!json_is_array(columns) || (int64_t)json_array_size(columns) != D)
-        return acf_fail(from.status, "%s: 'columns' must be a list of %lld, as many as the encoder has", from.name, (long long)D);
+        return acf_fail(from.status, "%s: 'columns' must be a list of %lld, as many as the encoder has", from.name,
+                        (long long)D);
     if (!t) return acf_fail(ACF_EMODEL, "%s: tensor '" ACF_DONORS_CODES "' is missing", path);
     if (t->ndim != 2 || t->dim[0] < 1 || t->dim[0] > ACF_DONORS_ROWS || t->dim[1] != D)
-        return acf_fail(ACF_EMODEL, "%s: tensor '" ACF_DONORS_CODES "' has another shape than expected: 1 to %d rows of %lld columns", path,
-                        ACF_DONORS_ROWS, (long long)D);
+        return acf_fail(ACF_EMODEL,
+                        "%s: tensor '" ACF_DONORS_CODES
+                        "' has another shape than expected: 1 to %d rows of %lld columns",
+                        path, ACF_DONORS_ROWS, (long long)D);
     for (int64_t j = 0; j < D; j++) {
         acf_json_place at;
         json_t *list;
         acf_json_place_column(&at, from, j);
         ACF_TRY(acf_json_member(at.from, json_array_get(columns, (size_t)j), "values", &list));
         if (!json_is_array(list) || (int64_t)json_array_size(list) > t->dim[0])
-            return acf_fail(from.status, "%s: 'values' must be a list of no more numbers than there are rows, %lld", at.name, (long long)t->dim[0]);
+            return acf_fail(from.status, "%s: 'values' must be a list of no more numbers than there are rows, %lld",
+                            at.name, (long long)t->dim[0]);
         values += (int64_t)json_array_size(list);
     }
     return acf_donors_alloc(t->dim[0], e, values, out);
@@ -123,16 +130,19 @@ static acf_status read_values(acf_json_source from, const json_t *list, int32_t 
     m->first[j + 1] = m->first[j] + n;
     for (int64_t k = 0; k < n; k++) {
         ACF_TRY(acf_json_to_real(from, "values", json_array_get(list, (size_t)k), &value[k]));
-        if (k > 0 && !(value[k] > value[k - 1])) return acf_fail(from.status, "%s: the numbers of 'values' must ascend", from.name);
+        if (k > 0 && !(value[k] > value[k - 1]))
+            return acf_fail(from.status, "%s: the numbers of 'values' must ascend", from.name);
         if (classes > 0 && !(value[k] >= 0 && value[k] < classes && value[k] == floor(value[k])))
-            return acf_fail(from.status, "%s: 'values' has %g, expected codes of its classes, from 0 to %d", from.name, value[k], classes - 1);
+            return acf_fail(from.status, "%s: 'values' has %g, expected codes of its classes, from 0 to %d", from.name,
+                            value[k], classes - 1);
     }
     return ACF_OK;
 }
 
 static acf_status read_positive(acf_json_source from, const json_t *o, const char *key, double *out) {
     ACF_TRY(acf_json_real(from, o, key, out));
-    if (!(*out >= DBL_MIN && *out <= DBL_MAX)) return acf_fail(from.status, "%s: '%s' is %g, expected a number above 0", from.name, key, *out);
+    if (!(*out >= DBL_MIN && *out <= DBL_MAX))
+        return acf_fail(from.status, "%s: '%s' is %g, expected a number above 0", from.name, key, *out);
     return ACF_OK;
 }
 
@@ -141,10 +151,13 @@ static acf_status read_costs(acf_json_source from, const json_t *o, const char *
     json_t *list;
     ACF_TRY(acf_json_member(from, o, key, &list));
     if (!json_is_array(list) || (int64_t)json_array_size(list) != D)
-        return acf_fail(from.status, "%s: '%s' must be a list of %lld numbers, one of each column", from.name, key, (long long)D);
+        return acf_fail(from.status, "%s: '%s' must be a list of %lld numbers, one of each column", from.name, key,
+                        (long long)D);
     for (int64_t k = 0; k < D; k++) {
         ACF_TRY(acf_json_to_real(from, key, json_array_get(list, (size_t)k), &out[k]));
-        if (!(out[k] >= 0 && out[k] <= MOST_COST)) return acf_fail(from.status, "%s: '%s' has %g, expected numbers from 0 to %g", from.name, key, out[k], MOST_COST);
+        if (!(out[k] >= 0 && out[k] <= MOST_COST))
+            return acf_fail(from.status, "%s: '%s' has %g, expected numbers from 0 to %g", from.name, key, out[k],
+                            MOST_COST);
     }
     return ACF_OK;
 }
@@ -154,7 +167,8 @@ static acf_status read_column(acf_json_source from, const json_t *o, const acf_e
     m->number[j] = e->column[j].classes == 0;
     ACF_TRY(read_values(from, json_object_get(o, "values"), e->column[j].classes, m, j));
     ACF_TRY(acf_json_real(from, o, "differ", &m->differ[j]));
-    if (!(m->differ[j] > 0 && m->differ[j] < 1)) return acf_fail(from.status, "%s: 'differ' is %g, expected a number between 0 and 1", from.name, m->differ[j]);
+    if (!(m->differ[j] > 0 && m->differ[j] < 1))
+        return acf_fail(from.status, "%s: 'differ' is %g, expected a number between 0 and 1", from.name, m->differ[j]);
     ACF_TRY(read_positive(from, o, "scale", &m->scale[j]));
     ACF_TRY(read_positive(from, o, "width", &m->width[j]));
     ACF_TRY(acf_json_real(from, o, "shift", &m->shift[j]));
@@ -162,7 +176,8 @@ static acf_status read_column(acf_json_source from, const json_t *o, const acf_e
     ACF_TRY(read_costs(from, o, "other", m->D, m->other + j * m->D));
     ACF_TRY(acf_json_real(from, o, "apart", &m->apart[j]));
     if (!(m->apart[j] >= 0 && m->apart[j] <= MOST_COST))
-        return acf_fail(from.status, "%s: 'apart' is %g, expected a number from 0 to %g", from.name, m->apart[j], MOST_COST);
+        return acf_fail(from.status, "%s: 'apart' is %g, expected a number from 0 to %g", from.name, m->apart[j],
+                        MOST_COST);
     return ACF_OK;
 }
 
@@ -171,11 +186,15 @@ static acf_status read_ids(acf_json_source from, const json_t *ids, acf_donors *
     for (int64_t i = 0; i < m->N; i++) m->id[i] = (uint64_t)i;
     if (text && strcmp(text, IDS_ROWS) == 0) return ACF_OK;
     if (!json_is_array(ids) || (int64_t)json_array_size(ids) != m->N)
-        return acf_fail(from.status, "%s: 'ids' must be \"" IDS_ROWS "\" or a list of %lld whole numbers, one of each row", from.name, (long long)m->N);
+        return acf_fail(from.status,
+                        "%s: 'ids' must be \"" IDS_ROWS "\" or a list of %lld whole numbers, one of each row",
+                        from.name, (long long)m->N);
     for (int64_t i = 0; i < m->N; i++) {
         int64_t id;
         ACF_TRY(acf_json_to_int(from, "ids", json_array_get(ids, (size_t)i), &id));
-        if (id < 0 || id >= ID_END) return acf_fail(from.status, "%s: 'ids' has %lld, expected numbers from 0 to 2^48 - 1", from.name, (long long)id);
+        if (id < 0 || id >= ID_END)
+            return acf_fail(from.status, "%s: 'ids' has %lld, expected numbers from 0 to 2^48 - 1", from.name,
+                            (long long)id);
         m->id[i] = (uint64_t)id;
     }
     return ACF_OK;
@@ -191,8 +210,10 @@ static acf_status read_codes(const acf_safetensors *f, const char *path, acf_don
             const double c = (double)code[i * m->D + j];
             const int64_t n = m->first[j + 1] - m->first[j];
             if (!(c >= -1 && c < (double)n && c == floor(c))) {
-                status = acf_fail(ACF_EMODEL, "%s: tensor '" ACF_DONORS_CODES "' is %g at row %lld, column %lld; expected a whole number from -1 to %lld", path,
-                                  c, (long long)i, (long long)j, (long long)n - 1);
+                status = acf_fail(ACF_EMODEL,
+                                  "%s: tensor '" ACF_DONORS_CODES
+                                  "' is %g at row %lld, column %lld; expected a whole number from -1 to %lld",
+                                  path, c, (long long)i, (long long)j, (long long)n - 1);
                 goto done;
             }
             m->code[j * m->N + i] = (int32_t)c;
@@ -209,7 +230,9 @@ static acf_status count_shares(acf_json_source from, acf_donors *m, int64_t j) {
     for (int64_t i = 0; i < m->N; i++)
         if (code[i] >= 0) share[code[i]] += 1, present += 1;
     for (int64_t k = 0; k < m->first[j + 1] - m->first[j]; k++) {
-        if (share[k] == 0) return acf_fail(from.status, "%s: no row has %g, which is one of its 'values'", from.name, m->value[m->first[j] + k]);
+        if (share[k] == 0)
+            return acf_fail(from.status, "%s: no row has %g, which is one of its 'values'", from.name,
+                            m->value[m->first[j] + k]);
         share[k] /= present;
     }
     return ACF_OK;
@@ -242,8 +265,10 @@ static acf_status read_expectations(const acf_safetensors *f, const char *path, 
         for (int64_t j = 0; j < m->D; j++) {
             const double x = (double)value[i * m->D + j], most = acf_donors_predicts(m, j) ? ACF_PREDICTED_FARTHEST : 0;
             if (!(fabs(x) <= most)) {
-                status = acf_fail(ACF_EMODEL, "%s: tensor '" ACF_DONORS_PREDICTED "' is %g at row %lld, column %lld; expected a number from %g to %g", path, x, (long long)i,
-                                  (long long)j, 0 - most, most);
+                status = acf_fail(ACF_EMODEL,
+                                  "%s: tensor '" ACF_DONORS_PREDICTED
+                                  "' is %g at row %lld, column %lld; expected a number from %g to %g",
+                                  path, x, (long long)i, (long long)j, 0 - most, most);
                 goto done;
             }
             m->predicted[j * m->N + i] = value[i * m->D + j];
@@ -259,7 +284,9 @@ static acf_status read_gaussian(acf_json_source from, const acf_safetensors *f, 
     ACF_TRY(acf_donors_predict_alloc(m));
     for (int64_t j = 0; j < m->D; j++)
         if (m->apart[j] > 0 && !acf_donors_predicts(m, j))
-            return acf_fail(from.status, "%s: 'apart' of column %lld is above 0, but nothing is expected of such a column", from.name, (long long)j);
+            return acf_fail(from.status,
+                            "%s: 'apart' of column %lld is above 0, but nothing is expected of such a column",
+                            from.name, (long long)j);
     if (!m->predictor) return ACF_OK;
     const int64_t P = m->predictor->P;
     acf_real *value = acf_alloc((size_t)(P * (P + 1)) * sizeof *value, "an archive of rows");
@@ -269,11 +296,16 @@ static acf_status read_gaussian(acf_json_source from, const acf_safetensors *f, 
     acf_release(value);
     ACF_TRY(status);
     ACF_TRY(acf_predictor_sound(m->predictor, &sound));
-    if (!sound) return acf_fail(ACF_EMODEL, "%s: tensor '" ACF_DONORS_PREDICTOR "' must be means and, below, a symmetric positive definite matrix of %lld", path, (long long)P);
+    if (!sound)
+        return acf_fail(ACF_EMODEL,
+                        "%s: tensor '" ACF_DONORS_PREDICTOR
+                        "' must be means and, below, a symmetric positive definite matrix of %lld",
+                        path, (long long)P);
     return read_expectations(f, path, m);
 }
 
-acf_status acf_donors_from_file(acf_json_source from, const json_t *object, const acf_safetensors *f, const char *path, const acf_encoder *e, acf_donors **out) {
+acf_status acf_donors_from_file(acf_json_source from, const json_t *object, const acf_safetensors *f, const char *path,
+                                const acf_encoder *e, acf_donors **out) {
     json_t *columns, *ids;
     acf_donors *m = NULL;
     acf_status status = ACF_OK;
@@ -282,7 +314,8 @@ acf_status acf_donors_from_file(acf_json_source from, const json_t *object, cons
     ACF_TRY(make_room(from, columns, f, path, e, &m));
     ACF_TRY_DONE(acf_json_real(from, object, "nearness", &m->slope));
     ACF_TRY_DONE(acf_json_real(from, object, "agree", &m->agree));
-    if (json_object_get(object, "given")) ACF_TRY_DONE(acf_json_real(from, object, "given", &m->given)); /* files of version 0.1 may have none */
+    if (json_object_get(object, "given"))
+        ACF_TRY_DONE(acf_json_real(from, object, "given", &m->given)); /* files of version 0.1 may have none */
     ACF_TRY_DONE(read_columns(from, columns, e, m));
     ACF_TRY_DONE(read_ids(from, ids, m));
     ACF_TRY_DONE(read_codes(f, path, m));

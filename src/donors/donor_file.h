@@ -9,14 +9,15 @@
 #ifndef ACF_DONORS_DONOR_FILE_H
 #define ACF_DONORS_DONOR_FILE_H
 
-#include "donors/donors.h"
 #include "base/safetensors.h"
+#include "donors/donors.h"
 
 #define ACF_DONORS_KEY "donors"
 #define ACF_DONORS_CODES "donors.rows"
 #define ACF_DONORS_PREDICTOR "donors.predictor"
 #define ACF_DONORS_PREDICTED "donors.predicted"
-#define ACF_DONORS_VALUES 2000000 /* different values of all columns, at most: as many as fit into the text, of 26 bytes each */
+#define ACF_DONORS_VALUES                                                                                              \
+    2000000 /* different values of all columns, at most: as many as fit into the text, of 26 bytes each */
 
 /* The text, for json_decref. Fails: ACF_EUSAGE (more than ACF_DONORS_VALUES), ACF_EMEMORY. */
 acf_status acf_donors_to_json(const acf_donors *m, json_t **out);
@@ -29,6 +30,7 @@ acf_real *acf_donors_predictions(const acf_donors *m);
 
 /* Reads all of it, of columns as e has them; trusts nothing. path: what sentences about tensors begin with. Gives *out.
  * Fails: from.status with the column and key, ACF_EMODEL with the tensor, ACF_EMEMORY. */
-acf_status acf_donors_from_file(acf_json_source from, const json_t *object, const acf_safetensors *f, const char *path, const acf_encoder *e, acf_donors **out);
+acf_status acf_donors_from_file(acf_json_source from, const json_t *object, const acf_safetensors *f, const char *path,
+                                const acf_encoder *e, acf_donors **out);
 
 #endif

@@ -1,8 +1,8 @@
 /* Archives in model files: what is saved is what is loaded, and whatever is wrong in one is refused with a sentence. */
 #include "donors/donor_file.h"
 
-#include "harness/model_file_lab.h"
 #include "harness/lab.h"
+#include "harness/model_file_lab.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -31,15 +31,18 @@ enum { ROWS = 7, COLS = 4 };
 
 /* A number, classes of which one is in no row, a number of which no cell is known, a number with three values. */
 static acf_table *some_table(void) {
-    static const double x[ROWS * COLS] = {0.1, 2, ABSENT, -4, 0.1, 0, ABSENT, 8,  0.7,    2, ABSENT, -4, ABSENT, ABSENT,
-                                          ABSENT, 8, 0.7, 0, ABSENT, 8, 0.1, 2, ABSENT, -4, 1e300, 2, ABSENT, 5};
+    static const double x[ROWS * COLS] = {0.1,    2,  ABSENT, -4,     0.1,    0, ABSENT, 8, 0.7,    2,
+                                          ABSENT, -4, ABSENT, ABSENT, ABSENT, 8, 0.7,    0, ABSENT, 8,
+                                          0.1,    2,  ABSENT, -4,     1e300,  2, ABSENT, 5};
     static const acf_column column[COLS] = {{"a", 0}, {"b", 3}, {"c", 0}, {"d", 0}};
     acf_table *t;
     assert_int_equal(acf_table_make(x, NULL, ROWS, COLS, column, &t), ACF_OK);
     return t;
 }
 
-static acf_model *some_model(acf_device *dev, const acf_table *table) { return acf_lab_fitted(dev, table, "gaussian", NULL, 3, 0); }
+static acf_model *some_model(acf_device *dev, const acf_table *table) {
+    return acf_lab_fitted(dev, table, "gaussian", NULL, 3, 0);
+}
 
 /* Models of two members with an archive, whose rows have ids of their own (first: the one of row 0). */
 typedef struct lab {
@@ -60,7 +63,9 @@ static void lab_open(lab *l, uint64_t first_id) {
     for (int j = 0; j < COLS; j++) {
         a->apart[j] = j % 3 ? 0 : 1.5 + j;
         a->differ[j] = 0.0625 * (j + 1), a->scale[j] = 11 + j, a->width[j] = 21 + j, a->shift[j] = -31 - j;
-        for (int k = 0; k < COLS; k++) a->near[j * COLS + k] = j == k ? 0 : (10 * j + 10 + k) / 16.0, a->other[j * COLS + k] = j == k ? 0 : (10 * j + 10 + k) / 32.0;
+        for (int k = 0; k < COLS; k++)
+            a->near[j * COLS + k] = j == k ? 0 : (10 * j + 10 + k) / 16.0,
+                               a->other[j * COLS + k] = j == k ? 0 : (10 * j + 10 + k) / 32.0;
     }
     acf_donors_ready(a);
 }
@@ -95,7 +100,8 @@ static void same(const acf_donors *a, const acf_donors *b) {
     if (!a->predictor) return;
     assert_true(a->predictor->D == b->predictor->D && a->predictor->P == b->predictor->P);
     assert_memory_equal(a->predictor->first, b->predictor->first, (D + 1) * sizeof *a->predictor->first);
-    assert_memory_equal(a->predictor->mean, b->predictor->mean, (size_t)(a->predictor->P * (a->predictor->P + 1)) * sizeof *a->predictor->mean);
+    assert_memory_equal(a->predictor->mean, b->predictor->mean,
+                        (size_t)(a->predictor->P * (a->predictor->P + 1)) * sizeof *a->predictor->mean);
     assert_memory_equal(a->predicted, b->predicted, N * D * sizeof *a->predicted);
 }
 
@@ -108,10 +114,12 @@ static void an_archive_comes_back(void **state) {
         char command[160];
         lab_open(&l, first_id);
         if (first_id) l.m->donors->id[ROWS - 1] = ((uint64_t)1 << 48) - 1;
-        l.m->donors->differ[0] = 1 / 3.0, l.m->donors->slope = -1e-9, l.m->donors->near[1] = 1e6, l.m->donors->other[COLS * COLS - 2] = 1 / 7.0;
+        l.m->donors->differ[0] = 1 / 3.0, l.m->donors->slope = -1e-9, l.m->donors->near[1] = 1e6,
+        l.m->donors->other[COLS * COLS - 2] = 1 / 7.0;
         l.m->donors->apart[0] = first_id ? 1e6 : 1 / 3.0;
         acf_donors_ready(l.m->donors);
-        if (acf_model_write(l.m, path) || acf_model_read(l.dev, path, &again) || acf_model_write(again, other)) fail_msg("%s", acf_error());
+        if (acf_model_write(l.m, path) || acf_model_read(l.dev, path, &again) || acf_model_write(again, other))
+            fail_msg("%s", acf_error());
         assert_int_equal(l.m->donors->predictor->P, 3);
         same(l.m->donors, again->donors);
         assert_null(again->next->donors);
@@ -128,12 +136,14 @@ static void an_archive_comes_back(void **state) {
 }
 
 /* Both say the same about column j of a row. */
-static void same_answer(acf_donor_search *a, acf_donor_search *b, int64_t j, const double *x, const uint8_t *known, uint64_t id) {
+static void same_answer(acf_donor_search *a, acf_donor_search *b, int64_t j, const double *x, const uint8_t *known,
+                        uint64_t id) {
     static const double tried[] = {0.1, 0.7, 0, 2, 1, -4, 8, 5, 3.25, 1e300};
     const bool found = acf_donor_search_run(a, j, x, known, id);
     assert_int_equal(found, j != 2); /* of which no cell is known */
     assert_int_equal(acf_donor_search_run(b, j, x, known, id), found);
-    assert_true(a->n == b->n && a->peak == b->peak && a->alike == b->alike && acf_donor_search_trust(a, j) == acf_donor_search_trust(b, j));
+    assert_true(a->n == b->n && a->peak == b->peak && a->alike == b->alike &&
+                acf_donor_search_trust(a, j) == acf_donor_search_trust(b, j));
     if (!found) return;
     assert_memory_equal(a->weight, b->weight, (size_t)a->n * sizeof *a->weight);
     for (int k = 0; k < 10; k++) {
@@ -158,7 +168,8 @@ static void what_is_read_answers_as_what_was_written(void **state) {
             assert_int_equal(acf_donors_make(l.table, l.m->encoder, NULL, 1, &l.m->donors), ACF_OK);
             for (int j = 0; j < COLS; j++) l.m->donors->shift[j] = 1 / 3.0 - j;
             l.m->donors->slope = 0.1, l.m->donors->agree = 1 / 7.0;
-            assert_true(l.m->donors->apart[0] > 0 && l.m->donors->apart[1] == 0 && l.m->donors->apart[2] == 0 && l.m->donors->apart[3] > 0);
+            assert_true(l.m->donors->apart[0] > 0 && l.m->donors->apart[1] == 0 && l.m->donors->apart[2] == 0 &&
+                        l.m->donors->apart[3] > 0);
         }
         if (acf_model_write(l.m, path) || acf_model_read(l.dev, path, &again)) fail_msg("%s", acf_error());
         assert_true(again->donors->encoder == again->encoder);
@@ -192,7 +203,8 @@ static void no_archive_leaves_no_trace(void **state) {
     assert_null(again->donors);
     assert_int_equal(acf_safetensors_open(path, &f), ACF_OK);
     assert_string_equal(acf_safetensors_text_find(f, "format_version"), "3");
-    assert_true(!acf_safetensors_text_find(f, "donors") && !acf_safetensors_find(f, "donors.rows") && !acf_safetensors_find(f, "donors.predictor"));
+    assert_true(!acf_safetensors_text_find(f, "donors") && !acf_safetensors_find(f, "donors.rows") &&
+                !acf_safetensors_find(f, "donors.predictor"));
     acf_safetensors_close(f);
     acf_model_free(again);
     lab_close(&l);
@@ -205,7 +217,17 @@ typedef struct change {
     bool bare;
     enum { CODES_KEPT, CODES_DROPPED, CODES_SET, CODES_FLAT, CODES_TURNED, CODES_NONE, CODES_MANY, CODES_WHOLE } codes;
     double set; /* of the cell at row 2, column 1; or of the Gaussian */
-    enum { EXPECT_KEPT, EXPECT_DROPPED, EXPECT_FLAT, EXPECT_TURNED, EXPECT_MEAN, EXPECT_DIAGONAL, EXPECT_LOWER, EXPECT_BOTH, EXPECT_WHOLE } expect;
+    enum {
+        EXPECT_KEPT,
+        EXPECT_DROPPED,
+        EXPECT_FLAT,
+        EXPECT_TURNED,
+        EXPECT_MEAN,
+        EXPECT_DIAGONAL,
+        EXPECT_LOWER,
+        EXPECT_BOTH,
+        EXPECT_WHOLE
+    } expect;
     enum { EXPECTED_KEPT, EXPECTED_DROPPED, EXPECTED_TURNED, EXPECTED_NUMBER, EXPECTED_CLASS } expected;
     const char *says;
 } change;
@@ -295,7 +317,10 @@ static void wrong_archives_get_a_sentence(void **state) {
     static const change changes[] = {
         {.bare = true, .says = "tensor 'donors.predictor' is no part of the network"},
         {.bare = true, .expect = EXPECT_DROPPED, .says = "is no part of the network"},
-        {.bare = true, .expect = EXPECT_DROPPED, .expected = EXPECTED_DROPPED, .says = "tensor 'donors.rows' is no part of the network"},
+        {.bare = true,
+         .expect = EXPECT_DROPPED,
+         .expected = EXPECTED_DROPPED,
+         .says = "tensor 'donors.rows' is no part of the network"},
         {.bare = true, .codes = CODES_DROPPED, .says = "tensor 'donors.predictor' is no part of the network"},
         {NULL, "{", .says = ", donors"},
         {NULL, "[]", .says = ", donors: this is "},
@@ -305,19 +330,25 @@ static void wrong_archives_get_a_sentence(void **state) {
         {"\"agree\": 0.7", "\"agrees\": 0.7", .says = ", donors: 'agree' is missing"},
         {"\"agree\": 0.7", "\"agree\": [0.7]", .says = ", donors: 'agree' is "},
         {"\"columns\": ", "\"rows\": ", .says = ", donors: 'columns' is missing"},
-        {"\"columns\": ", "\"columns\": 7,\"was\": ", .says = "'columns' must be a list of 4, as many as the encoder has"},
-        {"\"columns\": [", "\"columns\": [{\"values\": []},", .says = "'columns' must be a list of 4, as many as the encoder has"},
+        {"\"columns\": ", "\"columns\": 7,\"was\": ",
+         .says = "'columns' must be a list of 4, as many as the encoder has"},
+        {"\"columns\": [", "\"columns\": [{\"values\": []},",
+         .says = "'columns' must be a list of 4, as many as the encoder has"},
         {"\"columns\": [", "\"columns\": [1,2,3,4],\"was\": [", .says = "column 0: this is "},
         {"\"values\": [0.1,", "\"value\": [0.1,", .says = "column 0: 'values' is missing"},
         {"\"values\": [0.1,", "\"values\": 0.1,\"was\": [", .says = "column 0: 'values' must be a list"},
-        {"[0.1, 0.7,", "[0.1,0.2,0.3,0.4,0.5,0.6,0.7,", .says = "column 0: 'values' must be a list of no more numbers than there are rows, 7"},
+        {"[0.1, 0.7,", "[0.1,0.2,0.3,0.4,0.5,0.6,0.7,",
+         .says = "column 0: 'values' must be a list of no more numbers than there are rows, 7"},
         {"[0.1, 0.7,", "[0.1,true,", .says = "column 0: 'values' is "},
         {"[0.1, 0.7,", "[0.1,0.1,", .says = "column 0: the numbers of 'values' must ascend"},
         {"[0.1, 0.7,", "[0.8,0.7,", .says = "column 0: the numbers of 'values' must ascend"},
         {"[0.1, 0.7,", "[0.1,0.7,0.8,", .says = "column 0: no row has 1e+300, which is one of its 'values'"},
-        {"[0.1, 0.7,", "[0.1,", .says = "tensor 'donors.rows' is 2 at row 6, column 0; expected a whole number from -1 to 1"},
-        {"\"values\": [0, 2]", "\"values\": [-1,2]", .says = "column 1: 'values' has -1, expected codes of its classes, from 0 to 2"},
-        {"\"values\": [0, 2]", "\"values\": [0,3]", .says = "column 1: 'values' has 3, expected codes of its classes, from 0 to 2"},
+        {"[0.1, 0.7,", "[0.1,",
+         .says = "tensor 'donors.rows' is 2 at row 6, column 0; expected a whole number from -1 to 1"},
+        {"\"values\": [0, 2]", "\"values\": [-1,2]",
+         .says = "column 1: 'values' has -1, expected codes of its classes, from 0 to 2"},
+        {"\"values\": [0, 2]", "\"values\": [0,3]",
+         .says = "column 1: 'values' has 3, expected codes of its classes, from 0 to 2"},
         {"\"values\": [0, 2]", "\"values\": [0,0.5]", .says = "column 1: 'values' has 0.5"},
         {"\"values\": []", "\"values\": [1]", .says = "column 2: no row has 1"},
         {"\"differ\": 0.125", "\"differs\": 0.125", .says = "column 1: 'differ' is missing"},
@@ -333,28 +364,41 @@ static void wrong_archives_get_a_sentence(void **state) {
         {"\"shift\": -33.0", "\"shift\": []", .says = "column 2: 'shift' is "},
         {"\"shift\": -33.0", "\"s\": 0", .says = "column 2: 'shift' is missing"},
         {"\"near\": [1.875, ", "\"nears\": [1.875, ", .says = "column 2: 'near' is missing"},
-        {"\"near\": [1.875, ", "\"near\": 1.875,\"was\": [", .says = "column 2: 'near' must be a list of 4 numbers, one of each column"},
-        {"\"near\": [1.875, ", "\"near\": [", .says = "column 2: 'near' must be a list of 4 numbers, one of each column"},
-        {"\"near\": [1.875, ", "\"near\": [1.875, 1, ", .says = "column 2: 'near' must be a list of 4 numbers, one of each column"},
-        {"\"near\": [1.875, ", "\"near\": [-0.5, ", .says = "column 2: 'near' has -0.5, expected numbers from 0 to 1e+06"},
-        {"\"near\": [1.875, ", "\"near\": [1000001, ", .says = "column 2: 'near' has 1e+06, expected numbers from 0 to 1e+06"},
-        {"\"near\": [1.875, ", "\"near\": [1e300, ", .says = "column 2: 'near' has 1e+300, expected numbers from 0 to 1e+06"},
+        {"\"near\": [1.875, ", "\"near\": 1.875,\"was\": [",
+         .says = "column 2: 'near' must be a list of 4 numbers, one of each column"},
+        {"\"near\": [1.875, ", "\"near\": [",
+         .says = "column 2: 'near' must be a list of 4 numbers, one of each column"},
+        {"\"near\": [1.875, ", "\"near\": [1.875, 1, ",
+         .says = "column 2: 'near' must be a list of 4 numbers, one of each column"},
+        {"\"near\": [1.875, ", "\"near\": [-0.5, ",
+         .says = "column 2: 'near' has -0.5, expected numbers from 0 to 1e+06"},
+        {"\"near\": [1.875, ", "\"near\": [1000001, ",
+         .says = "column 2: 'near' has 1e+06, expected numbers from 0 to 1e+06"},
+        {"\"near\": [1.875, ", "\"near\": [1e300, ",
+         .says = "column 2: 'near' has 1e+300, expected numbers from 0 to 1e+06"},
         {"\"near\": [1.875, ", "\"near\": [null, ", .says = "column 2: 'near' is "},
         {"\"other\": [0.9375, ", "\"others\": [0.9375, ", .says = "column 2: 'other' is missing"},
-        {"\"other\": [0.9375, ", "\"other\": {},\"was\": [", .says = "column 2: 'other' must be a list of 4 numbers, one of each column"},
-        {"\"other\": [0.9375, ", "\"other\": [", .says = "column 2: 'other' must be a list of 4 numbers, one of each column"},
-        {"\"other\": [0.9375, ", "\"other\": [-1e-9, ", .says = "column 2: 'other' has -1e-09, expected numbers from 0 to 1e+06"},
-        {"\"other\": [0.9375, ", "\"other\": [2e6, ", .says = "column 2: 'other' has 2e+06, expected numbers from 0 to 1e+06"},
+        {"\"other\": [0.9375, ", "\"other\": {},\"was\": [",
+         .says = "column 2: 'other' must be a list of 4 numbers, one of each column"},
+        {"\"other\": [0.9375, ", "\"other\": [",
+         .says = "column 2: 'other' must be a list of 4 numbers, one of each column"},
+        {"\"other\": [0.9375, ", "\"other\": [-1e-9, ",
+         .says = "column 2: 'other' has -1e-09, expected numbers from 0 to 1e+06"},
+        {"\"other\": [0.9375, ", "\"other\": [2e6, ",
+         .says = "column 2: 'other' has 2e+06, expected numbers from 0 to 1e+06"},
         {"\"other\": [0.9375, ", "\"other\": [\"1\", ", .says = "column 2: 'other' is "},
         {"\"ids\": ", "\"id\": ", .says = ", donors: 'ids' is missing"},
-        {"\"ids\": [900,", "\"ids\": \"lines\",\"was\": [900,", .says = "'ids' must be \"rows\" or a list of 7 whole numbers"},
+        {"\"ids\": [900,", "\"ids\": \"lines\",\"was\": [900,",
+         .says = "'ids' must be \"rows\" or a list of 7 whole numbers"},
         {"\"ids\": [900,", "\"ids\": 7,\"was\": [900,", .says = "'ids' must be \"rows\" or a list"},
         {"\"ids\": [900,", "\"ids\": [", .says = "'ids' must be \"rows\" or a list"},
         {"\"ids\": [900,", "\"ids\": [9.5,", .says = "'ids' is "},
         {"\"ids\": [900,", "\"ids\": [-1,", .says = "'ids' has -1, expected numbers from 0 to 2^48 - 1"},
         {"\"ids\": [900,", "\"ids\": [281474976710656,", .says = "'ids' has 281474976710656"},
         {.codes = CODES_DROPPED, .says = "tensor 'donors.rows' is missing"},
-        {.codes = CODES_SET, .set = 2, .says = "tensor 'donors.rows' is 2 at row 2, column 1; expected a whole number from -1 to 1"},
+        {.codes = CODES_SET,
+         .set = 2,
+         .says = "tensor 'donors.rows' is 2 at row 2, column 1; expected a whole number from -1 to 1"},
         {.codes = CODES_SET, .set = -2, .says = "is -2 at row 2"},
         {.codes = CODES_SET, .set = 0.5, .says = "is 0.5 at row 2"},
         {.codes = CODES_SET, .set = ABSENT, .says = "nan at row 2"},
@@ -365,15 +409,20 @@ static void wrong_archives_get_a_sentence(void **state) {
         {.codes = CODES_MANY, .says = "another shape than expected"},
         {"\"apart\": 1.5", "\"a\": 1.5", .says = "column 0: 'apart' is missing"},
         {"\"apart\": 1.5", "\"apart\": true", .says = "column 0: 'apart' is "},
-        {"\"apart\": 1.5", "\"apart\": -1e-9", .says = "column 0: 'apart' is -1e-09, expected a number from 0 to 1e+06"},
-        {"\"apart\": 4.5", "\"apart\": 1000001", .says = "column 3: 'apart' is 1e+06, expected a number from 0 to 1e+06"},
+        {"\"apart\": 1.5", "\"apart\": -1e-9",
+         .says = "column 0: 'apart' is -1e-09, expected a number from 0 to 1e+06"},
+        {"\"apart\": 4.5", "\"apart\": 1000001",
+         .says = "column 3: 'apart' is 1e+06, expected a number from 0 to 1e+06"},
         {"\"shift\": -32.0, \"apart\": 0.0", "\"shift\": -32.0, \"apart\": 0.5",
          .says = ", donors: 'apart' of column 1 is above 0, but nothing is expected of such a column"},
-        {"\"shift\": -33.0, \"apart\": 0.0", "\"shift\": -33.0, \"apart\": 1e-300", .says = "'apart' of column 2 is above 0"},
+        {"\"shift\": -33.0, \"apart\": 0.0", "\"shift\": -33.0, \"apart\": 1e-300",
+         .says = "'apart' of column 2 is above 0"},
         {.expect = EXPECT_DROPPED, .says = "tensor 'donors.predictor': it is missing"},
         {.expect = EXPECT_FLAT, .says = "tensor 'donors.predictor': its shape is [12], expected [4, 3]"},
         {.expect = EXPECT_TURNED, .says = "tensor 'donors.predictor': its shape is [3, 4], expected [4, 3]"},
-        {.expect = EXPECT_MEAN, .set = ABSENT, .says = "tensor 'donors.predictor' must be means and, below, a symmetric positive definite matrix of 3"},
+        {.expect = EXPECT_MEAN,
+         .set = ABSENT,
+         .says = "tensor 'donors.predictor' must be means and, below, a symmetric positive definite matrix of 3"},
         {.expect = EXPECT_MEAN, .set = (double)INFINITY, .says = "tensor 'donors.predictor' must be means"},
         {.expect = EXPECT_DIAGONAL, .set = 0, .says = "tensor 'donors.predictor' must be means"},
         {.expect = EXPECT_DIAGONAL, .set = -2, .says = "tensor 'donors.predictor' must be means"},
@@ -383,10 +432,14 @@ static void wrong_archives_get_a_sentence(void **state) {
         {.expect = EXPECT_BOTH, .set = 1e6, .says = "tensor 'donors.predictor' must be means"},
         {.expected = EXPECTED_DROPPED, .says = "tensor 'donors.predictored': it is missing"},
         {.expected = EXPECTED_TURNED, .says = "tensor 'donors.predictored': its shape is [4, 7], expected [7, 4]"},
-        {.expected = EXPECTED_NUMBER, .set = 1000001, .says = "tensor 'donors.predictored' is 1e+06 at row 3, column 0; expected a number from -1e+06 to 1e+06"},
+        {.expected = EXPECTED_NUMBER,
+         .set = 1000001,
+         .says = "tensor 'donors.predictored' is 1e+06 at row 3, column 0; expected a number from -1e+06 to 1e+06"},
         {.expected = EXPECTED_NUMBER, .set = -2e6, .says = "tensor 'donors.predictored' is -2e+06 at row 3, column 0"},
         {.expected = EXPECTED_NUMBER, .set = ABSENT, .says = "tensor 'donors.predictored'"},
-        {.expected = EXPECTED_CLASS, .set = 0.5, .says = "tensor 'donors.predictored' is 0.5 at row 3, column 1; expected a number from 0 to 0"},
+        {.expected = EXPECTED_CLASS,
+         .set = 0.5,
+         .says = "tensor 'donors.predictored' is 0.5 at row 3, column 1; expected a number from 0 to 0"},
         {.expect = EXPECT_WHOLE, .says = "its dtype is I32, expected F32 or F64"},
         {.codes = CODES_WHOLE, .says = "its dtype is I32, expected F32 or F64"},
     };
@@ -400,7 +453,8 @@ static void wrong_archives_get_a_sentence(void **state) {
         write_changed(good, &changes[i]);
         const int64_t live = acf_alloc_live();
         const acf_status status = acf_model_read(l.dev, other, &none);
-        if (status != ACF_EMODEL || strncmp(acf_error(), other, strlen(other)) != 0 || !strstr(acf_error(), changes[i].says))
+        if (status != ACF_EMODEL || strncmp(acf_error(), other, strlen(other)) != 0 ||
+            !strstr(acf_error(), changes[i].says))
             fail_msg("change %d: expected the file and '%s' in: %s", (int)i, changes[i].says, acf_error());
         assert_null(none);
         assert_int_equal(acf_alloc_live(), live);
@@ -454,9 +508,12 @@ static void check_finite(const acf_donors *a) {
 /* What a change may leave as it is: ids may be those of other rows, and a code of a missing cell. */
 static void other_archives_are_read(void **state) {
     (void)state;
-    static const change changes[] = {{"\"ids\": [900,", "\"ids\": [281474976710655,"}, {.codes = CODES_SET, .set = -1}, {"\"nearness\": 0.3", "\"nearness\": -3"},
-                                     {"\"near\": [1.875, ", "\"near\": [1000000, "}, {"\"other\": [0.9375, ", "\"other\": [0, "}, {"\"agree\": 0.7", "\"agree\": -7"},
-                                     {"\"apart\": 1.5", "\"apart\": 1000000"}, {.expect = EXPECT_MEAN, .set = 1e30}, {.expected = EXPECTED_NUMBER, .set = -1e6}};
+    static const change changes[] = {
+        {"\"ids\": [900,", "\"ids\": [281474976710655,"}, {.codes = CODES_SET, .set = -1},
+        {"\"nearness\": 0.3", "\"nearness\": -3"},        {"\"near\": [1.875, ", "\"near\": [1000000, "},
+        {"\"other\": [0.9375, ", "\"other\": [0, "},      {"\"agree\": 0.7", "\"agree\": -7"},
+        {"\"apart\": 1.5", "\"apart\": 1000000"},         {.expect = EXPECT_MEAN, .set = 1e30},
+        {.expected = EXPECTED_NUMBER, .set = -1e6}};
     lab l;
     acf_safetensors *good;
     lab_open(&l, 900);
@@ -468,7 +525,9 @@ static void other_archives_are_read(void **state) {
         if (acf_model_read(l.dev, other, &m)) fail_msg("%s", acf_error());
         const acf_donors *a = m->donors;
         if (i == 0) assert_true(a->id[0] == 281474976710655 && a->id[1] == 901);
-        if (i == 1) assert_true(a->code[ROWS + 2] == -1 && a->share[a->first[1]] == 2 / 5.0 && a->share[a->first[1] + 1] == 3 / 5.0);
+        if (i == 1)
+            assert_true(a->code[ROWS + 2] == -1 && a->share[a->first[1]] == 2 / 5.0 &&
+                        a->share[a->first[1] + 1] == 3 / 5.0);
         if (i == 2) assert_true(a->slope == -3);
         if (i == 3) assert_true(a->near[2 * COLS] == 1e6);
         if (i == 4) assert_true(a->other[2 * COLS] == 0);
@@ -505,7 +564,12 @@ static void nothing_is_expected_of_classes(void **state) {
     assert_true(acf_safetensors_find(good, "donors.rows") && !acf_safetensors_find(good, "donors.predictor"));
     int64_t n = acf_safetensors_count(good);
     for (int64_t i = 0; i < n; i++) list[i] = *acf_safetensors_at(good, i);
-    list[n++] = (acf_safetensors_tensor){.name = "donors.predictor", .dtype = ACF_SAFETENSORS_REAL, .ndim = 2, .dim = {2, 1}, .data = gaussian, .bytes = sizeof gaussian};
+    list[n++] = (acf_safetensors_tensor){.name = "donors.predictor",
+                                         .dtype = ACF_SAFETENSORS_REAL,
+                                         .ndim = 2,
+                                         .dim = {2, 1},
+                                         .data = gaussian,
+                                         .bytes = sizeof gaussian};
     for (int64_t i = 0; i < acf_safetensors_text_count(good); i++) {
         text[texts] = *acf_safetensors_text_at(good, i);
         texts += strcmp(text[texts].key, "checksum") != 0;
@@ -567,6 +631,7 @@ ACF_TESTS(donor_file, cmocka_unit_test_setup_teardown(an_archive_comes_back, mak
           cmocka_unit_test_setup_teardown(no_archive_leaves_no_trace, make_names, remove_files),
           cmocka_unit_test_setup_teardown(wrong_archives_get_a_sentence, make_names, remove_files),
           cmocka_unit_test_setup_teardown(models_of_images_have_none, make_names, remove_files),
-          cmocka_unit_test_setup_teardown(other_archives_are_read, make_names, remove_files), cmocka_unit_test(too_many_values_are_not_written),
+          cmocka_unit_test_setup_teardown(other_archives_are_read, make_names, remove_files),
+          cmocka_unit_test(too_many_values_are_not_written),
           cmocka_unit_test_setup_teardown(nothing_is_expected_of_classes, make_names, remove_files),
           cmocka_unit_test_setup_teardown(memory_may_run_out, make_names, remove_files))

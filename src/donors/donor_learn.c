@@ -12,20 +12,20 @@
 #include <string.h>
 
 #define STEPS 150
-#define SETTLED 100  /* the mean of what is found after so many steps is kept */
-#define ASKED 64     /* rows that a step asks, at most, */
+#define SETTLED 100 /* the mean of what is found after so many steps is kept */
+#define ASKED 64    /* rows that a step asks, at most, */
 #define ASKED_LEAST 8
 #define DONORS 4096  /* rows that they are looked up in, at most: the same in all steps */
 #define CELLS 131072 /* of these, at most */
 #define WORK 2097152
-#define RATE 0.1     /* of Adam, falling to 0 */
-#define FOLLOW 0.1   /* by which ε and the scale follow a step */
-#define NEAR 1.3     /* expected, divided by the root of the number of columns: the distances of all add up */
+#define RATE 0.1   /* of Adam, falling to 0 */
+#define FOLLOW 0.1 /* by which ε and the scale follow a step */
+#define NEAR 1.3   /* expected, divided by the root of the number of columns: the distances of all add up */
 #define OTHER 0.5
 #define APART 2.0
 #define DEVIATION 1.2 /* of their logarithms, */
 #define FEW 200.0     /* with many more rows than these; less with fewer: what few rows seem to say is mostly chance */
-#define LEAST 1e-3   /* of ε and 1 - ε */
+#define LEAST 1e-3    /* of ε and 1 - ε */
 #define LEAST_SCALE 0.01
 
 /* One column's learning. Sizes: P = 2 D + 1 numbers, near, other and, last, apart; n donors. */
@@ -34,15 +34,17 @@ typedef struct pupil {
     const acf_table *t;
     const acf_holdout *hold;
     int64_t j, n;
-    int32_t *donor;            /* (n) rows */
-    acf_real *place, *predicted; /* (D,n), (n) */
-    bool expects;              /* it does */
+    int32_t *donor;                 /* (n) rows */
+    acf_real *place, *predicted;    /* (D,n), (n) */
+    bool expects;                   /* it does */
     acf_real *cost, *weight, *push; /* (n) */
-    double *log, *mean, *first, *second, *slope; /* (P) logarithms, their mean after SETTLED steps, Adam's moments, the gradient */
-    uint8_t *held;             /* (D) */
-    double cells, settled;     /* rows of the table that can be asked; steps that were added up */
-    double smooth, apart, logq, seen; /* of a step: weight and distance of donors of another value, nats beyond the column's, rows */
-    double told, told_rows;    /* logq and seen of settled steps */
+    double *log, *mean, *first, *second,
+        *slope;            /* (P) logarithms, their mean after SETTLED steps, Adam's moments, the gradient */
+    uint8_t *held;         /* (D) */
+    double cells, settled; /* rows of the table that can be asked; steps that were added up */
+    double smooth, apart, logq,
+        seen; /* of a step: weight and distance of donors of another value, nats beyond the column's, rows */
+    double told, told_rows; /* logq and seen of settled steps */
 } pupil;
 
 static int64_t numbers(const pupil *p) { return 2 * p->m->D + 1; }
@@ -54,7 +56,9 @@ static double hoped(const pupil *p, int64_t k) {
 /* ---- one row ------------------------------------------------------------------------------------------------------------------ */
 
 /* Which columns of the row speak about its cell of column j. */
-static bool speaks(const pupil *p, int64_t row, int64_t k) { return k != p->j && !p->held[k] && p->m->code[k * p->m->N + row] >= 0; }
+static bool speaks(const pupil *p, int64_t row, int64_t k) {
+    return k != p->j && !p->held[k] && p->m->code[k * p->m->N + row] >= 0;
+}
 
 static void look(pupil *p, int64_t row) {
     const acf_donors *m = p->m;
@@ -63,12 +67,16 @@ static void look(pupil *p, int64_t row) {
     for (int64_t k = 0; k < D; k++) {
         double away, another;
         if (!speaks(p, row, k)) continue;
-        const double near = m->number[k] ? exp(p->log[k]) : 0, other = exp(p->log[D + k]) * acf_donors_rare(m, k, m->code[k * m->N + row]);
+        const double near = m->number[k] ? exp(p->log[k]) : 0,
+                     other = exp(p->log[D + k]) * acf_donors_rare(m, k, m->code[k * m->N + row]);
         const acf_real z = m->place[k * m->N + row];
         acf_donors_usual(m, k, z, &away, &another);
-        acf_donors_add(p->cost, p->place + k * p->n, p->n, z, (acf_real)near, (acf_real)other, (acf_real)(near * away + other * another));
+        acf_donors_add(p->cost, p->place + k * p->n, p->n, z, (acf_real)near, (acf_real)other,
+                       (acf_real)(near * away + other * another));
     }
-    if (p->expects) acf_donors_add(p->cost, p->predicted, p->n, m->predicted[p->j * m->N + row], (acf_real)exp(p->log[2 * D]), 0, 0);
+    if (p->expects)
+        acf_donors_add(p->cost, p->predicted, p->n, m->predicted[p->j * m->N + row], (acf_real)exp(p->log[2 * D]), 0,
+                       0);
     for (int64_t i = 0; i < p->n; i++)
         if (m->id[p->donor[i]] == m->id[row]) p->cost[i] = (acf_real)INFINITY;
 }
@@ -114,7 +122,8 @@ static bool compare(pupil *p, int64_t row) {
 }
 
 /* Σ push · distance, and Σ push · [another value]. */
-static void pull(const acf_real *restrict push, const acf_real *restrict place, int64_t n, acf_real z, acf_real absent_away, acf_real absent_other, double *near, double *other) {
+static void pull(const acf_real *restrict push, const acf_real *restrict place, int64_t n, acf_real z,
+                 acf_real absent_away, acf_real absent_other, double *near, double *other) {
     acf_real by_away = 0, by_other = 0;
 #pragma omp simd reduction(+ : by_away, by_other)
     for (int64_t i = 0; i < n; i++) {
@@ -138,7 +147,8 @@ static void add_slopes(pupil *p, int64_t row) {
         p->slope[k] += by_near, p->slope[m->D + k] += by_other * acf_donors_rare(m, k, m->code[k * m->N + row]);
     }
     double same = 0;
-    if (p->expects) pull(p->push, p->predicted, p->n, m->predicted[p->j * m->N + row], 0, 0, &p->slope[2 * m->D], &same);
+    if (p->expects)
+        pull(p->push, p->predicted, p->n, m->predicted[p->j * m->N + row], 0, 0, &p->slope[2 * m->D], &same);
 }
 
 /* ---- one step ----------------------------------------------------------------------------------------------------------------- */
@@ -149,7 +159,8 @@ static void ask(pupil *p, int step) {
     p->smooth = p->apart = p->logq = p->seen = 0;
     const int64_t target = acf_max(acf_min(WORK / (p->n * m->D), ASKED), ASKED_LEAST);
     for (int64_t i = 0; i < target; i++) {
-        const acf_rng_counter at = {.seed = (uint64_t)p->j, .row = (uint64_t)i, .stream = ACF_STREAM_DONORS, .column = (uint32_t)step};
+        const acf_rng_counter at = {
+            .seed = (uint64_t)p->j, .row = (uint64_t)i, .stream = ACF_STREAM_DONORS, .column = (uint32_t)step};
         const int64_t row = acf_rng_below(at, m->N);
         if (m->code[p->j * m->N + row] < 0) continue;
         acf_holdout_row(p->hold, p->t, row, p->held);
@@ -164,13 +175,15 @@ static void move(pupil *p, int step) {
     const int64_t j = p->j;
     const double rate = RATE * (1 - (double)step / STEPS), c1 = 1 - pow(0.9, step + 1), c2 = 1 - pow(0.999, step + 1);
     for (int64_t k = 0; k < numbers(p); k++) {
-        const double g = p->slope[k] / p->seen * exp(p->log[k]) + (p->log[k] - hoped(p, k)) / (DEVIATION * DEVIATION) * (1 + FEW / p->cells) / p->cells;
+        const double g = p->slope[k] / p->seen * exp(p->log[k]) +
+                         (p->log[k] - hoped(p, k)) / (DEVIATION * DEVIATION) * (1 + FEW / p->cells) / p->cells;
         p->first[k] = 0.9 * p->first[k] + 0.1 * g, p->second[k] = 0.999 * p->second[k] + 0.001 * g * g;
         p->log[k] -= rate * (p->first[k] / c1) / (sqrt(p->second[k] / c2) + 1e-8);
         if (step >= SETTLED) p->mean[k] += p->log[k];
     }
     m->differ[j] = fmin(fmax((1 - FOLLOW) * m->differ[j] + FOLLOW * p->smooth / p->seen, LEAST), 1 - LEAST);
-    if (m->number[j] && p->smooth > 0) m->scale[j] = fmax((1 - FOLLOW) * m->scale[j] + FOLLOW * p->apart / p->smooth, LEAST_SCALE);
+    if (m->number[j] && p->smooth > 0)
+        m->scale[j] = fmax((1 - FOLLOW) * m->scale[j] + FOLLOW * p->apart / p->smooth, LEAST_SCALE);
     if (step >= SETTLED) p->settled++, p->told += p->logq, p->told_rows += p->seen;
 }
 
@@ -226,11 +239,14 @@ static acf_status open_pupil(pupil *p, acf_donors *m, const acf_table *t, const 
     p->held = acf_alloc_zero(D, "an archive of rows");
     if (!p->donor || !p->place || !p->log || !p->held) return ACF_EMEMORY;
     p->cost = p->place + D * n, p->weight = p->cost + n, p->push = p->weight + n, p->predicted = p->push + n;
-    p->mean = p->log + 2 * D + 1, p->first = p->mean + 2 * D + 1, p->second = p->first + 2 * D + 1, p->slope = p->second + 2 * D + 1;
+    p->mean = p->log + 2 * D + 1, p->first = p->mean + 2 * D + 1, p->second = p->first + 2 * D + 1,
+    p->slope = p->second + 2 * D + 1;
     return ACF_OK;
 }
 
-static void close_pupil(pupil *p) { acf_release(p->donor), acf_release(p->place), acf_release(p->log), acf_release(p->held); }
+static void close_pupil(pupil *p) {
+    acf_release(p->donor), acf_release(p->place), acf_release(p->log), acf_release(p->held);
+}
 
 acf_status acf_donors_learn(acf_donors *m, const acf_table *t, const acf_holdout *hold, int threads) {
     const int n = (int)acf_max(acf_min(threads, m->D), 1);

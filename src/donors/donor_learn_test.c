@@ -20,11 +20,13 @@ typedef struct lab {
 static double cells[MOST];
 
 static double uniform(int64_t row, uint32_t column) {
-    return acf_rng_uniform((acf_rng_counter){.seed = 11, .row = (uint64_t)row, .stream = ACF_STREAM_TEST, .column = column});
+    return acf_rng_uniform(
+        (acf_rng_counter){.seed = 11, .row = (uint64_t)row, .stream = ACF_STREAM_TEST, .column = column});
 }
 
 static double normal(int64_t row, uint32_t column) {
-    return acf_rng_normal((acf_rng_counter){.seed = 12, .row = (uint64_t)row, .stream = ACF_STREAM_TEST, .column = column});
+    return acf_rng_normal(
+        (acf_rng_counter){.seed = 12, .row = (uint64_t)row, .stream = ACF_STREAM_TEST, .column = column});
 }
 
 static acf_donors *learned(const lab *l, const acf_holdout *hold, int threads) {
@@ -57,7 +59,8 @@ static void check_sane(const acf_donors *m) {
     for (int64_t j = 0; j < m->D; j++) {
         assert_true(isfinite(m->apart[j]) && m->apart[j] >= 0);
         if (!m->number[j]) assert_true(m->apart[j] == 0);
-        assert_true(m->differ[j] >= 0.001 && m->differ[j] <= 0.999 && m->scale[j] >= 0.01 && m->scale[j] < 1e6 && isfinite(m->gain[j]));
+        assert_true(m->differ[j] >= 0.001 && m->differ[j] <= 0.999 && m->scale[j] >= 0.01 && m->scale[j] < 1e6 &&
+                    isfinite(m->gain[j]));
         for (int64_t k = 0; k < m->D; k++) {
             const double near_k = m->near[j * m->D + k], other_k = m->other[j * m->D + k];
             assert_true(isfinite(near_k) && near_k >= 0 && isfinite(other_k) && other_k >= 0);
@@ -69,8 +72,9 @@ static void check_sane(const acf_donors *m) {
 
 static bool same_bits(const acf_donors *a, const acf_donors *b) {
     const size_t D = (size_t)a->D, square = D * D * sizeof(double), line = D * sizeof(double);
-    return !memcmp(a->near, b->near, square) && !memcmp(a->other, b->other, square) && !memcmp(a->differ, b->differ, line) &&
-           !memcmp(a->scale, b->scale, line) && !memcmp(a->apart, b->apart, line) && !memcmp(a->gain, b->gain, line);
+    return !memcmp(a->near, b->near, square) && !memcmp(a->other, b->other, square) &&
+           !memcmp(a->differ, b->differ, line) && !memcmp(a->scale, b->scale, line) &&
+           !memcmp(a->apart, b->apart, line) && !memcmp(a->gain, b->gain, line);
 }
 
 /* ---- what is near ---------------------------------------------------------------------------------------------------------- */
@@ -105,14 +109,16 @@ static void a_class_that_decides_a_number_comes_to_count(void **state) {
     const acf_column column[D] = {{"k", 5}, {"l", 5}, {"b", 0}, {"n", 0}};
     for (int i = 0; i < N; i++) {
         const double k = floor(5 * uniform(i, 0));
-        cells[i * D] = uniform(i, 5) < 1.0 / 3 ? ABSENT : k, cells[i * D + 1] = uniform(i, 6) < 1.0 / 3 ? ABSENT : floor(5 * uniform(i, 1));
+        cells[i * D] = uniform(i, 5) < 1.0 / 3 ? ABSENT : k,
+                  cells[i * D + 1] = uniform(i, 6) < 1.0 / 3 ? ABSENT : floor(5 * uniform(i, 1));
         cells[i * D + 2] = 3 * fmod(2 * k, 5) + 0.3 * normal(i, 2), cells[i * D + 3] = normal(i, 3);
     }
     lab l = open_lab(N, D, column);
     const double *other = l.m->other;
     check_sane(l.m);
     assert_true(other[2 * D] > 1.5 && other[2 * D + 1] < 0.5 && other[2 * D] > 5 * other[2 * D + 1]);
-    assert_true(l.m->near[0 * D + 2] > 2 && l.m->near[0 * D + 3] < 0.8 * ACF_DONORS_SHARPER); /* and the number tells the class */
+    assert_true(l.m->near[0 * D + 2] > 2 &&
+                l.m->near[0 * D + 3] < 0.8 * ACF_DONORS_SHARPER); /* and the number tells the class */
     assert_true(l.m->gain[0] > 1 && fabs(l.m->gain[1]) < 0.04 && l.m->differ[0] < 0.2);
     close_lab(&l);
 }
@@ -131,7 +137,8 @@ static double worth(const lab *l, int64_t j) {
     for (int64_t i = 0; i < l->t->N; i++) {
         const double *x = acf_table_row(l->t, i);
         for (int64_t k = 0; k < D; k++) known[k] = acf_table_present(x[k]);
-        if (acf_table_present(x[j]) && acf_donor_search_run(r, j, x, known, acf_table_row_id(l->t, i))) sum += log(acf_donor_search_density(r, j, x[j]));
+        if (acf_table_present(x[j]) && acf_donor_search_run(r, j, x, known, acf_table_row_id(l->t, i)))
+            sum += log(acf_donor_search_density(r, j, x[j]));
     }
     for (int64_t k = 0; k < D; k++) {
         const double root = sqrt((double)(D - 1));
@@ -158,9 +165,13 @@ static void what_is_learned_is_a_maximum(void **state) {
     enum { N = 300, D = 4 };
     const acf_column column[D] = {{"a", 0}, {"k", 6}, {"b", 0}, {"n", 0}};
     for (int i = 0; i < N; i++) {
-        const double a = 6 * uniform(i, 0), k = floor(6 * uniform(i, 1) * uniform(i, 4)), wrong = floor(6 * uniform(i, 7));
-        cells[i * D] = uniform(i, 5) < 0.1 ? ABSENT : a, cells[i * D + 1] = uniform(i, 6) < 0.3 ? ABSENT : uniform(i, 8) < 0.15 ? wrong : k;
-        cells[i * D + 2] = floor(2 * (3 * sin(1.5 * a) + 2 * fmod(3 * k, 6) + 0.5 * normal(i, 2))) / 2, cells[i * D + 3] = normal(i, 3);
+        const double a = 6 * uniform(i, 0), k = floor(6 * uniform(i, 1) * uniform(i, 4)),
+                     wrong = floor(6 * uniform(i, 7));
+        cells[i * D] = uniform(i, 5) < 0.1 ? ABSENT : a, cells[i * D + 1] = uniform(i, 6) < 0.3    ? ABSENT
+                                                                            : uniform(i, 8) < 0.15 ? wrong
+                                                                                                   : k;
+        cells[i * D + 2] = floor(2 * (3 * sin(1.5 * a) + 2 * fmod(3 * k, 6) + 0.5 * normal(i, 2))) / 2,
+                      cells[i * D + 3] = normal(i, 3);
     }
     lab l = open_lab(N, D, column);
     for (int again = 0; again < 2; again++) {
@@ -178,7 +189,8 @@ static void what_is_learned_is_a_maximum(void **state) {
                 }
         /* Of the column that follows others it is far below. */
         for (double change = -1.5; change <= 2; change += 3)
-            assert_true(better(&l, 2, &l.m->near[2 * D], change) < -3 && better(&l, 2, &l.m->other[2 * D + 1], change) < -0.5);
+            assert_true(better(&l, 2, &l.m->near[2 * D], change) < -3 &&
+                        better(&l, 2, &l.m->other[2 * D + 1], change) < -0.5);
         acf_donors_free(l.m);
         l.e->resolution[2] = (acf_resolution){5, 1};
         l.m = learned(&l, NULL, 1);
@@ -237,9 +249,11 @@ static void rows_that_expect_the_same_are_near(void **state) {
         l.m->apart[j] = kept;
         for (double change = -1; change <= 1; change += 2) { /* it is a maximum here, too: a small part of 500 cells */
             l.m->apart[j] = kept / ACF_DONORS_SHARPER;
-            for (int k = 0; k < 5; k++) l.m->near[j * 5 + k] /= ACF_DONORS_SHARPER, l.m->other[j * 5 + k] /= ACF_DONORS_SHARPER;
+            for (int k = 0; k < 5; k++)
+                l.m->near[j * 5 + k] /= ACF_DONORS_SHARPER, l.m->other[j * 5 + k] /= ACF_DONORS_SHARPER;
             assert_true(better(&l, j, &l.m->apart[j], change) < -5);
-            for (int k = 0; k < 5; k++) l.m->near[j * 5 + k] *= ACF_DONORS_SHARPER, l.m->other[j * 5 + k] *= ACF_DONORS_SHARPER;
+            for (int k = 0; k < 5; k++)
+                l.m->near[j * 5 + k] *= ACF_DONORS_SHARPER, l.m->other[j * 5 + k] *= ACF_DONORS_SHARPER;
             l.m->apart[j] = kept;
         }
     }
@@ -319,7 +333,8 @@ static void held_out_cells_neither_ask_nor_speak(void **state) {
     (void)state;
     enum { N = 300, D = 2 };
     acf_holdout *hold;
-    for (int i = 0; i < N; i++) cells[i * D] = normal(i, 0), cells[i * D + 1] = sin(3 * cells[i * D]) + 0.02 * normal(i, 1);
+    for (int i = 0; i < N; i++)
+        cells[i * D] = normal(i, 0), cells[i * D + 1] = sin(3 * cells[i * D]) + 0.02 * normal(i, 1);
     lab l = open_lab(N, D, NULL);
     assert_int_equal(acf_holdout_create(l.t, NULL, 0.999999, 3, &hold), ACF_OK);
     assert_int_equal(hold->held, N);
@@ -348,7 +363,8 @@ static void a_column_that_is_never_asked_for_learns_nothing(void **state) {
     acf_donors *m = learned(&l, hold, 1);
     for (int k = 0; k < D; k++) assert_true(m->near[2 * D + k] == 0 && m->other[2 * D + k] == 0);
     assert_true(m->apart[2] == 0 && m->apart[0] > 0 && l.m->apart[2] > 0);
-    assert_true(m->gain[2] == 0 && m->differ[2] == 0.3 && m->scale[2] == 0.3 && m->near[0 * D + 1] > 0 && l.m->near[2 * D] > 0);
+    assert_true(m->gain[2] == 0 && m->differ[2] == 0.3 && m->scale[2] == 0.3 && m->near[0 * D + 1] > 0 &&
+                l.m->near[2 * D] > 0);
     acf_donors_free(m);
     acf_holdout_free(hold);
     close_lab(&l);
@@ -361,7 +377,8 @@ static void any_number_of_threads_learns_the_same_bits(void **state) {
     enum { N = 90, D = 6 };
     const acf_column column[D] = {{NULL, 0}, {NULL, 3}, {NULL, 0}, {NULL, 0}, {NULL, 0}, {NULL, 4}};
     static const int threads[] = {1, 2, 5, 64, 0};
-    for (int i = 0; i < N * D; i++) cells[i] = uniform(i, 9) < 0.2 ? ABSENT : column[i % D].classes ? floor(3 * uniform(i, 0)) : normal(i / 2, 1);
+    for (int i = 0; i < N * D; i++)
+        cells[i] = uniform(i, 9) < 0.2 ? ABSENT : column[i % D].classes ? floor(3 * uniform(i, 0)) : normal(i / 2, 1);
     lab l = open_lab(N, D, column);
     for (int k = 0; k < 5; k++) {
         acf_donors *m = learned(&l, NULL, threads[k]);
@@ -386,7 +403,8 @@ static void small_tables_are_learned_from(void **state) {
         assert_true(l.m->gain[3] == 0 && l.m->gain[4] == 0 && l.m->differ[4] == 0.3 && l.m->other[4 * D] == 0);
         if (N <= 1)
             for (int k = 0; k < D * D; k++) assert_true(l.m->near[k] == 0 && l.m->other[k] == 0);
-        else assert_true(l.m->near[2 * D] > 0 && l.m->other[5 * D + 1] > 0);
+        else
+            assert_true(l.m->near[2 * D] > 0 && l.m->other[5 * D + 1] > 0);
         close_lab(&l);
     }
     for (int64_t D1 = 1; D1 <= 2; D1++) { /* one column, and two equal rows */
@@ -401,7 +419,9 @@ static void small_tables_are_learned_from(void **state) {
 static void extreme_numbers_are_learned_from(void **state) {
     (void)state;
     enum { N = 40, D = 3 };
-    for (int i = 0; i < N; i++) cells[i * D] = i ? normal(i, 0) : 1e300, cells[i * D + 1] = i % 2 ? 1e308 : -1e308, cells[i * D + 2] = 1e-300 * i;
+    for (int i = 0; i < N; i++)
+        cells[i * D] = i ? normal(i, 0) : 1e300, cells[i * D + 1] = i % 2 ? 1e308 : -1e308,
+                  cells[i * D + 2] = 1e-300 * i;
     lab l = open_lab(N, D, NULL);
     check_sane(l.m);
     for (int j = 0; j < D; j++) assert_true(l.m->near[j * D + (j + 1) % D] > 0);
@@ -435,9 +455,13 @@ static void memory_may_run_out(void **state) {
     close_lab(&l);
 }
 
-ACF_TESTS(donor_learn, cmocka_unit_test(columns_that_decide_another_come_to_count), cmocka_unit_test(a_class_that_decides_a_number_comes_to_count),
-          cmocka_unit_test(what_is_learned_is_a_maximum), cmocka_unit_test(few_rows_say_little), cmocka_unit_test(rows_that_expect_the_same_are_near),
-          cmocka_unit_test(what_no_sum_tells_is_learned_without), cmocka_unit_test(a_copy_may_agree_by_chance), cmocka_unit_test(copies_are_told_from_what_is_near),
-          cmocka_unit_test(held_out_cells_neither_ask_nor_speak), cmocka_unit_test(a_column_that_is_never_asked_for_learns_nothing),
+ACF_TESTS(donor_learn, cmocka_unit_test(columns_that_decide_another_come_to_count),
+          cmocka_unit_test(a_class_that_decides_a_number_comes_to_count),
+          cmocka_unit_test(what_is_learned_is_a_maximum), cmocka_unit_test(few_rows_say_little),
+          cmocka_unit_test(rows_that_expect_the_same_are_near), cmocka_unit_test(what_no_sum_tells_is_learned_without),
+          cmocka_unit_test(a_copy_may_agree_by_chance), cmocka_unit_test(copies_are_told_from_what_is_near),
+          cmocka_unit_test(held_out_cells_neither_ask_nor_speak),
+          cmocka_unit_test(a_column_that_is_never_asked_for_learns_nothing),
           cmocka_unit_test(any_number_of_threads_learns_the_same_bits), cmocka_unit_test(small_tables_are_learned_from),
-          cmocka_unit_test(extreme_numbers_are_learned_from), cmocka_unit_test(wide_tables_are_learned_from), cmocka_unit_test(memory_may_run_out))
+          cmocka_unit_test(extreme_numbers_are_learned_from), cmocka_unit_test(wide_tables_are_learned_from),
+          cmocka_unit_test(memory_may_run_out))

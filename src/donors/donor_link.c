@@ -7,11 +7,11 @@
 #include <math.h>
 #include <string.h>
 
-#define ROWS 256          /* stored rows that are compared with all others, at most */
-#define PAIRS 4           /* of which so many are kept, the closest */
-#define NEAR ACF_R(3.0)   /* nats above the nearest row: a row beyond has less than 5 % of its weight */
-#define CANDIDATES 256    /* with more rows that near, one of them counts for little */
-#define CHANCE 100.0      /* one in so many */
+#define ROWS 256        /* stored rows that are compared with all others, at most */
+#define PAIRS 4         /* of which so many are kept, the closest */
+#define NEAR ACF_R(3.0) /* nats above the nearest row: a row beyond has less than 5 % of its weight */
+#define CANDIDATES 256  /* with more rows that near, one of them counts for little */
+#define CHANCE 100.0    /* one in so many */
 #define ROUNDING ACF_R(1e-5)
 
 static const int32_t *below_of(const acf_donors *m, int64_t k) { return m->linkage->below + m->first[k] + k; }
@@ -25,8 +25,10 @@ static int64_t first_from(const acf_donors *m, int64_t k, double x) {
     int64_t low = m->first[k], high = m->first[k + 1];
     while (low < high) {
         const int64_t middle = (low + high) / 2;
-        if (m->value[middle] < x) low = middle + 1;
-        else high = middle;
+        if (m->value[middle] < x)
+            low = middle + 1;
+        else
+            high = middle;
     }
     return low;
 }
@@ -108,8 +110,8 @@ acf_status acf_linkage_make(acf_donors *m) {
     if (!l) return ACF_EMEMORY;
     acf_linkage_free(m->linkage);
     m->linkage = l, l->rows = acf_min(m->N, ROWS);
-    l->agreement = acf_alloc_zero((size_t)(m->D * l->rows * (1 + PAIRS) + 1) * sizeof *l->agreement,
-        "an archive of rows");
+    l->agreement =
+        acf_alloc_zero((size_t)(m->D * l->rows * (1 + PAIRS) + 1) * sizeof *l->agreement, "an archive of rows");
     l->below = acf_alloc_zero((size_t)(m->first[m->D] + m->D + 1) * sizeof *l->below, "an archive of rows");
     l->log_count = acf_alloc_zero((size_t)(m->N + 1) * sizeof *l->log_count, "an archive of rows");
     acf_real *sum = acf_alloc((size_t)(m->N + 1) * sizeof *sum, "an archive of rows");
@@ -190,13 +192,13 @@ static likeness compare(const acf_donors *m, const acf_column_span *x, const uin
         if (k == j || !known[k]) continue;
         const int32_t all = below_of(m, k)[m->first[k + 1] - m->first[k]], equal = x[k].to - x[k].from;
         add_cell(&a, agreement(m, k, x[k], m->code[k * m->N + i]),
-            m->linkage->log_count[all] - m->linkage->log_count[equal]);
+                 m->linkage->log_count[all] - m->linkage->log_count[equal]);
     }
     return a;
 }
 
 int64_t acf_linkage_find(const acf_donors *m, const acf_real *cost, acf_real least, int64_t j, const double *x,
-    const uint8_t *known, uint64_t id, acf_column_span *span) {
+                         const uint8_t *known, uint64_t id, acf_column_span *span) {
     const acf_real most = least + NEAR;
     likeness by_cells = {0}, by_id = {0};
     int64_t n = 0, best = -1, own = -1;

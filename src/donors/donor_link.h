@@ -23,12 +23,12 @@
 
 /* Closest pairs of different stored rows. Nothing changes after it was made. */
 struct acf_linkage {
-    int64_t rows;         /* stored rows that were compared with all others */
-    acf_real *agreement;  /* (D, rows, 5) log 1/F_k of the row with its equal, and with the four others that are closest
+    int64_t rows;        /* stored rows that were compared with all others */
+    acf_real *agreement; /* (D, rows, 5) log 1/F_k of the row with its equal, and with the four others that are closest
                            * to it */
-    int32_t *below;       /* (first[D] + D) cells of column k with a smaller code: from first[k] + k on, one more than
+    int32_t *below;      /* (first[D] + D) cells of column k with a smaller code: from first[k] + k on, one more than
                            * it has values */
-    acf_real *log_count;  /* (N+1) log 1, log 1, log 2, ..., log N */
+    acf_real *log_count; /* (N+1) log 1, log 1, log 2, ..., log N */
 };
 
 /* m->linkage of the stored rows. Fails: ACF_EMEMORY. */
@@ -38,6 +38,6 @@ void acf_linkage_free(acf_linkage *l); /* NULL is allowed */
 /* Which stored row is the one with these values, x and known (D; known[j] is not looked at), of this id; -1: none. Only
  * rows i with cost[i] (N) near the least are looked at: others do not count as donors. span (D) is overwritten. */
 int64_t acf_linkage_find(const acf_donors *m, const acf_real *cost, acf_real least, int64_t j, const double *x,
-    const uint8_t *known, uint64_t id, acf_column_span *span);
+                         const uint8_t *known, uint64_t id, acf_column_span *span);
 
 #endif

@@ -10,8 +10,8 @@
 #include <string.h>
 
 enum { ROWS = 400, COLS = 6, AGE = 0, HEIGHT = 1, WEIGHT = 2, INDEX = 3, PLACE = 4, HEAD = 5, OTHERS = 100000 };
-static const acf_column columns[COLS] = {{"age", 0}, {"height", 0}, {"weight", 0}, {"index", 0}, {"place", 5},
-    {"head", 0}};
+static const acf_column columns[COLS] = {{"age", 0},   {"height", 0}, {"weight", 0},
+                                         {"index", 0}, {"place", 5},  {"head", 0}};
 
 typedef struct lab {
     acf_table *t;
@@ -21,7 +21,8 @@ typedef struct lab {
 } lab;
 
 static double uniform(int64_t row, uint32_t column) {
-    return acf_rng_uniform((acf_rng_counter){.seed = 8, .row = (uint64_t)row, .stream = ACF_STREAM_TEST, .column = column});
+    return acf_rng_uniform(
+        (acf_rng_counter){.seed = 8, .row = (uint64_t)row, .stream = ACF_STREAM_TEST, .column = column});
 }
 
 static double normal(int64_t row, uint32_t column) {
@@ -33,9 +34,9 @@ static double rounded(double x, double step) { return step * floor(x / step + 0.
 /* Children who grow: columns that follow from each other almost, as a table's columns do. */
 static void child(int64_t i, double *x) {
     const double age = 20 * uniform(i, 0), height = 50 + 125 * pow(age / 20, 0.8) + 3 * normal(i, 1),
-        weight = 3 + 15 * pow(height / 100, 2.5) * exp(0.12 * normal(i, 2));
+                 weight = 3 + 15 * pow(height / 100, 2.5) * exp(0.12 * normal(i, 2));
     x[AGE] = rounded(age, 0.001), x[HEIGHT] = rounded(height, 0.1), x[WEIGHT] = rounded(weight, 0.05),
-        x[INDEX] = rounded(1e4 * weight / (height * height), 0.01);
+    x[INDEX] = rounded(1e4 * weight / (height * height), 0.01);
     x[PLACE] = floor(5 * uniform(i, 3)), x[HEAD] = rounded(34 + 20 * sqrt(age / 20) + normal(i, 4), 0.1);
 }
 
@@ -159,8 +160,10 @@ static void a_repeated_row_is_a_donor_where_rows_repeat(void **state) {
         lab l = open_lab(repeated);
         int donors = 0;
         for (int64_t i = 0; i < ROWS; i += 4) donors += gives(&l, i, HEAD, acf_table_row(l.t, i), OTHERS);
-        if (repeated) assert_in_range(donors, ROWS / 4 - 5, ROWS / 4);
-        else assert_in_range(donors, 0, 5);
+        if (repeated)
+            assert_in_range(donors, ROWS / 4 - 5, ROWS / 4);
+        else
+            assert_in_range(donors, 0, 5);
         close_lab(&l);
     }
 }
@@ -202,7 +205,6 @@ static void only_near_rows_are_compared(void **state) {
 }
 
 ACF_TESTS(donor_link, cmocka_unit_test(an_edited_copy_is_not_its_own_donor),
-    cmocka_unit_test(the_others_are_what_is_left),
-          cmocka_unit_test(a_new_row_is_none_of_the_stored),
-              cmocka_unit_test(a_repeated_row_is_a_donor_where_rows_repeat),
+          cmocka_unit_test(the_others_are_what_is_left), cmocka_unit_test(a_new_row_is_none_of_the_stored),
+          cmocka_unit_test(a_repeated_row_is_a_donor_where_rows_repeat),
           cmocka_unit_test(few_cells_know_a_row_by_its_id), cmocka_unit_test(only_near_rows_are_compared))

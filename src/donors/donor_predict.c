@@ -6,12 +6,12 @@
 #include <math.h>
 #include <omp.h>
 
-#define FAR 6.0      /* places beyond are one */
-#define CLASSES 24   /* of a class column that has coordinates, at most */
-#define ROWS 4096    /* that EM goes through, at most, */
+#define FAR 6.0       /* places beyond are one */
+#define CLASSES 24    /* of a class column that has coordinates, at most */
+#define ROWS 4096     /* that EM goes through, at most, */
 #define WORK 33554432 /* and of coordinates squared, all in all */
-#define ENOUGH 50    /* rows for each coordinate: with fewer, a row has a say in what is expected of it */
-#define PARTS 5      /* so it is expected by the other parts' rows */
+#define ENOUGH 50     /* rows for each coordinate: with fewer, a row has a say in what is expected of it */
+#define PARTS 5       /* so it is expected by the other parts' rows */
 
 static int64_t values_of(const acf_donors *m, int64_t j) { return m->first[j + 1] - m->first[j]; }
 
@@ -51,11 +51,13 @@ void acf_donors_coordinates(const acf_donors *m, int64_t k, acf_real z, int32_t 
     const int64_t first = m->predictor->first[k], n = m->predictor->first[k + 1] - first;
     const double *share = m->share + m->first[k];
     if (m->number[k] && n) x[first] = fmin(fmax((double)z, -FAR), FAR);
-    for (int64_t v = 0; !m->number[k] && v < n; v++) x[first + v] = ((v == code) - share[v]) / sqrt(share[v] * (1 - share[v]));
+    for (int64_t v = 0; !m->number[k] && v < n; v++)
+        x[first + v] = ((v == code) - share[v]) / sqrt(share[v] * (1 - share[v]));
 }
 
 /* Coordinates x (P) of a row, and which columns are known (D). */
-static void read_row(const acf_donors *m, const acf_table *t, const acf_holdout *hold, int64_t row, double *x, uint8_t *known) {
+static void read_row(const acf_donors *m, const acf_table *t, const acf_holdout *hold, int64_t row, double *x,
+                     uint8_t *known) {
     if (hold) acf_holdout_row(hold, t, row, known);
     for (int64_t k = 0; k < m->D; k++) {
         const int32_t code = m->code[k * m->N + row];
@@ -70,7 +72,8 @@ static void read_row(const acf_donors *m, const acf_table *t, const acf_holdout 
 enum { ALL = -1 };
 static bool of_part(int64_t part, int64_t row) { return row % PARTS == part; }
 
-static acf_status learn(const acf_donors *m, const acf_table *t, const acf_holdout *hold, int64_t part, acf_predictor *e) {
+static acf_status learn(const acf_donors *m, const acf_table *t, const acf_holdout *hold, int64_t part,
+                        acf_predictor *e) {
     const int64_t P = e->P, most = acf_min(acf_min(m->N, ROWS), WORK / (P * P));
     double *x = acf_alloc((size_t)(most * P) * sizeof *x, "an expectation of rows");
     uint8_t *known = x ? acf_alloc((size_t)(most * m->D), "an expectation of rows") : NULL;
@@ -101,12 +104,15 @@ static acf_status open_seat(const acf_donors *m, seat *s) {
     return s->x && s->known ? ACF_OK : ACF_EMEMORY;
 }
 
-acf_real acf_donors_predicted(const acf_predictor *e, const acf_predictor_scratch *k, const double *x, const uint8_t *known, int64_t j, double *variance) {
-    return (acf_real)fmin(fmax(acf_predictor_cell_both(e, k, x, known, j, variance), -ACF_PREDICTED_FARTHEST), ACF_PREDICTED_FARTHEST);
+acf_real acf_donors_predicted(const acf_predictor *e, const acf_predictor_scratch *k, const double *x,
+                              const uint8_t *known, int64_t j, double *variance) {
+    return (acf_real)fmin(fmax(acf_predictor_cell_both(e, k, x, known, j, variance), -ACF_PREDICTED_FARTHEST),
+                          ACF_PREDICTED_FARTHEST);
 }
 
 /* m->expected, by e, of the rows that it was not learned from; of all, where it was learned from all. */
-static acf_status expect_rows(acf_donors *m, const acf_table *t, const acf_holdout *hold, int64_t part, const acf_predictor *e, int threads) {
+static acf_status expect_rows(acf_donors *m, const acf_table *t, const acf_holdout *hold, int64_t part,
+                              const acf_predictor *e, int threads) {
     const int n = (int)acf_max(acf_min(threads, m->N), 1);
     seat *s = acf_alloc_zero((size_t)n * sizeof *s, "an expectation of rows");
     acf_status status = s ? ACF_OK : ACF_EMEMORY;
@@ -119,10 +125,12 @@ static acf_status expect_rows(acf_donors *m, const acf_table *t, const acf_holdo
             if (part != ALL && !of_part(part, i)) continue;
             read_row(m, t, hold, i, own->x, own->known);
             for (int64_t j = 0; j < m->D; j++)
-                if (acf_donors_predicts(m, j)) m->predicted[j * m->N + i] = acf_donors_predicted(e, &own->desk, own->x, own->known, j, &left);
+                if (acf_donors_predicts(m, j))
+                    m->predicted[j * m->N + i] = acf_donors_predicted(e, &own->desk, own->x, own->known, j, &left);
         }
     }
-    for (int k = 0; s && k < n; k++) acf_predictor_scratch_close(&s[k].desk), acf_release(s[k].x), acf_release(s[k].known);
+    for (int k = 0; s && k < n; k++)
+        acf_predictor_scratch_close(&s[k].desk), acf_release(s[k].x), acf_release(s[k].known);
     acf_release(s);
     return status;
 }

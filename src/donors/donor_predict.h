@@ -26,6 +26,7 @@ acf_status acf_donors_predict_learn(acf_donors *m, const acf_table *t, const acf
 void acf_donors_coordinates(const acf_donors *m, int64_t k, acf_real z, int32_t code, double *x);
 
 /* What column j is expected to be of a row with these coordinates, cut at ±ACF_PREDICTED_FARTHEST, and the variance that is left (acf_predictor_cell_both). */
-acf_real acf_donors_predicted(const acf_predictor *e, const acf_predictor_scratch *k, const double *x, const uint8_t *known, int64_t j, double *variance);
+acf_real acf_donors_predicted(const acf_predictor *e, const acf_predictor_scratch *k, const double *x,
+                              const uint8_t *known, int64_t j, double *variance);
 
 #endif

@@ -21,11 +21,13 @@ typedef struct lab {
 } lab;
 
 static double uniform(int64_t row, uint32_t column) {
-    return acf_rng_uniform((acf_rng_counter){.seed = 21, .row = (uint64_t)row, .stream = ACF_STREAM_TEST, .column = column});
+    return acf_rng_uniform(
+        (acf_rng_counter){.seed = 21, .row = (uint64_t)row, .stream = ACF_STREAM_TEST, .column = column});
 }
 
 static double normal(int64_t row, uint32_t column) {
-    return acf_rng_normal((acf_rng_counter){.seed = 22, .row = (uint64_t)row, .stream = ACF_STREAM_TEST, .column = column});
+    return acf_rng_normal(
+        (acf_rng_counter){.seed = 22, .row = (uint64_t)row, .stream = ACF_STREAM_TEST, .column = column});
 }
 
 static acf_donors *made(const lab *l, const acf_holdout *hold, int threads) {
@@ -38,8 +40,12 @@ static lab open_lab(void) {
     static double x[ROWS * COLS];
     lab l;
     for (int i = 0; i < ROWS; i++) {
-        const double common = normal(i, 0), row[COLS] = {common + 0.5 * normal(i, 1), (int[]){0, 1, 3}[(int)(3 * uniform(i, 1))], exp(common),
-                                                         7, common > 0, normal(i, 2) - common};
+        const double common = normal(i, 0), row[COLS] = {common + 0.5 * normal(i, 1),
+                                                         (int[]){0, 1, 3}[(int)(3 * uniform(i, 1))],
+                                                         exp(common),
+                                                         7,
+                                                         common > 0,
+                                                         normal(i, 2) - common};
         for (int j = 0; j < COLS; j++) x[i * COLS + j] = uniform(i, (uint32_t)(10 + j)) < 0.25 ? ABSENT : row[j];
     }
     x[5 * COLS + 2] = 500; /* eleven deviations away */
@@ -63,7 +69,8 @@ static bool same_gaussian(const acf_predictor *a, const acf_predictor *b) {
 }
 
 static bool same_expected(const acf_donors *a, const acf_donors *b) {
-    return a->N == b->N && a->D == b->D && !memcmp(a->predicted, b->predicted, (size_t)(a->N * a->D) * sizeof *a->predicted);
+    return a->N == b->N && a->D == b->D &&
+           !memcmp(a->predicted, b->predicted, (size_t)(a->N * a->D) * sizeof *a->predicted);
 }
 
 /* ---- coordinates ----------------------------------------------------------------------------------------------------------- */
@@ -114,7 +121,8 @@ static void numbers_come_first_where_there_is_no_room(void **state) {
     check_widths(D, values, width);
     values[0] = -2, width[0] = 0, width[128] = 1; /* a class at the front */
     check_widths(D, values, width);
-    int few[10] = {-24, -24, -24, 5, -24, -24, -24, 5, -14, -12}; /* 2 + 5 · 23 = 117: 11 are left, for the last alone */
+    int few[10] = {-24, -24, -24, 5,   -24,
+                   -24, -24, 5,   -14, -12}; /* 2 + 5 · 23 = 117: 11 are left, for the last alone */
     check_widths(10, few, (int[]){23, 23, 23, 1, 23, 23, 0, 1, 0, 11});
 }
 
@@ -137,7 +145,8 @@ static void coordinates_are_places_and_indicators(void **state) {
                 } else if (columns[k].classes) {
                     double have = 0, present = 0;
                     const double value = (double[]){0, 1}[p - first[k]]; /* the last, 3 and 1, has none of its own */
-                    for (int n = 0; n < ROWS; n++) have += acf_table_row(l.t, n)[k] == value, present += !isnan(acf_table_row(l.t, n)[k]);
+                    for (int n = 0; n < ROWS; n++)
+                        have += acf_table_row(l.t, n)[k] == value, present += !isnan(acf_table_row(l.t, n)[k]);
                     const double share = have / present;
                     near(at[p], ((x == value) - share) / sqrt(share * (1 - share)), 1e-12);
                 } else {
@@ -199,7 +208,8 @@ static void check_rows(const lab *l, const acf_holdout *hold, const acf_donors *
             for (int64_t j = 0; j < D; j++) {
                 const bool number = !columns[j].classes && width[j];
                 assert_int_equal(acf_donors_predicts(m, j), number);
-                assert_true(m->predicted[j * N + i] == (number ? (acf_real)acf_predictor_cell(e, &desk, x + i * P, known + i * D, j) : 0));
+                assert_true(m->predicted[j * N + i] ==
+                            (number ? (acf_real)acf_predictor_cell(e, &desk, x + i * P, known + i * D, j) : 0));
             }
     }
     acf_predictor_scratch_close(&desk), acf_predictor_free(e);
@@ -243,8 +253,10 @@ static void what_is_expected_is_not_too_far(void **state) {
             for (int j = 0; j < COLS; j++) of[j] = known >> j & 1;
             for (int64_t p = 0; p < e->P; p++) e->mean[p] = sign * 1e30;
             for (int64_t j = 0; j < COLS; j++)
-                if (acf_donors_predicts(l.m, j)) assert_true(fabs((double)acf_donors_predicted(e, &desk, x, of, j, &left)) <= 1e6);
-            for (int64_t p = 0; p < e->P; p++) e->mean[p] = sign * 9e5, e->precision[p * e->P] = e->precision[p] = p == 0;
+                if (acf_donors_predicts(l.m, j))
+                    assert_true(fabs((double)acf_donors_predicted(e, &desk, x, of, j, &left)) <= 1e6);
+            for (int64_t p = 0; p < e->P; p++)
+                e->mean[p] = sign * 9e5, e->precision[p * e->P] = e->precision[p] = p == 0;
             assert_true(acf_donors_predicted(e, &desk, x, of, 0, &left) == ACF_R(9e5) * (acf_real)sign);
             e->mean[0] = sign * 2e6;
             assert_true(acf_donors_predicted(e, &desk, x, of, 0, &left) == ACF_R(1e6) * (acf_real)sign);
@@ -309,7 +321,8 @@ static void check_thinned(int64_t N, int64_t D, int64_t used) {
     assert_int_equal(acf_donors_alloc(N, e, 1, &m), ACF_OK);
     for (int64_t j = 0; j < D; j++) {
         m->number[j] = true, m->first[j + 1] = m->first[j] + 2, width[j] = 1;
-        for (int64_t i = 0; i < N; i++) m->place[j * N + i] = (acf_real)normal(i * D + j, 0), m->code[j * N + i] = (i + j) % 501 == 0 ? -1 : 0;
+        for (int64_t i = 0; i < N; i++)
+            m->place[j * N + i] = (acf_real)normal(i * D + j, 0), m->code[j * N + i] = (i + j) % 501 == 0 ? -1 : 0;
     }
     assert_int_equal(acf_donors_predict_alloc(m), ACF_OK);
     assert_int_equal(acf_donors_predict_learn(m, NULL, NULL, 2), ACF_OK);
@@ -345,18 +358,24 @@ static void memory_may_run_out(void **state) {
             acf_predictor *kept = l.m->predictor;
             if (step == 1) l.m->predictor = NULL;
             acf_alloc_fail_at(n);
-            const acf_status status = step == 0 ? acf_donors_predict_learn(l.m, l.t, NULL, 2) : acf_donors_predict_alloc(l.m);
+            const acf_status status =
+                step == 0 ? acf_donors_predict_learn(l.m, l.t, NULL, 2) : acf_donors_predict_alloc(l.m);
             acf_alloc_fail_at(0);
             done = status == ACF_OK;
             if (!done) assert_int_equal(status, ACF_EMEMORY);
-            if (step == 1) assert_int_equal(l.m->predictor != NULL, done), acf_predictor_free(l.m->predictor), l.m->predictor = kept;
+            if (step == 1)
+                assert_int_equal(l.m->predictor != NULL, done), acf_predictor_free(l.m->predictor),
+                    l.m->predictor = kept;
             assert_in_range(n, done ? 2 : 1, 120);
             assert_int_equal(acf_alloc_live(), live);
         }
     close_lab(&l);
 }
 
-ACF_TESTS(donor_predict, cmocka_unit_test(columns_have_coordinates), cmocka_unit_test(numbers_come_first_where_there_is_no_room),
-          cmocka_unit_test(coordinates_are_places_and_indicators), cmocka_unit_test(rows_are_expected_by_their_other_cells),
-          cmocka_unit_test(what_is_expected_is_not_too_far), cmocka_unit_test(any_number_of_threads_expects_the_same_bits),
-          cmocka_unit_test(nothing_is_expected_of_classes), cmocka_unit_test(many_rows_are_thinned), cmocka_unit_test(memory_may_run_out))
+ACF_TESTS(donor_predict, cmocka_unit_test(columns_have_coordinates),
+          cmocka_unit_test(numbers_come_first_where_there_is_no_room),
+          cmocka_unit_test(coordinates_are_places_and_indicators),
+          cmocka_unit_test(rows_are_expected_by_their_other_cells), cmocka_unit_test(what_is_expected_is_not_too_far),
+          cmocka_unit_test(any_number_of_threads_expects_the_same_bits),
+          cmocka_unit_test(nothing_is_expected_of_classes), cmocka_unit_test(many_rows_are_thinned),
+          cmocka_unit_test(memory_may_run_out))

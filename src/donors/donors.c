@@ -4,24 +4,26 @@
  * instructions for sixteen of them, and through all rows once for the weights. */
 #include "donors/donors.h"
 
-#include "donors/donor_predict.h"
 #include "donors/donor_learn.h"
 #include "donors/donor_link.h"
+#include "donors/donor_predict.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define NO_DONOR ACF_R(13.8155) /* nats that a row costs more than the nearest: a thousand such rows have 0.1 % of the weight at most; they count for nothing */
-#define SUMS 4                  /* of a class's weights, side by side */
-#define LANES 16                /* of a vector */
-#define BLOCK 64                /* rows that are weighed together */
-#define STRIP 1024              /* rows whose distances are summed together */
-#define FARTHEST 1e6            /* of a place: beyond, all are alike */
-#define LEAST_SPREAD 0.03       /* of donors: less is as good as none */
-#define LEAST_GIVEN 0.02 /* share of a distance that stands for none */
+#define NO_DONOR                                                                                                       \
+    ACF_R(                                                                                                             \
+        13.8155) /* nats that a row costs more than the nearest: a thousand such rows have 0.1 % of the weight at most; they count for nothing */
+#define SUMS 4   /* of a class's weights, side by side */
+#define LANES 16 /* of a vector */
+#define BLOCK 64 /* rows that are weighed together */
+#define STRIP 1024        /* rows whose distances are summed together */
+#define FARTHEST 1e6      /* of a place: beyond, all are alike */
+#define LEAST_SPREAD 0.03 /* of donors: less is as good as none */
+#define LEAST_GIVEN 0.02  /* share of a distance that stands for none */
 #define GOLDEN 0.61803398874989484820
-#define POINTS 16               /* of the Laplace distribution, for its mean after decoding */
+#define POINTS 16 /* of the Laplace distribution, for its mean after decoding */
 
 /* ---- memory ---------------------------------------------------------------------------------------------------------------- */
 
@@ -70,8 +72,10 @@ static int32_t place_of(const double *value, int64_t n, double x) {
     int64_t low = 0, high = n;
     while (low < high) {
         const int64_t middle = (low + high) / 2;
-        if (value[middle] < x) low = middle + 1;
-        else high = middle;
+        if (value[middle] < x)
+            low = middle + 1;
+        else
+            high = middle;
     }
     return low < n && value[low] == x ? (int32_t)low : -1;
 }
@@ -137,7 +141,8 @@ static double laplace(double scale, double u) { return u < 0.5 ? scale * log(2 *
 static double mean_given(const acf_donors *m, int64_t j, double x) {
     const double z = (double)acf_donors_position(m, j, x);
     double sum = 0;
-    for (int k = 0; k < POINTS; k++) sum += acf_decode(m->encoder, j, (acf_real)(z + laplace(m->scale[j], (k + 0.5) / POINTS)));
+    for (int k = 0; k < POINTS; k++)
+        sum += acf_decode(m->encoder, j, (acf_real)(z + laplace(m->scale[j], (k + 0.5) / POINTS)));
     return (1 - m->differ[j]) * x + m->differ[j] * sum / POINTS;
 }
 
@@ -156,7 +161,8 @@ void acf_donors_ready(acf_donors *m) {
     }
 }
 
-acf_status acf_donors_make(const acf_table *t, const acf_encoder *e, const acf_holdout *hold, int threads, acf_donors **out) {
+acf_status acf_donors_make(const acf_table *t, const acf_encoder *e, const acf_holdout *hold, int threads,
+                           acf_donors **out) {
     acf_donors *m = NULL;
     acf_status status = ACF_OK;
     int64_t values = 0;
@@ -182,7 +188,8 @@ done:
 
 /* ---- distances, and what donors give -------------------------------------------------------------------------------------- */
 
-void acf_donors_add(acf_real *restrict cost, const acf_real *restrict place, int64_t n, acf_real z, acf_real near, acf_real other, acf_real absent) {
+void acf_donors_add(acf_real *restrict cost, const acf_real *restrict place, int64_t n, acf_real z, acf_real near,
+                    acf_real other, acf_real absent) {
     if (near == 0) /* classes: half the work */
         for (int64_t i = 0; i < n; i++) cost[i] += place[i] == ACF_DONORS_ABSENT ? absent : place[i] == z ? 0 : other;
     else
@@ -210,7 +217,8 @@ acf_donors_kernel acf_donors_kernel_at(const acf_donors *m, int64_t j, double x)
         const int32_t c = acf_donors_code(m, j, x);
         k.low = k.smooth = (acf_real)(c < 0 ? 0 : differ * m->share[m->first[j] + c]);
     } else if (step > 0) { /* of all that is rounded to x */
-        k.from = acf_donors_position(m, j, x - 0.5 * step), k.to = acf_donors_position(m, j, x + 0.5 * step), k.rate = (acf_real)(1 / s);
+        k.from = acf_donors_position(m, j, x - 0.5 * step), k.to = acf_donors_position(m, j, x + 0.5 * step),
+        k.rate = (acf_real)(1 / s);
         const double below = (double)(k.z - k.from) / s, above = (double)(k.to - k.z) / s;
         k.low = (acf_real)(-0.5 * differ * expm1(-below - above));
         k.smooth = (acf_real)(-0.5 * differ * (expm1(-below) + expm1(-above)));
@@ -255,11 +263,14 @@ acf_status acf_donor_search_create(const acf_donors *m, acf_donor_search **out) 
     if (m->predictor) {
         status = acf_predictor_scratch_open(m->predictor, &r->desk);
         const int64_t P = m->predictor->P;
-        if (!status && !(r->row = acf_alloc((size_t)(2 * P) * sizeof *r->row, "a look-up of rows"))) status = ACF_EMEMORY;
+        if (!status && !(r->row = acf_alloc((size_t)(2 * P) * sizeof *r->row, "a look-up of rows")))
+            status = ACF_EMEMORY;
         if (!status) acf_predictor_variances(m->predictor, &r->desk, r->variance = r->row + P);
     }
-    if (status) acf_donor_search_free(r);
-    else *out = r;
+    if (status)
+        acf_donor_search_free(r);
+    else
+        *out = r;
     return status;
 }
 
@@ -300,7 +311,8 @@ static int64_t list_terms(const acf_donor_search *r, int64_t j, const double *x,
         const acf_real z = acf_donors_position(m, k, x[k]);
         const int32_t code = acf_donors_code(m, k, x[k]);
         const double near = m->near[j * m->D + k], other = m->other[j * m->D + k] * acf_donors_rare(m, k, code);
-        r->term[n++] = (acf_donor_search_term){m->place + k * m->N, z, (acf_real)near, (acf_real)other, (acf_real)usual_cost(m, k, z, near, other)};
+        r->term[n++] = (acf_donor_search_term){m->place + k * m->N, z, (acf_real)near, (acf_real)other,
+                                               (acf_real)usual_cost(m, k, z, near, other)};
         if (expects) acf_donors_coordinates(m, k, z, code, r->row);
     }
     if (expects) r->term[n++] = expected_term(r, j, known);
@@ -317,14 +329,16 @@ static bool may_be(const acf_donors *m, int64_t i, int64_t j, const double *x, c
 }
 
 /* Among rows [from, from+n): those of this id, which may be the row itself, cost what no row does. Is there one? */
-static bool leave_out(const acf_donor_search *r, int64_t from, int64_t n, int64_t j, const double *x, const uint8_t *known, uint64_t id) {
+static bool leave_out(const acf_donor_search *r, int64_t from, int64_t n, int64_t j, const double *x,
+                      const uint8_t *known, uint64_t id) {
     const uint64_t *restrict ids = r->m->id + from;
     int some = 0;
 #pragma omp simd reduction(| : some)
     for (int64_t i = 0; i < n; i++) some |= ids[i] == id;
     bool left_out = false;
     for (int64_t i = some ? 0 : n; i < n; i++)
-        if (ids[i] == id && may_be(r->m, from + i, j, x, known)) r->cost[from + i] = (acf_real)INFINITY, left_out = true;
+        if (ids[i] == id && may_be(r->m, from + i, j, x, known))
+            r->cost[from + i] = (acf_real)INFINITY, left_out = true;
     return left_out;
 }
 
@@ -365,7 +379,8 @@ static range costs(const acf_donor_search *r, int64_t j, const double *x, const 
 }
 
 /* The row itself under another id, or after an edit, is no donor either. */
-static void leave_out_copy(const acf_donor_search *r, range *all, int64_t j, const double *x, const uint8_t *known, uint64_t id) {
+static void leave_out_copy(const acf_donor_search *r, range *all, int64_t j, const double *x, const uint8_t *known,
+                           uint64_t id) {
     const int64_t i = all->left_out ? -1 : acf_linkage_find(r->m, r->cost, all->least, j, x, known, id, r->span);
     if (i < 0) return;
     if (all->rows > 1) all->mean += (all->mean - (double)r->cost[i]) / (all->rows - 1);
@@ -420,7 +435,8 @@ static double likeness(const acf_donor_search *r, int64_t j) {
     const int64_t values = m->first[j + 1] - m->first[j];
     double *part = r->part;
     for (int64_t v = 0; v < SUMS * values; v++) part[v] = 0;
-    for (int64_t k = 0; k < r->n; k++) part[k % SUMS * values + code[donor[k]]] += weight[k]; /* several, for one would wait for itself */
+    for (int64_t k = 0; k < r->n; k++)
+        part[k % SUMS * values + code[donor[k]]] += weight[k]; /* several, for one would wait for itself */
     for (int64_t v = 0; v < values; v++) {
         double sum = 0;
         for (int64_t k = 0; k < SUMS; k++) sum += part[k * values + v];
@@ -453,7 +469,8 @@ bool acf_donor_search_run(acf_donor_search *r, int64_t j, const double *x, const
 double acf_donor_search_trust(const acf_donor_search *r, int64_t j) {
     const acf_donors *m = r->m;
     if (r->n == 0) return 0;
-    return fmin(1 / (1 + exp(-(m->shift[j] + m->slope * r->peak + m->agree * r->alike + m->given * r->given))), ACF_DONOR_TRUST_MOST);
+    return fmin(1 / (1 + exp(-(m->shift[j] + m->slope * r->peak + m->agree * r->alike + m->given * r->given))),
+                ACF_DONOR_TRUST_MOST);
 }
 
 double acf_donor_search_density(const acf_donor_search *r, int64_t j, double x) {
@@ -489,8 +506,10 @@ double acf_donor_search_majority(const acf_donor_search *r, int64_t j, double *x
     int32_t best = -1;
     for (int64_t k = 0; k < r->n; k++) {
         const int32_t c = code[r->donor[k]];
-        if (c != best && left < r->weight[k]) best = c, left = r->weight[k] - left;
-        else left += c == best ? r->weight[k] : -r->weight[k];
+        if (c != best && left < r->weight[k])
+            best = c, left = r->weight[k] - left;
+        else
+            left += c == best ? r->weight[k] : -r->weight[k];
     }
     for (int64_t k = 0; k < r->n; k++) sum += code[r->donor[k]] == best ? r->weight[k] : 0;
     if (best >= 0) *x = m->value[m->first[j] + best];
@@ -534,7 +553,8 @@ double acf_donor_search_draw(const acf_donor_search *r, int64_t j, const double 
         if (u[0] < below) break;
     }
     if (u[1] >= m->differ[j]) return acf_encoder_round(m->encoder, j, value[m->code[j * m->N + donor]]);
-    if (m->number[j]) return acf_decode(m->encoder, j, (acf_real)((double)m->place[j * m->N + donor] + laplace(m->scale[j], u[2])));
+    if (m->number[j])
+        return acf_decode(m->encoder, j, (acf_real)((double)m->place[j * m->N + donor] + laplace(m->scale[j], u[2])));
     const int64_t n = m->first[j + 1] - m->first[j];
     int64_t k = 0;
     for (below = share[0]; k < n - 1 && u[2] >= below;) below += share[++k];

@@ -17,8 +17,8 @@
 #define ACF_DONORS_DONORS_H
 
 #include "base/vmath.h"
-#include "table/encode.h"
 #include "donors/predictor.h"
+#include "table/encode.h"
 
 #define ACF_DONORS_ROWS 20000 /* of a table that is remembered, at most: a look-up goes through all of them */
 #define ACF_DONORS_ABSENT ACF_R(1e30)
@@ -29,32 +29,35 @@ typedef struct acf_linkage acf_linkage;
 typedef struct acf_donors {
     const acf_encoder *encoder;
     int64_t N, D;
-    uint64_t *id;     /* (N) */
-    int32_t *code;    /* (D,N), column after column: which of the column's values; -1: missing */
-    acf_real *place;  /* (D,N) z; ACF_DONORS_ABSENT: missing */
-    int64_t *first;   /* (D+1) where a column's values begin */
-    double *value;    /* (first[D]) each column's different values, ascending */
-    double *share;    /* (first[D]) of its cells that have the value */
-    double *spot;     /* (first[D]) z of the value */
-    double *mean;     /* (first[D]) of what a donor with this number gives */
-    bool *number;     /* (D) false: classes */
-    bool *full;       /* (D) no cell is missing */
-    double *width;    /* (D) what the probability of a value is divided by for a density; 1 of classes */
-    double *differ;   /* (D) ε */
-    double *scale;    /* (D) of the Laplace distribution, of z */
-    double *shift;    /* (D) */
-    double *gain;     /* (D) nats that donors know of a cell beyond its column; learning's, not in files */
-    double *apart;    /* (D) nats that a donor loses for each unit that it is expected to be elsewhere; 0 where nothing is expected */
-    acf_real *predicted; /* (D,N) of numbers */
+    uint64_t *id;    /* (N) */
+    int32_t *code;   /* (D,N), column after column: which of the column's values; -1: missing */
+    acf_real *place; /* (D,N) z; ACF_DONORS_ABSENT: missing */
+    int64_t *first;  /* (D+1) where a column's values begin */
+    double *value;   /* (first[D]) each column's different values, ascending */
+    double *share;   /* (first[D]) of its cells that have the value */
+    double *spot;    /* (first[D]) z of the value */
+    double *mean;    /* (first[D]) of what a donor with this number gives */
+    bool *number;    /* (D) false: classes */
+    bool *full;      /* (D) no cell is missing */
+    double *width;   /* (D) what the probability of a value is divided by for a density; 1 of classes */
+    double *differ;  /* (D) ε */
+    double *scale;   /* (D) of the Laplace distribution, of z */
+    double *shift;   /* (D) */
+    double *gain;    /* (D) nats that donors know of a cell beyond its column; learning's, not in files */
+    double *
+        apart; /* (D) nats that a donor loses for each unit that it is expected to be elsewhere; 0 where nothing is expected */
+    acf_real *predicted;      /* (D,N) of numbers */
     acf_predictor *predictor; /* NULL: nothing is expected of any column */
-    double *near, *other; /* (D,D) nats that a donor of column j loses for column k: for each unit of distance, and for another value; 0 at j = k */
+    double *near,
+        *other; /* (D,D) nats that a donor of column j loses for column k: for each unit of distance, and for another value; 0 at j = k */
     double slope, agree, given;
     acf_linkage *linkage; /* how close different rows come (donor_link.h); NULL: rows are known by their ids alone */
 } acf_donors;
 
 /* Remembers all rows of t, of at most ACF_DONORS_ROWS, and learns. Cells that hold holds out (NULL: none) are not asked for in learning. shift, slope and agree are
  * 0. Keeps e. Gives *out; free with acf_donors_free. Fails: ACF_EMEMORY. */
-acf_status acf_donors_make(const acf_table *t, const acf_encoder *e, const acf_holdout *hold, int threads, acf_donors **out);
+acf_status acf_donors_make(const acf_table *t, const acf_encoder *e, const acf_holdout *hold, int threads,
+                           acf_donors **out);
 void acf_donors_free(acf_donors *m); /* NULL is allowed */
 
 /* Room for N rows with so many values, for a reader to fill in: all zeros. */
@@ -79,19 +82,21 @@ typedef struct acf_column_span {
 typedef struct acf_donor_search {
     const acf_donors *m;
     acf_donor_search_term *term; /* (D+1) of C */
-    acf_real *cost;   /* (N) C; then room */
-    int32_t *donor;   /* (n) rows with a weight; those that are far have none */
-    double *weight;   /* (n) their weights, which sum to 1 */
-    double *part;     /* room for sums of a column's classes */
-    acf_column_span *span; /* (D) room for acf_linkage_find */
-    double *row;      /* (coordinates) of the row that is looked up */
-    double *variance; /* (coordinates) of what is expected where nothing is known; the end of row */
+    acf_real *cost;              /* (N) C; then room */
+    int32_t *donor;              /* (n) rows with a weight; those that are far have none */
+    double *weight;              /* (n) their weights, which sum to 1 */
+    double *part;                /* room for sums of a column's classes */
+    acf_column_span *span;       /* (D) room for acf_linkage_find */
+    double *row;                 /* (coordinates) of the row that is looked up */
+    double *variance;            /* (coordinates) of what is expected where nothing is known; the end of row */
     acf_predictor_scratch desk;
     int64_t n;
-    double peak;      /* log(1 + log mean e^{mean C - C}): how much nearer donors are than rows are. C is scaled for rows of which all is known; of a row of which
+    double
+        peak; /* log(1 + log mean e^{mean C - C}): how much nearer donors are than rows are. C is scaled for rows of which all is known; of a row of which
                        * little is, it would say that donors tell all */
-    double alike;     /* log of how many times less donors differ in the column than rows do */
-    double given;     /* log of the share of the distance that the known columns can tell; near 0 where all of the row is known */
+    double alike; /* log of how many times less donors differ in the column than rows do */
+    double
+        given; /* log of the share of the distance that the known columns can tell; near 0 where all of the row is known */
 } acf_donor_search;
 
 acf_status acf_donor_search_create(const acf_donors *m, acf_donor_search **out);
@@ -104,19 +109,24 @@ bool acf_donor_search_run(acf_donor_search *r, int64_t j, const double *x, const
 #define ACF_DONOR_TRUST_MOST (1 - 0x1p-53)
 double acf_donor_search_trust(const acf_donor_search *r, int64_t j);
 
-double acf_donor_search_density(const acf_donor_search *r, int64_t j, double x);  /* q(x), or the probability of a class */
+double acf_donor_search_density(const acf_donor_search *r, int64_t j,
+                                double x); /* q(x), or the probability of a class */
 /* probs (classes) += part · q of every class of column j, in one pass over the donors. */
 void acf_donor_search_add_classes(const acf_donor_search *r, int64_t j, double part, double *probs);
-double acf_donor_search_mean(const acf_donor_search *r, int64_t j);               /* of a number */
+double acf_donor_search_mean(const acf_donor_search *r, int64_t j); /* of a number */
 /* *x = the value that more than half of q is for, and what is for it; without one, any value and no more than half. */
 double acf_donor_search_majority(const acf_donor_search *r, int64_t j, double *x);
-double acf_donor_search_draw(const acf_donor_search *r, int64_t j, const double u[3]); /* by three numbers uniform on (0,1); a value that the encoder can give */
+double
+acf_donor_search_draw(const acf_donor_search *r, int64_t j,
+                      const double u[3]); /* by three numbers uniform on (0,1); a value that the encoder can give */
 
 /* q of a number in two parts. The very values of donors, ascending, with weights that sum to 1 - ε, into memory for
  * acf_donor_search_capacity of them: returns how many. And n values of the rest, each as likely as another. */
 int64_t acf_donor_search_observed(const acf_donor_search *r, int64_t j, double *value, double *weight);
 void acf_donor_search_spread(const acf_donor_search *r, int64_t j, int n, double *value);
-static inline int64_t acf_donor_search_capacity(const acf_donors *m) { return m->N; } /* no column has more values than rows */
+static inline int64_t acf_donor_search_capacity(const acf_donors *m) {
+    return m->N;
+} /* no column has more values than rows */
 
 /* ---- what learning shares with it ------------------------------------------------------------------------------------------ */
 
@@ -134,7 +144,8 @@ static inline acf_real acf_donors_given(const acf_donors_kernel *k, acf_real z) 
 }
 
 /* cost (n) += near |z - place| + other [z ≠ place], `absent` where there is no place. */
-void acf_donors_add(acf_real *restrict cost, const acf_real *restrict place, int64_t n, acf_real z, acf_real near, acf_real other, acf_real absent);
+void acf_donors_add(acf_real *restrict cost, const acf_real *restrict place, int64_t n, acf_real z, acf_real near,
+                    acf_real other, acf_real absent);
 
 /* The least of n numbers; infinity where there is none. Lane by lane: compilers make vectors of that, also those that do not of a reduction. */
 acf_real acf_donors_least(const acf_real *x, int64_t n);

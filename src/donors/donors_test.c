@@ -2,8 +2,8 @@
 #include "donors/donors.h"
 
 #include "base/rng.h"
-#include "harness/check.h"
 #include "donors/donor_predict.h"
+#include "harness/check.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -39,7 +39,8 @@ typedef struct lab {
 } lab;
 
 static double uniform(int64_t row, uint32_t column) {
-    return acf_rng_uniform((acf_rng_counter){.seed = 5, .row = (uint64_t)row, .stream = ACF_STREAM_TEST, .column = column});
+    return acf_rng_uniform(
+        (acf_rng_counter){.seed = 5, .row = (uint64_t)row, .stream = ACF_STREAM_TEST, .column = column});
 }
 
 static acf_encoder *encoder_of(const acf_table *t, bool normal_scores) {
@@ -47,9 +48,11 @@ static acf_encoder *encoder_of(const acf_table *t, bool normal_scores) {
     assert_int_equal(acf_encoder_fit(t, NULL, NULL, &e), ACF_OK);
     if (normal_scores) {
         assert_int_equal(acf_encoder_shape(e, t, NULL, NULL, &(acf_encoding){.normal_scores = true}), ACF_OK);
-        assert_true(e->normal_scores[0].n == 0 && e->normal_scores[2].n > 2); /* three values need none; one of our own */
+        assert_true(e->normal_scores[0].n == 0 &&
+                    e->normal_scores[2].n > 2); /* three values need none; one of our own */
         assert_int_equal(acf_normal_scores_create(3, &e->normal_scores[0]), ACF_OK);
-        for (int k = 0; k < 3; k++) e->normal_scores[0].t[k] = 3 * k - 3, e->normal_scores[0].z[k] = (double[]){-2, 0, 5}[k];
+        for (int k = 0; k < 3; k++)
+            e->normal_scores[0].t[k] = 3 * k - 3, e->normal_scores[0].z[k] = (double[]){-2, 0, 5}[k];
     }
     e->resolution[0] = (acf_resolution){5, 1};
     return e;
@@ -82,7 +85,8 @@ static lab large_lab(int64_t N) {
     double *x = malloc((size_t)(N * COLS) * sizeof *x);
     for (int64_t i = 0; i < N; i++) {
         x[i * COLS] = floor(12 * uniform(i, 0)) / 2, x[i * COLS + 1] = floor(4 * uniform(i, 1) * uniform(i, 2));
-        x[i * COLS + 2] = 10 * pow(uniform(i, 3), 2), x[i * COLS + 3] = 7, x[i * COLS + 4] = uniform(i, 4) < 0.5 ? 1 : 3;
+        x[i * COLS + 2] = 10 * pow(uniform(i, 3), 2), x[i * COLS + 3] = 7,
+                     x[i * COLS + 4] = uniform(i, 4) < 0.5 ? 1 : 3;
         for (int j = 0; j < COLS; j++)
             if (uniform(i, (uint32_t)(10 + j)) < 1.0 / 7) x[i * COLS + j] = ABSENT;
     }
@@ -120,7 +124,8 @@ static void cells_are_remembered_as_codes(void **state) {
             assert_true(isnan(x) ? c == -1 : c >= 0 && m->value[m->first[j] + c] == x && acf_donors_code(m, j, x) == c);
         }
     }
-    assert_true(acf_donors_code(m, 0, 1.75) == -1 && acf_donors_code(m, 0, -4) == -1 && acf_donors_code(m, 0, 3) == -1 && acf_donors_code(m, 4, 0) == -1);
+    assert_true(acf_donors_code(m, 0, 1.75) == -1 && acf_donors_code(m, 0, -4) == -1 &&
+                acf_donors_code(m, 0, 3) == -1 && acf_donors_code(m, 4, 0) == -1);
     for (int i = 0; i < ROWS; i++) assert_int_equal(m->id[i], FIRST_ID + i);
     assert_true(m->slope == 0 && m->agree == 0);
     close_lab(&l);
@@ -135,10 +140,13 @@ static void places_are_the_encoders(void **state) {
         for (int i = 0; i < ROWS; i++) {
             const double x = cells[i * COLS + j];
             const acf_real place = m->place[j * ROWS + i];
-            assert_true(place == (isnan(x) ? ACF_DONORS_ABSENT : columns[j].classes ? (acf_real)x : acf_encode(l.e, j, x)));
+            assert_true(place == (isnan(x)             ? ACF_DONORS_ABSENT
+                                  : columns[j].classes ? (acf_real)x
+                                                       : acf_encode(l.e, j, x)));
             if (!isnan(x)) assert_true(acf_donors_position(m, j, x) == place);
         }
-        for (int64_t k = m->first[j]; k < m->first[j + 1]; k++) assert_true(m->spot[k] == (double)acf_donors_position(m, j, m->value[k]));
+        for (int64_t k = m->first[j]; k < m->first[j + 1]; k++)
+            assert_true(m->spot[k] == (double)acf_donors_position(m, j, m->value[k]));
     }
     /* What is farther than 1e6 is there. */
     assert_true(acf_donors_position(m, 2, 1e300) == ACF_R(1e6) && acf_donors_position(m, 2, -1e300) == ACF_R(-1e6));
@@ -157,7 +165,9 @@ static void shares_are_exact(void **state) {
     for (int j = 0; j < COLS; j++)
         for (int64_t k = l.m->first[j]; k < l.m->first[j + 1]; k++) {
             double count = 0, present = 0;
-            for (int64_t i = 0; i < l.t->N; i++) count += acf_table_row(l.t, i)[j] == l.m->value[k], present += acf_table_present(acf_table_row(l.t, i)[j]);
+            for (int64_t i = 0; i < l.t->N; i++)
+                count += acf_table_row(l.t, i)[j] == l.m->value[k],
+                    present += acf_table_present(acf_table_row(l.t, i)[j]);
             assert_true(l.m->share[k] == count / present);
             near(acf_donors_rare(l.m, j, (int32_t)(k - l.m->first[j])), -log(count / present), 1e-14);
         }
@@ -187,12 +197,16 @@ static void there_is_room_for_a_reader(void **state) {
     assert_int_equal(acf_donors_alloc(2, l.e, 3, &m), ACF_OK);
     assert_true(m->N == 2 && m->D == COLS && m->encoder == l.e && m->slope == 0 && m->agree == 0);
     for (int j = 0; j < COLS; j++) {
-        assert_true(m->width[j] == 0 && m->differ[j] == 0 && m->scale[j] == 0 && m->shift[j] == 0 && m->gain[j] == 0 && m->first[j + 1] == 0 && m->apart[j] == 0);
-        assert_true(!m->number[j] && !m->full[j] && m->near[j] == 0 && m->other[j] == 0 && m->predicted[2 * j + 1] == 0); /* no two are the same memory: */
-        m->width[j] = 1, m->differ[j] = 2, m->scale[j] = 3, m->shift[j] = 4, m->gain[j] = 5, m->number[j] = true, m->near[j] = 6, m->other[j] = 7, m->apart[j] = 8;
+        assert_true(m->width[j] == 0 && m->differ[j] == 0 && m->scale[j] == 0 && m->shift[j] == 0 && m->gain[j] == 0 &&
+                    m->first[j + 1] == 0 && m->apart[j] == 0);
+        assert_true(!m->number[j] && !m->full[j] && m->near[j] == 0 && m->other[j] == 0 &&
+                    m->predicted[2 * j + 1] == 0); /* no two are the same memory: */
+        m->width[j] = 1, m->differ[j] = 2, m->scale[j] = 3, m->shift[j] = 4, m->gain[j] = 5, m->number[j] = true,
+        m->near[j] = 6, m->other[j] = 7, m->apart[j] = 8;
     }
     for (int j = 0; j < COLS; j++) {
-        assert_true(m->width[j] == 1 && m->differ[j] == 2 && m->scale[j] == 3 && m->shift[j] == 4 && m->gain[j] == 5 && !m->full[j]);
+        assert_true(m->width[j] == 1 && m->differ[j] == 2 && m->scale[j] == 3 && m->shift[j] == 4 && m->gain[j] == 5 &&
+                    !m->full[j]);
         assert_true(m->near[j] == 6 && m->other[j] == 7 && m->apart[j] == 8 && !m->predictor);
     }
     acf_donors_free(m);
@@ -221,7 +235,8 @@ static double left_of(const lab *l, int64_t j, const double *x) {
     assert_int_equal(acf_predictor_scratch_open(l->m->predictor, &desk), ACF_OK);
     for (int64_t k = 0; k < COLS; k++) {
         known[k] = x[k] == x[k];
-        acf_donors_coordinates(l->m, k, known[k] ? acf_donors_position(l->m, k, x[k]) : 0, known[k] ? acf_donors_code(l->m, k, x[k]) : -1, row);
+        acf_donors_coordinates(l->m, k, known[k] ? acf_donors_position(l->m, k, x[k]) : 0,
+                               known[k] ? acf_donors_code(l->m, k, x[k]) : -1, row);
     }
     acf_predictor_cell_both(l->m->predictor, &desk, row, known, j, &left);
     acf_predictor_scratch_close(&desk);
@@ -301,7 +316,8 @@ static double hope(const lab *l, int64_t j, const double *x) {
 /* The row itself has its id, and no other value of a known cell. */
 static bool itself(const lab *l, int64_t j, const double *x, uint64_t id, int64_t i) {
     bool same = acf_table_row_id(l->t, i) == id;
-    for (int64_t k = 0; k < COLS; k++) same = same && (k == j || isnan(x[k]) || isnan(cell(l, i, k)) || x[k] == cell(l, i, k));
+    for (int64_t k = 0; k < COLS; k++)
+        same = same && (k == j || isnan(x[k]) || isnan(cell(l, i, k)) || x[k] == cell(l, i, k));
     return same;
 }
 
@@ -330,7 +346,8 @@ static double likeness_of(const lab *l, int64_t j, const double *weight) {
     for (int64_t i = 0; i < l->t->N; i++) {
         if (weight[i] == 0) continue;
         spread += weight[i] * pow(place(l, j, cell(l, i, j)) - mean, 2);
-        for (int64_t n = 0; n < l->t->N; n++) same += weight[n] > 0 && cell(l, n, j) == cell(l, i, j) ? weight[i] * weight[n] : 0;
+        for (int64_t n = 0; n < l->t->N; n++)
+            same += weight[n] > 0 && cell(l, n, j) == cell(l, i, j) ? weight[i] * weight[n] : 0;
     }
     return columns[j].classes ? -log(1 - same + 0.03) : -0.5 * log(spread + 0.03 * 0.03);
 }
@@ -338,7 +355,8 @@ static double likeness_of(const lab *l, int64_t j, const double *weight) {
 /* A look-up against all of that. */
 static void check_look(lab *l, int64_t j, const double *x, uint64_t id) {
     const int64_t N = l->t->N;
-    double *cost = malloc((size_t)(3 * N) * sizeof *cost), *weight = cost + N, *found = cost + 2 * N, least = INFINITY, mean = 0, rows = 0, sum = 0, all = 0;
+    double *cost = malloc((size_t)(3 * N) * sizeof *cost), *weight = cost + N, *found = cost + 2 * N, least = INFINITY,
+           mean = 0, rows = 0, sum = 0, all = 0;
     fill_costs(l, j, x, id, cost);
     for (int64_t i = 0; i < N; i++) least = fmin(least, cost[i]);
     assert_int_equal(look_up(l, j, x, id), isfinite(least));
@@ -356,21 +374,24 @@ static void check_look(lab *l, int64_t j, const double *x, uint64_t id) {
         }
         near(all, 1, 1e-12);
         /* A row at the very limit of what has a weight may have none. */
-        for (int64_t i = 0; i < N; i++) near(found[i], weight[i] / sum, TIGHT * weight[i] / sum + (weight[i] < 1.01e-6 && found[i] * sum < 1.01e-6 ? 1.01e-6 / sum : 0));
+        for (int64_t i = 0; i < N; i++)
+            near(found[i], weight[i] / sum,
+                 TIGHT * weight[i] / sum + (weight[i] < 1.01e-6 && found[i] * sum < 1.01e-6 ? 1.01e-6 / sum : 0));
         for (int64_t i = 0; i < N; i++) assert_true(!(cost[i] - least > log(1e6) + 0.01) || found[i] == 0);
         near(l->r->peak, log1p(fmax(mean / rows - least + log(sum / rows), 0)), 4 * TIGHT + 3e-6);
         near(l->r->alike, likeness_of(l, j, found), 1e-4);
-    } else assert_true(l->r->n == 0 && acf_donor_search_trust(l->r, j) == 0);
+    } else
+        assert_true(l->r->n == 0 && acf_donor_search_trust(l->r, j) == 0);
     free(cost);
 }
 
 /* A row of the table, of others; one of values that no row has; one of which nothing is known; one that is far from all. */
 static const double target[][COLS] = {{1.5, 2, 0.31, 7, ABSENT},
-                                     {2.0, ABSENT, 4.2, ABSENT, ABSENT},
-                                     {1.6, 3, 0.31, -7, 1},
-                                     {20, ABSENT, ABSENT, ABSENT, ABSENT},
-                                     {ABSENT, ABSENT, ABSENT, ABSENT, ABSENT},
-                                     {-40, 1, 60, 7, 3}};
+                                      {2.0, ABSENT, 4.2, ABSENT, ABSENT},
+                                      {1.6, 3, 0.31, -7, 1},
+                                      {20, ABSENT, ABSENT, ABSENT, ABSENT},
+                                      {ABSENT, ABSENT, ABSENT, ABSENT, ABSENT},
+                                      {-40, 1, 60, 7, 3}};
 enum { ASKED = sizeof target / sizeof target[0] };
 
 /* ---- look-ups ------------------------------------------------------------------------------------------------------------- */
@@ -380,7 +401,8 @@ static void donors_are_near_and_have_the_column(void **state) {
     lab l = small_lab();
     for (int k = 0; k < ASKED; k++)
         for (int j = 0; j < COLS; j++)
-            for (int own = -1; own < ROWS; own++) check_look(&l, j, target[k], own < 0 ? STRANGER : (uint64_t)(FIRST_ID + own));
+            for (int own = -1; own < ROWS; own++)
+                check_look(&l, j, target[k], own < 0 ? STRANGER : (uint64_t)(FIRST_ID + own));
     close_lab(&l);
 }
 
@@ -404,7 +426,8 @@ static void many_rows_are_looked_up(void **state) {
     double x[130 * COLS]; /* rows from the 64th on have a hundred-thousandth of the others' weight */
     for (int i = 0; i < 130 * COLS; i++) x[i] = i % COLS ? 1 + i % 2 : i < 64 * COLS ? 1 : 2;
     l = open_lab(x, 130, false);
-    l.m->apart[2] = 0, l.m->other[2 * COLS] = 0, l.m->near[2 * COLS] = log(1e5) / fabs(place(&l, 0, 1) - place(&l, 0, 2));
+    l.m->apart[2] = 0, l.m->other[2 * COLS] = 0,
+    l.m->near[2 * COLS] = log(1e5) / fabs(place(&l, 0, 1) - place(&l, 0, 2));
     check_look(&l, 2, (double[]){1, ABSENT, ABSENT, ABSENT, ABSENT}, STRANGER);
     assert_int_equal(l.r->n, 130);
     close_lab(&l);
@@ -438,8 +461,10 @@ static void a_row_is_known_by_its_cells_too(void **state) {
     for (int64_t k = 0; k < l.r->n; k++) assert_true(l.r->donor[k] != 0);
     for (int k = 0; k < COLS; k++) {
         memcpy(x, own, sizeof x);
-        if (k == 2 || k == 4) x[k] = 3; /* asked for, and missing in the archive: neither says that it is another row */
-        else x[k] = k == 1 ? 0 : x[k] + 1;
+        if (k == 2 || k == 4)
+            x[k] = 3; /* asked for, and missing in the archive: neither says that it is another row */
+        else
+            x[k] = k == 1 ? 0 : x[k] + 1;
         const bool other = k != 2 && k != 4;
         assert_true(look_up(&l, 2, x, STRANGER));
         const int64_t n = l.r->n;
@@ -455,15 +480,20 @@ static void a_majority_is_found(void **state) {
     (void)state;
     lab l = small_lab();
     static const int32_t donor[5] = {0, 1, 6, 3, 7}; /* 1.5, 2, 2, -3 and 1.5 */
-    static const struct { double weight[5], value, mass; } cases[] = {
-        {{0.3, 0.1, 0.1, 0.1, 0.4}, 1.5, 0.7}, {{0.2, 0.3, 0.3, 0.1, 0.1}, 2, 0.6}, {{0.05, 0.1, 0.1, 0.7, 0.05}, -3, 0.7}, {{0, 0.1, 0, 0.9, 0}, -3, 0.9}, {{0.3, 0.4, 0, 0, 0.3}, 1.5, 0.6}, {{0.2, 0.25, 0.15, 0.2, 0.2}, 0, 0}};
+    static const struct {
+        double weight[5], value, mass;
+    } cases[] = {{{0.3, 0.1, 0.1, 0.1, 0.4}, 1.5, 0.7},  {{0.2, 0.3, 0.3, 0.1, 0.1}, 2, 0.6},
+                 {{0.05, 0.1, 0.1, 0.7, 0.05}, -3, 0.7}, {{0, 0.1, 0, 0.9, 0}, -3, 0.9},
+                 {{0.3, 0.4, 0, 0, 0.3}, 1.5, 0.6},      {{0.2, 0.25, 0.15, 0.2, 0.2}, 0, 0}};
     for (int c = 0; c < 6; c++) {
         double x = NAN;
         l.r->n = 5;
         for (int k = 0; k < 5; k++) l.r->donor[k] = donor[k], l.r->weight[k] = cases[c].weight[k];
         const double mass = acf_donor_search_majority(l.r, 0, &x);
-        if (cases[c].mass > 0) near(mass, cases[c].mass * (1 - l.m->differ[0]), 1e-12), assert_true(x == cases[c].value);
-        else assert_true(mass <= 0.5);
+        if (cases[c].mass > 0)
+            near(mass, cases[c].mass * (1 - l.m->differ[0]), 1e-12), assert_true(x == cases[c].value);
+        else
+            assert_true(mass <= 0.5);
     }
     close_lab(&l);
 }
@@ -496,7 +526,8 @@ static void a_row_alone_has_no_donor(void **state) {
     assert_true(look_up(&l, 0, cells, STRANGER));
     assert_true(l.r->n == 1 && l.r->donor[0] == 0 && l.r->weight[0] == 1 && l.r->peak == 0);
     near(l.r->alike, -log(0.03), 1e-12);
-    assert_true(!look_up(&l, 4, cells, STRANGER) && l.r->n == 0 && acf_donor_search_trust(l.r, 4) == 0); /* which no row has */
+    assert_true(!look_up(&l, 4, cells, STRANGER) && l.r->n == 0 &&
+                acf_donor_search_trust(l.r, 4) == 0); /* which no row has */
     close_lab(&l);
 }
 
@@ -531,7 +562,8 @@ static void rows_without_a_value_are_as_far_as_most(void **state) {
             }
             acf_donors_usual(l.m, k, acf_donors_position(l.m, k, x), &far, &rest);
             near(far, away / present, 1e-12 * (1 + away)), near(rest, another / present, 1e-12);
-            l.m->full[k] = true, acf_donors_usual(l.m, k, acf_donors_position(l.m, k, x), &far, &rest), l.m->full[k] = false;
+            l.m->full[k] = true, acf_donors_usual(l.m, k, acf_donors_position(l.m, k, x), &far, &rest),
+            l.m->full[k] = false;
             assert_true(far == 0 && rest == 0);
         }
     close_lab(&l);
@@ -550,7 +582,8 @@ static double laplace_below(double z, double scale) { return z < 0 ? 0.5 * exp(z
 /* Of the value x of column j: what donors give for having it, and by being near, times the width. */
 static void told(const lab *l, int j, double x, double *very, double *smooth) {
     const acf_donors *m = l->m;
-    const double half = acf_resolution_step(l->e->resolution[j]) / 2, s = m->scale[j], slope = exp(acf_encode_log_slope(l->e, j, x)) * m->width[j];
+    const double half = acf_resolution_step(l->e->resolution[j]) / 2, s = m->scale[j],
+                 slope = exp(acf_encode_log_slope(l->e, j, x)) * m->width[j];
     *very = *smooth = 0;
     for (int64_t k = 0; k < l->r->n; k++) {
         const double own = cell(l, l->r->donor[k], j), z = place(l, j, own), w = l->r->weight[k];
@@ -560,7 +593,8 @@ static void told(const lab *l, int j, double x, double *very, double *smooth) {
             for (int64_t i = 0; i < l->t->N; i++) have += cell(l, i, j) == x, present += !isnan(cell(l, i, j));
             *smooth += w * m->differ[j] * have / present;
         } else if (half > 0) {
-            *smooth += w * m->differ[j] * (laplace_below(place(l, j, x + half) - z, s) - laplace_below(place(l, j, x - half) - z, s));
+            *smooth += w * m->differ[j] *
+                       (laplace_below(place(l, j, x + half) - z, s) - laplace_below(place(l, j, x - half) - z, s));
         } else {
             *smooth += w * m->differ[j] * slope * exp(-fabs(place(l, j, x) - z) / s) / (2 * s);
         }
@@ -597,7 +631,8 @@ static void densities_sum_to_one(void **state) {
         double sum = 0, atoms = 0, total = 0;
         const double h = 2e-3;
         donors_of(&l, 0);
-        for (double x = -60; x <= 60; x += 0.5) sum += acf_donor_search_density(l.r, 0, x) * l.m->width[0], check_density(&l, 0, x);
+        for (double x = -60; x <= 60; x += 0.5)
+            sum += acf_donor_search_density(l.r, 0, x) * l.m->width[0], check_density(&l, 0, x);
         near(sum, 1, 10 * TIGHT);
         donors_of(&l, 2);
         for (int64_t k = l.m->first[2]; k < l.m->first[3]; k++) {
@@ -616,10 +651,16 @@ static void densities_sum_to_one(void **state) {
 
 static void what_a_donor_gives_falls_with_distance(void **state) {
     (void)state;
-    const acf_donors_kernel k = {.z = ACF_R(1.0), .from = ACF_R(0.75), .to = ACF_R(1.5), .rate = ACF_R(2.0), .low = ACF_R(0.1), .top = ACF_R(0.9)};
+    const acf_donors_kernel k = {.z = ACF_R(1.0),
+                                 .from = ACF_R(0.75),
+                                 .to = ACF_R(1.5),
+                                 .rate = ACF_R(2.0),
+                                 .low = ACF_R(0.1),
+                                 .top = ACF_R(0.9)};
     assert_true(acf_donors_given(&k, ACF_R(1.0)) == ACF_R(0.9) && acf_donors_given(&k, ACF_R(0.75)) == ACF_R(0.1));
     assert_true(acf_donors_given(&k, ACF_R(1.5)) == ACF_R(0.1) && acf_donors_given(&k, ACF_R(1.25)) == ACF_R(0.1));
-    near((double)acf_donors_given(&k, ACF_R(2.5)), 0.1 * exp(-2), 1e-7), near((double)acf_donors_given(&k, ACF_R(-0.25)), 0.1 * exp(-2), 1e-7);
+    near((double)acf_donors_given(&k, ACF_R(2.5)), 0.1 * exp(-2), 1e-7),
+        near((double)acf_donors_given(&k, ACF_R(-0.25)), 0.1 * exp(-2), 1e-7);
 }
 
 /* ---- draws and means ------------------------------------------------------------------------------------------------------- */
@@ -637,8 +678,10 @@ static void draw_many(const lab *l, int j, double edge, double *mean, double *be
     const double differ = l->m->differ[j];
     *mean = *below = 0;
     for (int64_t k = 0; k < l->r->n; k++) {
-        const double w = l->r->weight[k], same = acf_donor_search_draw(l->r, j, (double[]){turn(l, k), differ + 1e-9, 0.123});
-        assert_true(same == cell(l, l->r->donor[k], j) && acf_donor_search_draw(l->r, j, (double[]){turn(l, k), 0.999, 0.9}) == same);
+        const double w = l->r->weight[k],
+                     same = acf_donor_search_draw(l->r, j, (double[]){turn(l, k), differ + 1e-9, 0.123});
+        assert_true(same == cell(l, l->r->donor[k], j) &&
+                    acf_donor_search_draw(l->r, j, (double[]){turn(l, k), 0.999, 0.9}) == same);
         *mean += w * (1 - differ) * same, *below += w * (1 - differ) * (same < edge);
         for (int n = 0; n < DRAWS; n++) {
             const double x = acf_donor_search_draw(l->r, j, (double[]){turn(l, k), differ - 1e-9, (n + 0.5) / DRAWS});
@@ -674,7 +717,8 @@ static void draws_follow_the_density(void **state) {
     donors_of(&l, 0);
     for (double edge = -3.75; edge < 4; edge += 0.5) {
         draw_many(&l, 0, edge, &mean, &below);
-        for (sum = 0, expected = -80.25 + 0.25; expected < edge; expected += 0.5) sum += acf_donor_search_density(l.r, 0, expected) * 0.5;
+        for (sum = 0, expected = -80.25 + 0.25; expected < edge; expected += 0.5)
+            sum += acf_donor_search_density(l.r, 0, expected) * 0.5;
         near(below, sum, 1e-3);
     }
     donors_of(&l, 2);
@@ -683,13 +727,16 @@ static void draws_follow_the_density(void **state) {
         expected = 0;
         for (int64_t k = 0; k < l.r->n; k++) {
             const double x = cell(&l, l.r->donor[k], 2);
-            expected += l.r->weight[k] * (0.6 * (x < edge) + 0.4 * laplace_below(place(&l, 2, edge) - place(&l, 2, x), 0.3));
+            expected +=
+                l.r->weight[k] * (0.6 * (x < edge) + 0.4 * laplace_below(place(&l, 2, edge) - place(&l, 2, x), 0.3));
         }
         near(below, expected, 1e-3);
     }
     donors_of(&l, 1);
     for (int n = 0; n < 200 * DRAWS; n++)
-        at[(int)acf_donor_search_draw(l.r, 1, (double[]){(n % 100 + 0.5) / 100, (n / 100 % 80 + 0.5) / 80, (n / 8000 + 0.5) / 100})] += 1.0 / (200 * DRAWS);
+        at[(int)acf_donor_search_draw(
+            l.r, 1, (double[]){(n % 100 + 0.5) / 100, (n / 100 % 80 + 0.5) / 80, (n / 8000 + 0.5) / 100})] +=
+            1.0 / (200 * DRAWS);
     for (int c = 0; c < 4; c++) near(at[c], acf_donor_search_density(l.r, 1, c), 0.01);
     close_lab(&l);
 }
@@ -742,13 +789,17 @@ static void draws_reach_every_donor(void **state) {
     lab l = small_lab();
     const double almost = 1 - 0x1p-53, s = 0.3 * l.e->scale[2];
     donors_of(&l, 2);
-    assert_true(acf_donor_search_draw(l.r, 2, (double[]){1e-300, 0.9, 0.5}) == 0.31 && acf_donor_search_draw(l.r, 2, (double[]){almost, 0.9, 0.5}) == 9.1); /* row 6: 7 is itself, 8 has none */
+    assert_true(acf_donor_search_draw(l.r, 2, (double[]){1e-300, 0.9, 0.5}) == 0.31 &&
+                acf_donor_search_draw(l.r, 2, (double[]){almost, 0.9, 0.5}) ==
+                    9.1); /* row 6: 7 is itself, 8 has none */
     assert_true(acf_donor_search_draw(l.r, 2, (double[]){1e-300, 0.4, 0.9}) == 0.31);
     near(acf_donor_search_draw(l.r, 2, (double[]){1e-300, 0.39, 0.75}), 0.31 + s * log(2), TIGHT);
     near(acf_donor_search_draw(l.r, 2, (double[]){1e-300, 0.39, 0.25}), 0.31 - s * log(2), TIGHT);
-    assert_true(isfinite(acf_donor_search_draw(l.r, 2, (double[]){0.5, 0.1, 0x1p-53})) && isfinite(acf_donor_search_draw(l.r, 2, (double[]){0.5, 0.1, almost})));
+    assert_true(isfinite(acf_donor_search_draw(l.r, 2, (double[]){0.5, 0.1, 0x1p-53})) &&
+                isfinite(acf_donor_search_draw(l.r, 2, (double[]){0.5, 0.1, almost})));
     donors_of(&l, 1);
-    assert_true(acf_donor_search_draw(l.r, 1, (double[]){0.5, 0.2, 0.249}) == 0 && acf_donor_search_draw(l.r, 1, (double[]){0.5, 0.2, 0.251}) == 2);
+    assert_true(acf_donor_search_draw(l.r, 1, (double[]){0.5, 0.2, 0.249}) == 0 &&
+                acf_donor_search_draw(l.r, 1, (double[]){0.5, 0.2, 0.251}) == 2);
     assert_true(acf_donor_search_draw(l.r, 1, (double[]){0.5, 0.2, almost}) == 2);
     for (int64_t k = 0; k < l.r->n; k++) l.r->weight[k] *= 1 - 1e-6; /* as rounding may leave it */
     assert_true(acf_donor_search_draw(l.r, 1, (double[]){almost, 0.9, 0.5}) == 2);
@@ -803,12 +854,16 @@ static void memory_may_run_out(void **state) {
     close_lab(&l);
 }
 
-ACF_TESTS(donors, cmocka_unit_test(cells_are_remembered_as_codes), cmocka_unit_test(places_are_the_encoders), cmocka_unit_test(shares_are_exact),
-          cmocka_unit_test(a_value_has_a_width), cmocka_unit_test(there_is_room_for_a_reader), cmocka_unit_test(donors_are_near_and_have_the_column),
-          cmocka_unit_test(many_rows_are_looked_up), cmocka_unit_test(unknown_cells_are_not_read), cmocka_unit_test(a_row_is_known_by_its_cells_too),
-          cmocka_unit_test(a_majority_is_found), cmocka_unit_test(a_row_alone_has_no_donor),
-          cmocka_unit_test(trust_follows_nearness_and_likeness), cmocka_unit_test(less_is_given_where_less_is_known), cmocka_unit_test(rows_without_a_value_are_as_far_as_most),
+ACF_TESTS(donors, cmocka_unit_test(cells_are_remembered_as_codes), cmocka_unit_test(places_are_the_encoders),
+          cmocka_unit_test(shares_are_exact), cmocka_unit_test(a_value_has_a_width),
+          cmocka_unit_test(there_is_room_for_a_reader), cmocka_unit_test(donors_are_near_and_have_the_column),
+          cmocka_unit_test(many_rows_are_looked_up), cmocka_unit_test(unknown_cells_are_not_read),
+          cmocka_unit_test(a_row_is_known_by_its_cells_too), cmocka_unit_test(a_majority_is_found),
+          cmocka_unit_test(a_row_alone_has_no_donor), cmocka_unit_test(trust_follows_nearness_and_likeness),
+          cmocka_unit_test(less_is_given_where_less_is_known),
+          cmocka_unit_test(rows_without_a_value_are_as_far_as_most),
           cmocka_unit_test(probabilities_of_classes_sum_to_one), cmocka_unit_test(densities_sum_to_one),
-          cmocka_unit_test(what_a_donor_gives_falls_with_distance), cmocka_unit_test(means_are_those_of_draws), cmocka_unit_test(draws_follow_the_density),
-          cmocka_unit_test(a_distribution_in_two_parts),
-          cmocka_unit_test(draws_reach_every_donor), cmocka_unit_test(the_least_is_found_anywhere), cmocka_unit_test(memory_may_run_out))
+          cmocka_unit_test(what_a_donor_gives_falls_with_distance), cmocka_unit_test(means_are_those_of_draws),
+          cmocka_unit_test(draws_follow_the_density), cmocka_unit_test(a_distribution_in_two_parts),
+          cmocka_unit_test(draws_reach_every_donor), cmocka_unit_test(the_least_is_found_anywhere),
+          cmocka_unit_test(memory_may_run_out))

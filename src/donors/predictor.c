@@ -11,11 +11,11 @@
 #include <string.h>
 
 #define ITERATIONS 30
-#define PRIOR_ROWS 3.0      /* that say all coordinates are independent */
+#define PRIOR_ROWS 3.0 /* that say all coordinates are independent */
 #define LEAST_VARIANCE 1e-3
 #define LEAST_PIVOT 0.0
-#define MARGIN 1e-9         /* of a precision's diagonal, which rounding may take away in any order of the coordinates */
-#define LEAST_SOUND 1e-30   /* pivot: what is smaller loses digits */
+#define MARGIN 1e-9       /* of a precision's diagonal, which rounding may take away in any order of the coordinates */
+#define LEAST_SOUND 1e-30 /* pivot: what is smaller loses digits */
 
 static double dot(const double *a, const double *b, int64_t n) {
     double sum = 0;
@@ -68,7 +68,8 @@ void acf_predictor_scratch_close(acf_predictor_scratch *k) {
 /* ---- one row --------------------------------------------------------------------------------------------------------------- */
 
 /* d = x - μ of known columns, 0 of others; u: coordinates of others, those of column j at the end, its first one last. Returns how many. */
-static int64_t read_row(const acf_predictor *e, const acf_predictor_scratch *k, const double *x, const uint8_t *known, int64_t j) {
+static int64_t read_row(const acf_predictor *e, const acf_predictor_scratch *k, const double *x, const uint8_t *known,
+                        int64_t j) {
     int64_t n = 0;
     for (int64_t c = 0; c < e->D; c++)
         for (int64_t p = e->first[c]; p < e->first[c + 1]; p++) {
@@ -92,7 +93,8 @@ static void begin(const acf_predictor *e, const acf_predictor_scratch *k, int64_
     for (int64_t i = 0; i < n; i++) k->y[i] = (k->y[i] - dot(k->a + i * n, k->y, i)) / k->a[i * n + i];
 }
 
-double acf_predictor_cell_both(const acf_predictor *e, const acf_predictor_scratch *k, const double *x, const uint8_t *known, int64_t j, double *variance) {
+double acf_predictor_cell_both(const acf_predictor *e, const acf_predictor_scratch *k, const double *x,
+                               const uint8_t *known, int64_t j, double *variance) {
     const int64_t n = read_row(e, k, x, known, j);
     begin(e, k, n);
     const double pivot = k->a[n * n - 1];
@@ -100,7 +102,8 @@ double acf_predictor_cell_both(const acf_predictor *e, const acf_predictor_scrat
     return e->mean[k->u[n - 1]] + k->y[n - 1] / pivot;
 }
 
-double acf_predictor_cell(const acf_predictor *e, const acf_predictor_scratch *k, const double *x, const uint8_t *known, int64_t j) {
+double acf_predictor_cell(const acf_predictor *e, const acf_predictor_scratch *k, const double *x, const uint8_t *known,
+                          int64_t j) {
     double variance;
     return acf_predictor_cell_both(e, k, x, known, j, &variance);
 }
@@ -160,7 +163,8 @@ static void complete(const acf_predictor *e, const acf_predictor_scratch *k, con
         for (int64_t l = 0; l <= i; l++) m->second[k->u[i] * e->P + k->u[l]] += k->a[i * n + l]; /* u ascends */
 }
 
-static void expect_rows(const acf_predictor *e, const acf_predictor_scratch *k, const moments *m, const double *x, const uint8_t *known, int64_t N) {
+static void expect_rows(const acf_predictor *e, const acf_predictor_scratch *k, const moments *m, const double *x,
+                        const uint8_t *known, int64_t N) {
     const int64_t P = e->P;
     memset(m->second, 0, (size_t)(P * P) * sizeof *m->second);
     memset(m->first, 0, (size_t)P * sizeof *m->first);
@@ -181,7 +185,9 @@ static void maximise(acf_predictor *e, const moments *m, double N) {
     for (int64_t p = 0; p < P; p++) {
         e->mean[p] += m->first[p] / N;
         for (int64_t l = 0; l <= p; l++)
-            e->precision[p * P + l] = (m->second[p * P + l] - m->first[p] * m->first[l] / N + (p == l ? PRIOR_ROWS * m->variance[p] : 0)) / (N + PRIOR_ROWS);
+            e->precision[p * P + l] =
+                (m->second[p * P + l] - m->first[p] * m->first[l] / N + (p == l ? PRIOR_ROWS * m->variance[p] : 0)) /
+                (N + PRIOR_ROWS);
     }
     const int64_t broken = acf_cholesky(e->precision, P, LEAST_PIVOT);
     ACF_ASSERT(broken < 0);
@@ -210,7 +216,8 @@ acf_status acf_predictor_learn(acf_predictor *e, const double *x, const uint8_t 
         expect_rows(e, &k, &m, x, known, N);
         maximise(e, &m, (double)N);
     }
-    for (int64_t i = 0; !status && i < P * (P + 1); i++) e->mean[i] = (double)(acf_real)e->mean[i]; /* as a file holds them */
+    for (int64_t i = 0; !status && i < P * (P + 1); i++)
+        e->mean[i] = (double)(acf_real)e->mean[i]; /* as a file holds them */
     acf_predictor_scratch_close(&k);
     acf_release(m.second);
     return status;
@@ -222,7 +229,8 @@ acf_status acf_predictor_sound(const acf_predictor *e, bool *sound) {
     if (!a) return ACF_EMEMORY;
     memcpy(a, e->precision, size);
     *sound = true;
-    for (int64_t i = 0; i < e->P * (e->P + 1); i++) *sound = *sound && isfinite(e->mean[i]); /* and of the precision, behind it */
+    for (int64_t i = 0; i < e->P * (e->P + 1); i++)
+        *sound = *sound && isfinite(e->mean[i]); /* and of the precision, behind it */
     for (int64_t p = 0; p < e->P; p++) {
         for (int64_t l = 0; l < p; l++) *sound = *sound && a[p * e->P + l] == a[l * e->P + p];
         a[p * e->P + p] *= 1 - MARGIN;

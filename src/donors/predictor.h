@@ -20,9 +20,9 @@
 /* Nothing changes after it was made: threads may share it. */
 typedef struct acf_predictor {
     int64_t D, P;
-    int64_t *first;     /* (D+1) where a column's coordinates begin; a column may have none. Owned */
-    double *mean;       /* (P) owned */
-    double *precision;  /* (P,P) symmetric; all of both are reals of this build */
+    int64_t *first;    /* (D+1) where a column's coordinates begin; a column may have none. Owned */
+    double *mean;      /* (P) owned */
+    double *precision; /* (P,P) symmetric; all of both are reals of this build */
 } acf_predictor;
 
 /* Room for columns with so many coordinates, width (D), ACF_PREDICTOR_MOST in all: all zeros. Gives *out; free with acf_predictor_free. Fails: ACF_EMEMORY. */
@@ -47,10 +47,12 @@ acf_status acf_predictor_scratch_open(const acf_predictor *e, acf_predictor_scra
 void acf_predictor_scratch_close(acf_predictor_scratch *k);
 
 /* The first coordinate of column j, which has one, expected of a row with coordinates x (P) of the columns that are known (D); known[j] is not looked at. */
-double acf_predictor_cell(const acf_predictor *e, const acf_predictor_scratch *k, const double *x, const uint8_t *known, int64_t j);
+double acf_predictor_cell(const acf_predictor *e, const acf_predictor_scratch *k, const double *x, const uint8_t *known,
+                          int64_t j);
 
 /* The same, and the variance that is left. */
-double acf_predictor_cell_both(const acf_predictor *e, const acf_predictor_scratch *k, const double *x, const uint8_t *known, int64_t j, double *variance);
+double acf_predictor_cell_both(const acf_predictor *e, const acf_predictor_scratch *k, const double *x,
+                               const uint8_t *known, int64_t j, double *variance);
 
 /* Variances of all coordinates, out (P), where nothing is known. */
 void acf_predictor_variances(const acf_predictor *e, const acf_predictor_scratch *k, double *out);

@@ -15,11 +15,13 @@ static const int64_t width[D] = {1, 0, 3, 1, 2, 1};
 #define TIGHT (sizeof(acf_real) == 4 ? 1e-5 : 1e-8)
 
 static double normal(int64_t row, uint32_t column) {
-    return acf_rng_normal((acf_rng_counter){.seed = 7, .row = (uint64_t)row, .stream = ACF_STREAM_TEST, .column = column});
+    return acf_rng_normal(
+        (acf_rng_counter){.seed = 7, .row = (uint64_t)row, .stream = ACF_STREAM_TEST, .column = column});
 }
 
 static double uniform(int64_t row, uint32_t column) {
-    return acf_rng_uniform((acf_rng_counter){.seed = 8, .row = (uint64_t)row, .stream = ACF_STREAM_TEST, .column = column});
+    return acf_rng_uniform(
+        (acf_rng_counter){.seed = 8, .row = (uint64_t)row, .stream = ACF_STREAM_TEST, .column = column});
 }
 
 static void near(double a, double b, double tolerance) {
@@ -139,7 +141,8 @@ static void a_cell_is_what_a_regression_says(void **state) {
             regress(&g, P, given, full, left);
             const double found = acf_predictor_cell(e, &desk, x, known, j);
             near(found, full[e->first[j]], 1e-11);
-            near(acf_predictor_cell_both(e, &desk, x, known, j, &variance), found, 0), near(variance, left[e->first[j]][e->first[j]], 1e-11);
+            near(acf_predictor_cell_both(e, &desk, x, known, j, &variance), found, 0),
+                near(variance, left[e->first[j]][e->first[j]], 1e-11);
             known[j] = !known[j];
             assert_true(acf_predictor_cell(e, &desk, x, known, j) == found);
         }
@@ -162,7 +165,8 @@ static void make_rows(double missing) {
         for (int c = 0, p = 0; c < D; c++) {
             have[i * D + c] = uniform(i, (uint32_t)c) >= missing;
             for (int w = 0; w < width[c]; w++, p++) {
-                const double x = 0.7 * normal(i, (uint32_t)p) + 0.6 * normal(i, (uint32_t)(p / 3 + 30)) + 0.3 * normal(i, 40) + p;
+                const double x =
+                    0.7 * normal(i, (uint32_t)p) + 0.6 * normal(i, (uint32_t)(p / 3 + 30)) + 0.3 * normal(i, 40) + p;
                 cells[i * P + p] = have[i * D + c] ? x : (double)NAN;
             }
         }
@@ -182,7 +186,7 @@ static gaussian slow_em(const acf_predictor *e, int N) {
         g.cov[p][p] = variance[p] = fmax(n > 0 ? square / n - g.mean[p] * g.mean[p] : 1, 1e-3);
     }
     for (int again = 0; again < 30; again++) {
-        double (*full)[MOST] = malloc((size_t)(N + 1) * sizeof *full), rest[MOST][MOST] = {{0}};
+        double(*full)[MOST] = malloc((size_t)(N + 1) * sizeof *full), rest[MOST][MOST] = {{0}};
         gaussian next = {0};
         for (int i = 0; i < N; i++) {
             bool given[MOST];
@@ -227,7 +231,8 @@ static void compare(const acf_predictor *e, gaussian *g) {
     inverse(g->cov, P, lambda);
     for (int i = 0; i < P; i++) {
         near(e->mean[i], g->mean[i], TIGHT * (1 + fabs(g->mean[i])));
-        for (int k = 0; k < P; k++) near(e->precision[i * P + k], lambda[i][k], TIGHT * sqrt(lambda[i][i] * lambda[k][k]));
+        for (int k = 0; k < P; k++)
+            near(e->precision[i * P + k], lambda[i][k], TIGHT * sqrt(lambda[i][i] * lambda[k][k]));
     }
 }
 
@@ -262,7 +267,8 @@ static void holes_are_filled_in_by_what_is_expected(void **state) {
         gaussian g = slow_em(e, ROWS);
         compare(e, &g);
         if (n == 0) { /* and comes near to what rows were made by */
-            near(g.cov[2][3], 0.09, 0.1), near(g.cov[3][4], 0.45, 0.12), near(g.cov[0][0], 0.94, 0.2), near(g.mean[5], 5, 0.2);
+            near(g.cov[2][3], 0.09, 0.1), near(g.cov[3][4], 0.45, 0.12), near(g.cov[0][0], 0.94, 0.2),
+                near(g.mean[5], 5, 0.2);
         }
         acf_predictor_free(e);
     }
@@ -385,7 +391,8 @@ static void what_rounding_breaks_is_no_gaussian(void **state) {
         double v[P];
         for (int p = 0; p < P; p++) v[p] = normal(n, (uint32_t)p), e->mean[p] = 0;
         for (int p = 0; p < P; p++)
-            for (int q = 0; q <= p; q++) e->precision[p * P + q] = e->precision[q * P + p] = v[p] * v[q] * (p == q ? 1 + 1e-15 : 1);
+            for (int q = 0; q <= p; q++)
+                e->precision[p * P + q] = e->precision[q * P + p] = v[p] * v[q] * (p == q ? 1 + 1e-15 : 1);
         assert_false(is_sound(e));
         for (int p = 0; p < P; p++) e->precision[p * P + p] *= 1 + 1e-6;
         assert_true(is_sound(e));
@@ -427,7 +434,9 @@ static void memory_may_run_out(void **state) {
     assert_int_equal(acf_alloc_live(), before);
 }
 
-ACF_TESTS(predictor, cmocka_unit_test(a_cell_is_what_a_regression_says), cmocka_unit_test(complete_rows_give_their_moments),
-          cmocka_unit_test(holes_are_filled_in_by_what_is_expected), cmocka_unit_test(learning_begins_anew), cmocka_unit_test(strange_columns_are_learned),
-          cmocka_unit_test(no_rows_and_one_are_learned_from), cmocka_unit_test(no_coordinates_are_learned), cmocka_unit_test(columns_may_be_equal),
-          cmocka_unit_test(other_matrices_are_told), cmocka_unit_test(what_rounding_breaks_is_no_gaussian), cmocka_unit_test(memory_may_run_out))
+ACF_TESTS(predictor, cmocka_unit_test(a_cell_is_what_a_regression_says),
+          cmocka_unit_test(complete_rows_give_their_moments), cmocka_unit_test(holes_are_filled_in_by_what_is_expected),
+          cmocka_unit_test(learning_begins_anew), cmocka_unit_test(strange_columns_are_learned),
+          cmocka_unit_test(no_rows_and_one_are_learned_from), cmocka_unit_test(no_coordinates_are_learned),
+          cmocka_unit_test(columns_may_be_equal), cmocka_unit_test(other_matrices_are_told),
+          cmocka_unit_test(what_rounding_breaks_is_no_gaussian), cmocka_unit_test(memory_may_run_out))

@@ -34,11 +34,14 @@ static acf_status unknown_kind(const char *word) {
     int near = acf_text_nearest(word, names, n);
     if (near >= 0)
         return acf_fail(ACF_EUSAGE, "there is no transformation '%s'; did you mean '%s'?", word, names[near]);
-    return acf_fail(ACF_EUSAGE, "there is no transformation '%s'; known are linear, packed, lowrank, leaky, rnn, rnn-shift, "
-                                "coupling, affine, reverse", word);
+    return acf_fail(ACF_EUSAGE,
+                    "there is no transformation '%s'; known are linear, packed, lowrank, leaky, rnn, rnn-shift, "
+                    "coupling, affine, reverse",
+                    word);
 }
 
-static acf_status append(acf_chain *chain, acf_params *ps, const char *name, const char *word, const acf_flow_sizes *size) {
+static acf_status append(acf_chain *chain, acf_params *ps, const char *name, const char *word,
+                         const acf_flow_sizes *size) {
     const acf_flow_kind *kind = acf_flow_find(word);
     if (!kind) return unknown_kind(word);
     if (chain->n == ACF_CHAIN_MAX)
@@ -84,7 +87,8 @@ typedef acf_tensor *(*direction)(acf_tape *t, const acf_flow *f, acf_tensor *x, 
 
 /* One transformation. While nothing is recorded only what comes out of it is kept: a chain then needs memory for its largest
  * link and not for all. */
-static acf_tensor *run(acf_tape *t, const acf_flow *f, direction way, acf_tensor *x, const acf_cond *c, acf_tensor **logdet) {
+static acf_tensor *run(acf_tape *t, const acf_flow *f, direction way, acf_tensor *x, const acf_cond *c,
+                       acf_tensor **logdet) {
     if (t->record || t->failure.status) return way(t, f, x, c, logdet);
     acf_tensor *out[2] = {acf_tensor_packed(t, c->u, 0), acf_tensor_new(t, 1, &c->u->N)};
     acf_tape_mark mark = acf_tape_position(t);
@@ -100,7 +104,8 @@ static acf_tensor *run(acf_tape *t, const acf_flow *f, direction way, acf_tensor
     return out[0];
 }
 
-acf_tensor *acf_chain_forward(acf_tape *t, const acf_chain *chain, acf_tensor *x, const acf_cond *c, acf_tensor **logdet) {
+acf_tensor *acf_chain_forward(acf_tape *t, const acf_chain *chain, acf_tensor *x, const acf_cond *c,
+                              acf_tensor **logdet) {
     acf_tensor *sum = NULL;
     acf_cond here = *c;
     for (int i = 0; i < chain->n; i++) {
@@ -114,7 +119,8 @@ acf_tensor *acf_chain_forward(acf_tape *t, const acf_chain *chain, acf_tensor *x
     return x;
 }
 
-acf_tensor *acf_chain_inverse(acf_tape *t, const acf_chain *chain, acf_tensor *z, const acf_cond *c, acf_tensor **logdet) {
+acf_tensor *acf_chain_inverse(acf_tape *t, const acf_chain *chain, acf_tensor *z, const acf_cond *c,
+                              acf_tensor **logdet) {
     acf_tensor *sum = NULL;
     acf_cond here = acf_chain_cond(chain, c);
     for (int i = chain->n - 1; i >= 0; i--) {

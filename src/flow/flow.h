@@ -21,7 +21,8 @@
 
 /* What every transformation and likelihood may look at. */
 typedef struct acf_cond {
-    acf_tensor *context;  /* (N,C): observed values x·b (D) and their mask b (D) first, then m, embeddings of observed categories */
+    acf_tensor *
+        context; /* (N,C): observed values x·b (D) and their mask b (D) first, then m, embeddings of observed categories */
     const acf_subset *u;  /* what is modelled */
     acf_tensor *columns;  /* (D,E): identity of the columns, or NULL: networks are not told */
     bool mirrored;        /* an odd number of reverses came before: place t holds the t-th column from the end */
@@ -30,15 +31,15 @@ typedef struct acf_cond {
 
 /* Sizes of the networks. */
 typedef struct acf_flow_sizes {
-    int64_t D, context;    /* columns; width of acf_cond.context */
-    int64_t column_embedding;      /* E, width of a column's embedding; 0: networks are not told the column */
-    int64_t width;         /* of the MLPs' hidden layers */
-    int hidden;            /* their number */
-    int64_t units;         /* of the GRUs */
+    int64_t D, context;       /* columns; width of acf_cond.context */
+    int64_t column_embedding; /* E, width of a column's embedding; 0: networks are not told the column */
+    int64_t width;            /* of the MLPs' hidden layers */
+    int hidden;               /* their number */
+    int64_t units;            /* of the GRUs */
     int gru_layers;
-    bool deep;             /* every GRU layer sees the context */
-    int64_t rank;          /* of conditional matrices; 0: full */
-    double bound;          /* of log-scales, > 0 */
+    bool deep;    /* every GRU layer sees the context */
+    int64_t rank; /* of conditional matrices; 0: full */
+    double bound; /* of log-scales, > 0 */
 } acf_flow_sizes;
 
 typedef struct acf_flow acf_flow;
@@ -82,12 +83,15 @@ typedef struct acf_chain {
 
 /* From a list of kinds such as "linear leaky rnn reverse linear leaky rnn" (spaces or commas between); "" is the identity.
  * Declares "name.0.linear...." and so on. Fails: ACF_EUSAGE with the nearest kind, ACF_EMEMORY. */
-acf_status acf_chain_declare(acf_chain *chain, acf_params *ps, const char *name, const char *kinds, const acf_flow_sizes *size);
+acf_status acf_chain_declare(acf_chain *chain, acf_params *ps, const char *name, const char *kinds,
+                             const acf_flow_sizes *size);
 
 /* z (T) from x (T), and the sum of log-determinants (N); logdet may be NULL. */
-acf_tensor *acf_chain_forward(acf_tape *t, const acf_chain *chain, acf_tensor *x, const acf_cond *c, acf_tensor **logdet);
+acf_tensor *acf_chain_forward(acf_tape *t, const acf_chain *chain, acf_tensor *x, const acf_cond *c,
+                              acf_tensor **logdet);
 /* The way back; logdet is that of the inverse. */
-acf_tensor *acf_chain_inverse(acf_tape *t, const acf_chain *chain, acf_tensor *z, const acf_cond *c, acf_tensor **logdet);
+acf_tensor *acf_chain_inverse(acf_tape *t, const acf_chain *chain, acf_tensor *z, const acf_cond *c,
+                              acf_tensor **logdet);
 
 /* The way back of n sets of values z[0..n) (T) at once, replaced by what they come from, for rows that model one value at most: a
  * network is asked twice, not n times, since what it says does not depend on the value. No derivative. */

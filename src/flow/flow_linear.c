@@ -55,14 +55,16 @@ static acf_tensor *matrices(acf_tape *t, const acf_flow *f, const acf_cond *c, a
     return acf_submatrix(t, acf_p(f->base), m, acf_mlp_run(t, &f->net[1], c->context, c->pass), f->size.rank, c->u);
 }
 
-static acf_tensor *linear_forward(acf_tape *t, const acf_flow *f, acf_tensor *x, const acf_cond *c, acf_tensor **logdet) {
+static acf_tensor *linear_forward(acf_tape *t, const acf_flow *f, acf_tensor *x, const acf_cond *c,
+                                  acf_tensor **logdet) {
     acf_tensor *shift;
     acf_lu *lu = acf_lu_factor(t, matrices(t, f, c, &shift), c->u);
     if (logdet) *logdet = acf_lu_logdet(t, lu);
     return acf_add(t, acf_lu_apply(t, lu, x), shift);
 }
 
-static acf_tensor *linear_inverse(acf_tape *t, const acf_flow *f, acf_tensor *z, const acf_cond *c, acf_tensor **logdet) {
+static acf_tensor *linear_inverse(acf_tape *t, const acf_flow *f, acf_tensor *z, const acf_cond *c,
+                                  acf_tensor **logdet) {
     acf_tensor *shift;
     acf_lu *lu = acf_lu_factor(t, matrices(t, f, c, &shift), c->u);
     if (logdet) *logdet = acf_scale(t, -1, acf_lu_logdet(t, lu));
@@ -71,13 +73,15 @@ static acf_tensor *linear_inverse(acf_tape *t, const acf_flow *f, acf_tensor *z,
 
 const acf_flow_kind acf_flow_linear = {"linear", linear_declare, linear_forward, linear_inverse, true};
 
-static acf_tensor *packed_forward(acf_tape *t, const acf_flow *f, acf_tensor *x, const acf_cond *c, acf_tensor **logdet) {
+static acf_tensor *packed_forward(acf_tape *t, const acf_flow *f, acf_tensor *x, const acf_cond *c,
+                                  acf_tensor **logdet) {
     acf_tensor *shift, *m = matrices(t, f, c, &shift);
     if (logdet) *logdet = acf_plu_logdet(t, m, c->u);
     return acf_add(t, acf_plu_apply(t, m, x, c->u), shift);
 }
 
-static acf_tensor *packed_inverse(acf_tape *t, const acf_flow *f, acf_tensor *z, const acf_cond *c, acf_tensor **logdet) {
+static acf_tensor *packed_inverse(acf_tape *t, const acf_flow *f, acf_tensor *z, const acf_cond *c,
+                                  acf_tensor **logdet) {
     acf_tensor *shift, *m = matrices(t, f, c, &shift);
     if (logdet) *logdet = acf_scale(t, -1, acf_plu_logdet(t, m, c->u));
     return acf_plu_solve(t, m, acf_sub(t, z, shift), c->u);
@@ -98,14 +102,16 @@ static acf_lowrank *lowrank_of(acf_tape *t, const acf_flow *f, const acf_cond *c
     return acf_lowrank_factor(t, acf_p(f->base), a, b, rank_of(f), c->u);
 }
 
-static acf_tensor *lowrank_forward(acf_tape *t, const acf_flow *f, acf_tensor *x, const acf_cond *c, acf_tensor **logdet) {
+static acf_tensor *lowrank_forward(acf_tape *t, const acf_flow *f, acf_tensor *x, const acf_cond *c,
+                                   acf_tensor **logdet) {
     acf_tensor *shift;
     acf_lowrank *w = lowrank_of(t, f, c, &shift);
     if (logdet) *logdet = acf_lowrank_logdet(t, w);
     return acf_add(t, acf_lowrank_apply(t, w, x), shift);
 }
 
-static acf_tensor *lowrank_inverse(acf_tape *t, const acf_flow *f, acf_tensor *z, const acf_cond *c, acf_tensor **logdet) {
+static acf_tensor *lowrank_inverse(acf_tape *t, const acf_flow *f, acf_tensor *z, const acf_cond *c,
+                                   acf_tensor **logdet) {
     acf_tensor *shift;
     acf_lowrank *w = lowrank_of(t, f, c, &shift);
     if (logdet) *logdet = acf_scale(t, -1, acf_lowrank_logdet(t, w));

@@ -10,13 +10,23 @@
 #include <string.h>
 
 static const char *const chains[] = {
-    "", "linear", "packed", "lowrank", "leaky", "rnn", "rnn-shift", "coupling", "affine", "reverse",
-    "linear leaky rnn reverse linear leaky rnn", "affine, coupling, reverse, lowrank, leaky, rnn-shift, reverse, packed",
+    "",
+    "linear",
+    "packed",
+    "lowrank",
+    "leaky",
+    "rnn",
+    "rnn-shift",
+    "coupling",
+    "affine",
+    "reverse",
+    "linear leaky rnn reverse linear leaky rnn",
+    "affine, coupling, reverse, lowrank, leaky, rnn-shift, reverse, packed",
 };
 enum { CHAINS = sizeof chains / sizeof chains[0] };
 
-static const acf_size sizes[] = {{0, 3, ACF_MASK_RANDOM}, {1, 1, ACF_MASK_ALL}, {2, 4, ACF_MASK_NONE}, {3, 4, ACF_MASK_ONE},
-                                 {4, 3, ACF_MASK_ALL}, {6, 5, ACF_MASK_RANDOM}};
+static const acf_size sizes[] = {{0, 3, ACF_MASK_RANDOM}, {1, 1, ACF_MASK_ALL}, {2, 4, ACF_MASK_NONE},
+                                 {3, 4, ACF_MASK_ONE},    {4, 3, ACF_MASK_ALL}, {6, 5, ACF_MASK_RANDOM}};
 enum { SIZES = sizeof sizes / sizeof sizes[0] };
 
 enum { CELLS = 500 }; /* of the largest case */
@@ -196,7 +206,8 @@ static void starts_near_the_identity(void **state) {
     bench b;
     b.s = acf_model_lab_sizes(5, 2);
     acf_model_lab_open(&b.m, 6, ACF_MASK_RANDOM, &b.s, 3);
-    assert_int_equal(acf_chain_declare(&b.chain, b.m.ps, "flow", "linear packed lowrank coupling affine", &b.s), ACF_OK);
+    assert_int_equal(acf_chain_declare(&b.chain, b.m.ps, "flow", "linear packed lowrank coupling affine", &b.s),
+                     ACF_OK);
     acf_model_lab_ready(&b.m, 0);
     for (int i = 0; i < 64; i++) b.x[i] = (acf_real)acf_lab_random(8, i, -1.5, 1.5);
     acf_cond c = acf_model_lab_begin(&b.m, false, &b.s);
@@ -232,7 +243,8 @@ static void networks_see_the_context(void **state) {
             for (int64_t p = 0; p < b.m.l.u->T; p++) sum[run] += (double)z->data[p] * (double)(p + 1);
         }
         bool blind = b.chain.flow[0].kind == &acf_flow_leaky || b.chain.flow[0].kind == &acf_flow_reverse;
-        if ((sum[0] == sum[1]) != blind) fail_msg("%s: the context %s", chains[k], blind ? "changes it" : "does not matter");
+        if ((sum[0] == sum[1]) != blind)
+            fail_msg("%s: the context %s", chains[k], blind ? "changes it" : "does not matter");
         acf_model_lab_close(&b.m);
     }
 }
@@ -255,12 +267,14 @@ static void alone_is_the_inverse(void **state) {
         if (acf_tape_status(b.m.l.t)) fail_msg("%s: %s", chains[k], acf_error());
         for (int i = 0; i < SETS; i++)
             for (int64_t p = 0; p < b.m.l.u->T; p++)
-                acf_assert_close((double)z[i]->data[p], (double)want[i]->data[p], sizeof(acf_real) == 8 ? 1e-10 : 1e-5, chains[k]);
+                acf_assert_close((double)z[i]->data[p], (double)want[i]->data[p], sizeof(acf_real) == 8 ? 1e-10 : 1e-5,
+                                 chains[k]);
         acf_model_lab_close(&b.m);
     }
 }
 
-ACF_TESTS(flow, cmocka_unit_test(alone_is_the_inverse), cmocka_unit_test(inverse_undoes_forward), cmocka_unit_test(unrecorded_chains_forget),
-          cmocka_unit_test(unrecorded_chains_blame), cmocka_unit_test(logdet_is_that_of_the_jacobian),
-          cmocka_unit_test(gradients_are_right), cmocka_unit_test(starts_near_the_identity),
-          cmocka_unit_test(names_the_nearest_kind), cmocka_unit_test(networks_see_the_context))
+ACF_TESTS(flow, cmocka_unit_test(alone_is_the_inverse), cmocka_unit_test(inverse_undoes_forward),
+          cmocka_unit_test(unrecorded_chains_forget), cmocka_unit_test(unrecorded_chains_blame),
+          cmocka_unit_test(logdet_is_that_of_the_jacobian), cmocka_unit_test(gradients_are_right),
+          cmocka_unit_test(starts_near_the_identity), cmocka_unit_test(names_the_nearest_kind),
+          cmocka_unit_test(networks_see_the_context))

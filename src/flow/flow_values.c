@@ -17,11 +17,13 @@ static acf_status leaky_declare(acf_flow *f, acf_params *ps, const char *name) {
     return f->base ? ACF_OK : acf_error_status();
 }
 
-static acf_tensor *leaky_forward(acf_tape *t, const acf_flow *f, acf_tensor *x, const acf_cond *c, acf_tensor **logdet) {
+static acf_tensor *leaky_forward(acf_tape *t, const acf_flow *f, acf_tensor *x, const acf_cond *c,
+                                 acf_tensor **logdet) {
     return acf_leaky_forward(t, x, acf_p(f->base), c->u, logdet);
 }
 
-static acf_tensor *leaky_inverse(acf_tape *t, const acf_flow *f, acf_tensor *z, const acf_cond *c, acf_tensor **logdet) {
+static acf_tensor *leaky_inverse(acf_tape *t, const acf_flow *f, acf_tensor *z, const acf_cond *c,
+                                 acf_tensor **logdet) {
     return acf_leaky_inverse(t, z, acf_p(f->base), c->u, logdet);
 }
 
@@ -35,8 +37,12 @@ static acf_status rnn_declare_with(acf_flow *f, acf_params *ps, const char *name
     return acf_rnn_declare(&f->rnn, ps, name, &shape);
 }
 
-static acf_status rnn_declare(acf_flow *f, acf_params *ps, const char *name) { return rnn_declare_with(f, ps, name, 2); }
-static acf_status shift_declare(acf_flow *f, acf_params *ps, const char *name) { return rnn_declare_with(f, ps, name, 1); }
+static acf_status rnn_declare(acf_flow *f, acf_params *ps, const char *name) {
+    return rnn_declare_with(f, ps, name, 2);
+}
+static acf_status shift_declare(acf_flow *f, acf_params *ps, const char *name) {
+    return rnn_declare_with(f, ps, name, 1);
+}
 
 static acf_tensor *rnn_forward(acf_tape *t, const acf_flow *f, acf_tensor *x, const acf_cond *c, acf_tensor **logdet) {
     acf_drop drop = acf_pass_drop(c->pass, f->site);
@@ -49,7 +55,8 @@ static acf_tensor *rnn_inverse(acf_tape *t, const acf_flow *f, acf_tensor *z, co
     acf_tensor *known = acf_cond_known(t, c);
     acf_tensor *x = acf_rnn_inverse(t, &f->rnn, z, known, c->context, f->size.bound, c->u), *there;
     if (logdet) {
-        acf_affine_forward(t, x, acf_rnn_seq(t, &f->rnn, x, known, c->context, c->u, NULL), f->size.bound, c->u, &there);
+        acf_affine_forward(t, x, acf_rnn_seq(t, &f->rnn, x, known, c->context, c->u, NULL), f->size.bound, c->u,
+                           &there);
         *logdet = acf_scale(t, -1, there);
     }
     return x;
@@ -68,16 +75,19 @@ static acf_status affine_declare(acf_flow *f, acf_params *ps, const char *name) 
 
 /* (T,2): scale and shift of each element from a network's (N,2D), the scales of all columns before their shifts. */
 static acf_tensor *per_element(acf_tape *t, acf_tensor *both, int64_t D, const acf_subset *u) {
-    acf_tensor *raw = acf_gather_cells(t, acf_slice(t, both, 0, D), u), *shift = acf_gather_cells(t, acf_slice(t, both, D, D), u);
+    acf_tensor *raw = acf_gather_cells(t, acf_slice(t, both, 0, D), u),
+               *shift = acf_gather_cells(t, acf_slice(t, both, D, D), u);
     return acf_concat(t, 2, (acf_tensor *[]){raw, shift});
 }
 
-static acf_tensor *affine_forward(acf_tape *t, const acf_flow *f, acf_tensor *x, const acf_cond *c, acf_tensor **logdet) {
+static acf_tensor *affine_forward(acf_tape *t, const acf_flow *f, acf_tensor *x, const acf_cond *c,
+                                  acf_tensor **logdet) {
     acf_tensor *st = per_element(t, acf_mlp_run(t, &f->net[0], c->context, c->pass), f->size.D, c->u);
     return acf_affine_forward(t, x, st, f->size.bound, c->u, logdet);
 }
 
-static acf_tensor *affine_inverse(acf_tape *t, const acf_flow *f, acf_tensor *z, const acf_cond *c, acf_tensor **logdet) {
+static acf_tensor *affine_inverse(acf_tape *t, const acf_flow *f, acf_tensor *z, const acf_cond *c,
+                                  acf_tensor **logdet) {
     acf_tensor *st = per_element(t, acf_mlp_run(t, &f->net[0], c->context, c->pass), f->size.D, c->u);
     return acf_affine_inverse(t, z, st, f->size.bound, c->u, logdet);
 }
@@ -99,8 +109,8 @@ static acf_status coupling_declare(acf_flow *f, acf_params *ps, const char *name
 }
 
 /* One half step: changes `moved` (packed over its half) as seen from `kept`. */
-static acf_tensor *half_step(acf_tape *t, const acf_flow *f, int h, acf_tensor *kept, acf_tensor *moved, const acf_cond *c,
-                             bool inverse, acf_tensor **logdet) {
+static acf_tensor *half_step(acf_tape *t, const acf_flow *f, int h, acf_tensor *kept, acf_tensor *moved,
+                             const acf_cond *c, bool inverse, acf_tensor **logdet) {
     const acf_subset *from = kept->sub, *to = moved->sub;
     acf_tensor *seen = acf_scatter_cells(t, kept, from, NULL), *one = acf_tensor_const(t, from, 1, 1, &from->T);
     acf_tensor *which = acf_scatter_cells(t, one, from, NULL); /* the columns that are seen */
@@ -124,11 +134,13 @@ static acf_tensor *coupling(acf_tape *t, const acf_flow *f, acf_tensor *x, const
     return acf_merge(t, v[0], v[1], c->u);
 }
 
-static acf_tensor *coupling_forward(acf_tape *t, const acf_flow *f, acf_tensor *x, const acf_cond *c, acf_tensor **logdet) {
+static acf_tensor *coupling_forward(acf_tape *t, const acf_flow *f, acf_tensor *x, const acf_cond *c,
+                                    acf_tensor **logdet) {
     return coupling(t, f, x, c, false, logdet);
 }
 
-static acf_tensor *coupling_inverse(acf_tape *t, const acf_flow *f, acf_tensor *z, const acf_cond *c, acf_tensor **logdet) {
+static acf_tensor *coupling_inverse(acf_tape *t, const acf_flow *f, acf_tensor *z, const acf_cond *c,
+                                    acf_tensor **logdet) {
     return coupling(t, f, z, c, true, logdet);
 }
 

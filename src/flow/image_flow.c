@@ -13,8 +13,8 @@
 /* ---- parameters -------------------------------------------------------------------------------------------------------------- */
 
 /* One coupling of images with C channels; `side` numbers besides. */
-static acf_status declare_coupling(acf_coupling *k, acf_params *ps, const char *name, acf_pattern pattern, int64_t C, int64_t side,
-                                   int64_t width, int blocks) {
+static acf_status declare_coupling(acf_coupling *k, acf_params *ps, const char *name, acf_pattern pattern, int64_t C,
+                                   int64_t side, int64_t width, int blocks) {
     k->pattern = pattern;
     k->g = acf_declare(ps, name, "g", ACF_INIT_CONST, 1, 0, NULL);
     k->g0 = k->g ? acf_declare(ps, name, "g0", ACF_INIT_CONST, 0, 0, NULL) : NULL;
@@ -33,7 +33,8 @@ static acf_status declare_scale(acf_image_flow *f, acf_params *ps, const char *n
     const acf_image_flow_size *z = &f->size;
     acf_image_scale *k = &f->scale[s];
     const bool last = s == z->scales - 1;
-    const int64_t C = z->C << s, width = z->width << s, side = s ? z->width : 0; /* channels: times 4, and half of them, each scale */
+    const int64_t C = z->C << s, width = z->width << s,
+                  side = s ? z->width : 0; /* channels: times 4, and half of them, each scale */
     char part[80];
     k->checkers = last ? ACF_CHECKERS : ACF_CHECKERS - 1, k->quarters = last ? 0 : ACF_QUARTERS;
     for (int i = 0; i < 2 && s; i++) {
@@ -42,11 +43,13 @@ static acf_status declare_scale(acf_image_flow *f, acf_params *ps, const char *n
     }
     for (int i = 0; i < k->checkers; i++) {
         snprintf(part, sizeof part, "%s.%d.checker.%d", name, s, i);
-        ACF_TRY(declare_coupling(&k->checker[i], ps, part, (acf_pattern){ACF_CHECKER, i % 2}, C, side, width, z->blocks));
+        ACF_TRY(
+            declare_coupling(&k->checker[i], ps, part, (acf_pattern){ACF_CHECKER, i % 2}, C, side, width, z->blocks));
     }
     for (int i = 0; i < k->quarters; i++) {
         snprintf(part, sizeof part, "%s.%d.quarter.%d", name, s, i);
-        ACF_TRY(declare_coupling(&k->quarter[i], ps, part, (acf_pattern){ACF_QUARTER, i % 2}, 4 * C, side, 2 * width, z->blocks));
+        ACF_TRY(declare_coupling(&k->quarter[i], ps, part, (acf_pattern){ACF_QUARTER, i % 2}, 4 * C, side, 2 * width,
+                                 z->blocks));
     }
     return ACF_OK;
 }
@@ -56,10 +59,14 @@ acf_status acf_image_flow_declare(acf_image_flow *f, acf_params *ps, const char 
         return acf_fail(ACF_EUSAGE, "%d scales; expected 0 to %d", z->scales, ACF_IMAGE_SCALES);
     const int64_t step = z->scales > 1 ? (int64_t)1 << (z->scales - 1) : 1;
     if (z->H % step || z->W % step)
-        return acf_fail(ACF_EUSAGE, "images of %lld x %lld pixels cannot be halved %d times, which %d scales do: pad them to multiples of %lld, or "
-                        "use fewer scales", (long long)z->H, (long long)z->W, z->scales - 1, z->scales, (long long)step);
+        return acf_fail(
+            ACF_EUSAGE,
+            "images of %lld x %lld pixels cannot be halved %d times, which %d scales do: pad them to multiples of %lld, or "
+            "use fewer scales",
+            (long long)z->H, (long long)z->W, z->scales - 1, z->scales, (long long)step);
     if (z->C < 1 || (z->scales && z->width < 1))
-        return acf_fail(ACF_EUSAGE, "%lld channels and networks of width %lld; expected at least one", (long long)z->C, (long long)z->width);
+        return acf_fail(ACF_EUSAGE, "%lld channels and networks of width %lld; expected at least one", (long long)z->C,
+                        (long long)z->width);
     f->size = *z;
     for (int s = 0; s < z->scales; s++) ACF_TRY(declare_scale(f, ps, name, s));
     return ACF_OK;
@@ -72,22 +79,26 @@ typedef struct sight {
     acf_tensor *b, *u, *all, *side;
 } sight;
 
-static acf_tensor *couple(acf_tape *t, const acf_coupling *k, acf_tensor *x, const sight *s, bool inverse, acf_tensor **logdet) {
+static acf_tensor *couple(acf_tape *t, const acf_coupling *k, acf_tensor *x, const sight *s, bool inverse,
+                          acf_tensor **logdet) {
     acf_tensor *in = acf_couple_input(t, x, s->b, s->u, k->pattern);
     if (s->side) in = acf_concat(t, 2, (acf_tensor *[]){in, s->side});
     acf_tensor *st = acf_resnet_run(t, &k->net, in);
-    return (inverse ? acf_couple_inverse : acf_couple_forward)(t, x, st, acf_p(k->g), acf_p(k->g0), s->u, k->pattern, logdet);
+    return (inverse ? acf_couple_inverse : acf_couple_forward)(t, x, st, acf_p(k->g), acf_p(k->g0), s->u, k->pattern,
+                                                               logdet);
 }
 
 /* While nothing is recorded only what comes out of a coupling is kept, as in chain.c. */
-static acf_tensor *run(acf_tape *t, const acf_coupling *k, acf_tensor *x, const sight *s, bool inverse, acf_tensor **logdet) {
+static acf_tensor *run(acf_tape *t, const acf_coupling *k, acf_tensor *x, const sight *s, bool inverse,
+                       acf_tensor **logdet) {
     if (t->record || t->failure.status) return couple(t, k, x, s, inverse, logdet);
     acf_tensor *out[2] = {acf_tensor_new(t, 4, x->dim), acf_tensor_new(t, 1, x->dim)};
     acf_tape_mark mark = acf_tape_position(t);
     acf_tensor *in[2] = {couple(t, k, x, s, inverse, logdet), logdet ? *logdet : NULL};
     for (int i = 0; i < 2 && in[i]; i++) {
         if (acf_tape_check(t, in[i])) return &t->empty;
-        if (acf_device_copy(t->dev, out[i]->data, in[i]->data, (size_t)acf_tensor_count(out[i]) * sizeof(acf_real), ACF_ON_DEVICE))
+        if (acf_device_copy(t->dev, out[i]->data, in[i]->data, (size_t)acf_tensor_count(out[i]) * sizeof(acf_real),
+                            ACF_ON_DEVICE))
             acf_tape_fail(t, NULL);
     }
     if (t->failure.status) return &t->empty;
@@ -97,7 +108,8 @@ static acf_tensor *run(acf_tape *t, const acf_coupling *k, acf_tensor *x, const 
 }
 
 /* n couplings in a row, backwards for the inverse; *sum grows by their log-determinants where it is wanted. */
-static acf_tensor *run_all(acf_tape *t, const acf_coupling *k, int n, acf_tensor *x, const sight *s, bool inverse, acf_tensor **sum) {
+static acf_tensor *run_all(acf_tape *t, const acf_coupling *k, int n, acf_tensor *x, const sight *s, bool inverse,
+                           acf_tensor **sum) {
     for (int i = 0; i < n; i++) {
         acf_tensor *one = NULL;
         x = run(t, &k[inverse ? n - 1 - i : i], x, s, inverse, sum ? &one : NULL);
@@ -120,7 +132,8 @@ static acf_tensor *half(acf_tape *t, acf_tensor *x, int which) {
     return acf_slice(t, x, which * C, C);
 }
 
-static acf_tensor *run_scale(acf_tape *t, const acf_image_flow *f, int s, acf_tensor *x, sight v, bool inverse, acf_tensor **sum) {
+static acf_tensor *run_scale(acf_tape *t, const acf_image_flow *f, int s, acf_tensor *x, sight v, bool inverse,
+                             acf_tensor **sum) {
     const acf_image_scale *k = &f->scale[s];
     if (s) v.side = acf_conv_layer_run(t, &k->side[0], v.all);
     if (!inverse) x = run_all(t, k->checker, k->checkers, x, &v, false, sum);
@@ -136,7 +149,8 @@ static acf_tensor *run_scale(acf_tape *t, const acf_image_flow *f, int s, acf_te
     return inverse ? run_all(t, k->checker, k->checkers, x, &v, true, sum) : x;
 }
 
-static acf_tensor *run_flow(acf_tape *t, const acf_image_flow *f, acf_tensor *x, const acf_image_cond *c, bool inverse, acf_tensor **logdet) {
+static acf_tensor *run_flow(acf_tape *t, const acf_image_flow *f, acf_tensor *x, const acf_image_cond *c, bool inverse,
+                            acf_tensor **logdet) {
     if (logdet) *logdet = NULL;
     if (f->size.scales && !t->failure.status) {
         const sight v = {c->b, c->u, acf_concat(t, 2, (acf_tensor *[]){c->given, c->b}), NULL};
@@ -146,10 +160,12 @@ static acf_tensor *run_flow(acf_tape *t, const acf_image_flow *f, acf_tensor *x,
     return x;
 }
 
-acf_tensor *acf_image_flow_forward(acf_tape *t, const acf_image_flow *f, acf_tensor *x, const acf_image_cond *c, acf_tensor **logdet) {
+acf_tensor *acf_image_flow_forward(acf_tape *t, const acf_image_flow *f, acf_tensor *x, const acf_image_cond *c,
+                                   acf_tensor **logdet) {
     return run_flow(t, f, x, c, false, logdet);
 }
 
-acf_tensor *acf_image_flow_inverse(acf_tape *t, const acf_image_flow *f, acf_tensor *z, const acf_image_cond *c, acf_tensor **logdet) {
+acf_tensor *acf_image_flow_inverse(acf_tape *t, const acf_image_flow *f, acf_tensor *z, const acf_image_cond *c,
+                                   acf_tensor **logdet) {
     return run_flow(t, f, z, c, true, logdet);
 }

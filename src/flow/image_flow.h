@@ -57,7 +57,9 @@ typedef struct acf_image_flow {
 acf_status acf_image_flow_declare(acf_image_flow *f, acf_params *ps, const char *name, const acf_image_flow_size *size);
 
 /* z from x, and its log-determinant (N), which may be NULL; and the way back, with its own. x and z hold the observed numbers too. */
-acf_tensor *acf_image_flow_forward(acf_tape *t, const acf_image_flow *f, acf_tensor *x, const acf_image_cond *c, acf_tensor **logdet);
-acf_tensor *acf_image_flow_inverse(acf_tape *t, const acf_image_flow *f, acf_tensor *z, const acf_image_cond *c, acf_tensor **logdet);
+acf_tensor *acf_image_flow_forward(acf_tape *t, const acf_image_flow *f, acf_tensor *x, const acf_image_cond *c,
+                                   acf_tensor **logdet);
+acf_tensor *acf_image_flow_inverse(acf_tape *t, const acf_image_flow *f, acf_tensor *z, const acf_image_cond *c,
+                                   acf_tensor **logdet);
 
 #endif

@@ -34,7 +34,8 @@ static void *get_block(acf_device *dev, bool staged, size_t bytes) {
 }
 
 /* dev NULL: in the heap; else staged for it, or placed there. */
-static acf_status make(acf_device *dev, bool staged, int64_t capacity, const acf_images *im, const acf_image_map *map, acf_image_batch **out) {
+static acf_status make(acf_device *dev, bool staged, int64_t capacity, const acf_images *im, const acf_image_map *map,
+                       acf_image_batch **out) {
     size_t block = 0, numbers = 0;
     ACF_TRY(measure(capacity, im, &block, &numbers));
     acf_image_batch *batch = acf_alloc_zero(sizeof *batch, "a batch");
@@ -57,11 +58,13 @@ static acf_status make(acf_device *dev, bool staged, int64_t capacity, const acf
     return ACF_OK;
 }
 
-acf_status acf_image_batch_create(int64_t capacity, const acf_images *im, const acf_image_map *map, acf_image_batch **out) {
+acf_status acf_image_batch_create(int64_t capacity, const acf_images *im, const acf_image_map *map,
+                                  acf_image_batch **out) {
     return make(NULL, true, capacity, im, map, out);
 }
 
-acf_status acf_image_batch_stage(acf_device *dev, int64_t capacity, const acf_images *im, const acf_image_map *map, acf_image_batch **out) {
+acf_status acf_image_batch_stage(acf_device *dev, int64_t capacity, const acf_images *im, const acf_image_map *map,
+                                 acf_image_batch **out) {
     return make(dev, true, capacity, im, map, out);
 }
 
@@ -71,16 +74,20 @@ acf_status acf_image_batch_place(acf_device *dev, int64_t capacity, const acf_im
 
 void acf_image_batch_free(acf_image_batch *batch) {
     if (!batch) return;
-    if (batch->there) batch->there->memory.free(batch->there->memory.ctx, batch->id);
-    else if (batch->staged && batch->staged->plugin) batch->staged->plugin->pinned_free(batch->staged, batch->id);
-    else acf_release(batch->id);
+    if (batch->there)
+        batch->there->memory.free(batch->there->memory.ctx, batch->id);
+    else if (batch->staged && batch->staged->plugin)
+        batch->staged->plugin->pinned_free(batch->staged, batch->id);
+    else
+        acf_release(batch->id);
     acf_release(batch->level), acf_release(batch->logdet);
     acf_release(batch);
 }
 
 acf_status acf_image_batch_send(acf_image_batch *staged, acf_image_batch *placed) {
     const int64_t P = staged->H * staged->W, N = staged->N, capacity = staged->capacity;
-    ACF_ASSERT(staged->staged && placed->there && capacity == placed->capacity && P == placed->H * placed->W && staged->C == placed->C);
+    ACF_ASSERT(staged->staged && placed->there && capacity == placed->capacity && P == placed->H * placed->W &&
+               staged->C == placed->C);
     memset(staged->b + N * P, ACF_PIXEL_GIVEN, (size_t)((capacity - N) * P));
     const size_t bytes = (size_t)((char *)(staged->b + capacity * P) - (char *)staged->id);
     return acf_device_copy(placed->there, placed->id, staged->id, bytes, ACF_TO_DEVICE);
@@ -95,14 +102,18 @@ static void take_round(const acf_device *dev, acf_image_batch *batch, const acf_
     for (int64_t i = 0; i < N; i++) {
         uint8_t *b = batch->b + i * H * W;
         const acf_rng_counter at = {how->seed, batch->id[i], ACF_STREAM_MASK, 0, how->draw};
-        if (how->round != ACF_PASS_DRAWN) acf_image_pass(how->passes, how->round, H, W, b, b);
-        else batch->share[i] *= (acf_real)acf_image_pass_draw(how->passes, at, H, W, b);
+        if (how->round != ACF_PASS_DRAWN)
+            acf_image_pass(how->passes, how->round, H, W, b, b);
+        else
+            batch->share[i] *= (acf_real)acf_image_pass_draw(how->passes, at, H, W, b);
     }
 }
 
-void acf_image_batch_fill_pass(const acf_device *dev, acf_image_batch *batch, const acf_images *im, const acf_image_query_lab *how, const int64_t *row, int64_t N) {
+void acf_image_batch_fill_pass(const acf_device *dev, acf_image_batch *batch, const acf_images *im,
+                               const acf_image_query_lab *how, const int64_t *row, int64_t N) {
     const acf_image_masks *masks = how->masks;
-    ACF_ASSERT(N <= batch->capacity && im->H == batch->H && im->W == batch->W && im->C == batch->C && im->bits == batch->map->bits);
+    ACF_ASSERT(N <= batch->capacity && im->H == batch->H && im->W == batch->W && im->C == batch->C &&
+               im->bits == batch->map->bits);
     ACF_ASSERT(!masks || (masks->H == im->H && masks->W == im->W));
     const acf_image_code code = {batch->map, im->H * im->W, im->C};
     const size_t n = (size_t)(code.P * code.C);
@@ -117,7 +128,7 @@ void acf_image_batch_fill_pass(const acf_device *dev, acf_image_batch *batch, co
     acf_image_encode(dev, &code, N, batch->level, batch->b, how->seed, batch->id, how->draw, batch->x, batch->logdet);
 }
 
-void acf_image_batch_fill(const acf_device *dev, acf_image_batch *batch, const acf_images *im, const acf_image_masks *masks, uint64_t seed,
-                          uint32_t draw, const int64_t *row, int64_t N) {
+void acf_image_batch_fill(const acf_device *dev, acf_image_batch *batch, const acf_images *im,
+                          const acf_image_masks *masks, uint64_t seed, uint32_t draw, const int64_t *row, int64_t N) {
     acf_image_batch_fill_pass(dev, batch, im, &(acf_image_query_lab){masks, 1, 0, seed, draw}, row, N);
 }

@@ -16,8 +16,9 @@ static acf_device *dev;
 static int set_up(void **state) {
     (void)state;
     for (int i = 0; i < N * SIZE; i++) pixel[i] = (uint8_t)(i * 41 + i / 13);
-    return acf_images_make(pixel, N, H, W, C, &(acf_image_plan){.bits = 6}, &images) || acf_image_masks_create("mcar:0.4 + rect + left", &masks) ||
-           acf_image_masks_fit(masks, H, W) || acf_image_map_uniform_logit(6, &map) || acf_device_open_cpu(2, &dev);
+    return acf_images_make(pixel, N, H, W, C, &(acf_image_plan){.bits = 6}, &images) ||
+           acf_image_masks_create("mcar:0.4 + rect + left", &masks) || acf_image_masks_fit(masks, H, W) ||
+           acf_image_map_uniform_logit(6, &map) || acf_device_open_cpu(2, &dev);
 }
 
 static int tear_down(void **state) {
@@ -46,7 +47,8 @@ static void an_epoch_has_every_image_once(void **state) {
             double logdet;
             seen[batch->id[i]]++;
             acf_image_masks_draw(dev, masks, 5, 9, 1, batch->id + i, b);
-            acf_image_encode(dev, &(acf_image_code){map, P, C}, 1, acf_images_at(images, (int64_t)batch->id[i]), b, 5, batch->id + i, 9, x, &logdet);
+            acf_image_encode(dev, &(acf_image_code){map, P, C}, 1, acf_images_at(images, (int64_t)batch->id[i]), b, 5,
+                             batch->id + i, 9, x, &logdet);
             assert_memory_equal(batch->level + i * SIZE, acf_images_at(images, (int64_t)batch->id[i]), SIZE);
             assert_memory_equal(batch->b + i * P, b, P);
             assert_memory_equal(batch->x + i * SIZE, x, sizeof x);
@@ -112,5 +114,5 @@ static void every_allocation_may_fail(void **state) {
 }
 
 #define WITH_IMAGES(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
-ACF_TESTS(image_batches, WITH_IMAGES(an_epoch_has_every_image_once), WITH_IMAGES(a_callers_mask_stays), WITH_IMAGES(a_staged_batch_is_padded),
-          WITH_IMAGES(every_allocation_may_fail))
+ACF_TESTS(image_batches, WITH_IMAGES(an_epoch_has_every_image_once), WITH_IMAGES(a_callers_mask_stays),
+          WITH_IMAGES(a_staged_batch_is_padded), WITH_IMAGES(every_allocation_may_fail))

@@ -28,11 +28,13 @@ acf_image_format acf_image_format_of(const void *bytes, size_t n) {
 
 acf_status acf_image_check_size(const char *name, uint64_t W, uint64_t H) {
     if (W == 0 || H == 0)
-        return acf_fail(ACF_EDATA, "%s: its header says %llu x %llu pixels, expected at least one; the file is damaged", name,
-                        (unsigned long long)W, (unsigned long long)H);
+        return acf_fail(ACF_EDATA, "%s: its header says %llu x %llu pixels, expected at least one; the file is damaged",
+                        name, (unsigned long long)W, (unsigned long long)H);
     if (W > ACF_IMAGE_SIDE_MAX || H > ACF_IMAGE_SIDE_MAX || W * H > (uint64_t)ACF_IMAGE_PIXELS_MAX)
-        return acf_fail(ACF_EDATA, "%s: it has %llu x %llu pixels, expected at most %d a side and %lld in all; make it smaller first", name,
-                        (unsigned long long)W, (unsigned long long)H, ACF_IMAGE_SIDE_MAX, (long long)ACF_IMAGE_PIXELS_MAX);
+        return acf_fail(
+            ACF_EDATA,
+            "%s: it has %llu x %llu pixels, expected at most %d a side and %lld in all; make it smaller first", name,
+            (unsigned long long)W, (unsigned long long)H, ACF_IMAGE_SIDE_MAX, (long long)ACF_IMAGE_PIXELS_MAX);
     return ACF_OK;
 }
 
@@ -42,12 +44,19 @@ static acf_status not_an_image(const char *name, const void *bytes, size_t n) {
         const char *magic;
         size_t length;
         const char *what;
-    } known[] = {{"GIF8", 4, "a GIF file"}, {"BM", 2, "a BMP file"}, {"RIFF", 4, "a WebP file"}, {"II*\0", 4, "a TIFF file"}, {"MM\0*", 4, "a TIFF file"}};
+    } known[] = {{"GIF8", 4, "a GIF file"},
+                 {"BM", 2, "a BMP file"},
+                 {"RIFF", 4, "a WebP file"},
+                 {"II*\0", 4, "a TIFF file"},
+                 {"MM\0*", 4, "a TIFF file"}};
     if (n == 0) return acf_fail(ACF_EDATA, "%s: it is empty, expected a PNG or JPEG file", name);
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (begins(bytes, n, known[i].magic, known[i].length))
             return acf_fail(ACF_EDATA, "%s: it is %s, expected PNG or JPEG; convert it", name, known[i].what);
-    return acf_fail(ACF_EDATA, "%s: it is no image that can be read here; expected PNG or JPEG, or for many at once .npy, idx (also .gz) or a folder", name);
+    return acf_fail(
+        ACF_EDATA,
+        "%s: it is no image that can be read here; expected PNG or JPEG, or for many at once .npy, idx (also .gz) or a folder",
+        name);
 }
 
 acf_status acf_raster_decode(const char *name, const void *bytes, size_t n, bool header, acf_raster *out) {

@@ -20,9 +20,9 @@
 
 #include <stdint.h>
 
-#define ACF_IMAGE_SIDE_MAX 32768                     /* pixels */
-#define ACF_IMAGE_PIXELS_MAX ((int64_t)1 << 26)      /* of one picture: 67 million */
-#define ACF_IMAGE_FILE_MAX ((size_t)1 << 28)         /* bytes of one file: 256 MiB */
+#define ACF_IMAGE_SIDE_MAX 32768                /* pixels */
+#define ACF_IMAGE_PIXELS_MAX ((int64_t)1 << 26) /* of one picture: 67 million */
+#define ACF_IMAGE_FILE_MAX ((size_t)1 << 28)    /* bytes of one file: 256 MiB */
 
 /* One picture. */
 typedef struct acf_raster {

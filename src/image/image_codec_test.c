@@ -8,10 +8,10 @@
 #include "harness/image_files.h"
 
 #include <png.h>
-#include <zlib.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <zlib.h>
 
 enum { H = 7, W = 11 };
 static acf_lab_bytes file, damaged;
@@ -50,15 +50,18 @@ static void every_kind_of_png(void **state) {
     make_samples(palette, 768, 256);
     static const struct {
         int type, bits, channels, grey;
-    } kinds[] = {{PNG_COLOR_TYPE_GRAY, 1, 1, 1},       {PNG_COLOR_TYPE_GRAY, 2, 1, 1},    {PNG_COLOR_TYPE_GRAY, 4, 1, 1},
-                 {PNG_COLOR_TYPE_GRAY, 8, 1, 1},       {PNG_COLOR_TYPE_GRAY, 16, 1, 1},   {PNG_COLOR_TYPE_GRAY_ALPHA, 8, 2, 1},
-                 {PNG_COLOR_TYPE_GRAY_ALPHA, 16, 2, 1}, {PNG_COLOR_TYPE_RGB, 8, 3, 0},    {PNG_COLOR_TYPE_RGB, 16, 3, 0},
-                 {PNG_COLOR_TYPE_RGB_ALPHA, 8, 4, 0},  {PNG_COLOR_TYPE_RGB_ALPHA, 16, 4, 0}, {PNG_COLOR_TYPE_PALETTE, 1, 1, 0},
-                 {PNG_COLOR_TYPE_PALETTE, 4, 1, 0},    {PNG_COLOR_TYPE_PALETTE, 8, 1, 0}};
+    } kinds[] = {{PNG_COLOR_TYPE_GRAY, 1, 1, 1},        {PNG_COLOR_TYPE_GRAY, 2, 1, 1},
+                 {PNG_COLOR_TYPE_GRAY, 4, 1, 1},        {PNG_COLOR_TYPE_GRAY, 8, 1, 1},
+                 {PNG_COLOR_TYPE_GRAY, 16, 1, 1},       {PNG_COLOR_TYPE_GRAY_ALPHA, 8, 2, 1},
+                 {PNG_COLOR_TYPE_GRAY_ALPHA, 16, 2, 1}, {PNG_COLOR_TYPE_RGB, 8, 3, 0},
+                 {PNG_COLOR_TYPE_RGB, 16, 3, 0},        {PNG_COLOR_TYPE_RGB_ALPHA, 8, 4, 0},
+                 {PNG_COLOR_TYPE_RGB_ALPHA, 16, 4, 0},  {PNG_COLOR_TYPE_PALETTE, 1, 1, 0},
+                 {PNG_COLOR_TYPE_PALETTE, 4, 1, 0},     {PNG_COLOR_TYPE_PALETTE, 8, 1, 0}};
     for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++)
         for (int way = 0; way < 4; way++) {
             acf_lab_png png = {kinds[k].type, kinds[k].bits, way & 1, palette, way & 2 ? 1 : -1};
-            if (png.type != PNG_COLOR_TYPE_PALETTE && (png.type != PNG_COLOR_TYPE_GRAY || png.bits == 16)) png.transparent = -1;
+            if (png.type != PNG_COLOR_TYPE_PALETTE && (png.type != PNG_COLOR_TYPE_GRAY || png.bits == 16))
+                png.transparent = -1;
             make_samples(samples, H * W * kinds[k].channels, 1 << (png.bits == 16 ? 8 : png.bits));
             acf_lab_put_png(&file, png, H, W, samples);
             acf_raster r = decoded(&file), head;
@@ -66,8 +69,8 @@ static void every_kind_of_png(void **state) {
             for (int i = 0; i < H * W; i++)
                 for (int c = 0; c < r.C; c++)
                     if (r.pixel[i * r.C + c] != expected(png, samples, i, c))
-                        fail_msg("type %d, %d bits, way %d: pixel %d is %d, expected %d", png.type, png.bits, way, i, r.pixel[i * r.C + c],
-                                 expected(png, samples, i, c));
+                        fail_msg("type %d, %d bits, way %d: pixel %d is %d, expected %d", png.type, png.bits, way, i,
+                                 r.pixel[i * r.C + c], expected(png, samples, i, c));
             assert_int_equal(acf_raster_decode("picture", file.b, file.n, true, &head), ACF_OK);
             assert_true(head.H == H && head.W == W && head.C == r.C && !head.pixel);
             acf_raster_free(&r);
@@ -79,7 +82,8 @@ static void every_kind_of_png(void **state) {
 /* Smooth, so that what the compression loses is little. */
 static void make_smooth(unsigned char *out, int channels) {
     for (int i = 0; i < H * W; i++)
-        for (int c = 0; c < channels; c++) out[i * channels + c] = (unsigned char)(40 + 8 * (i / W) + 6 * (i % W) + 20 * c);
+        for (int c = 0; c < channels; c++)
+            out[i * channels + c] = (unsigned char)(40 + 8 * (i / W) + 6 * (i % W) + 20 * c);
 }
 
 static void every_kind_of_jpeg(void **state) {
@@ -95,8 +99,11 @@ static void every_kind_of_jpeg(void **state) {
             assert_true(r.H == H && r.W == W && r.C == (kind == 0 ? 1 : 3));
             for (int i = 0; i < H * W; i++)
                 for (int c = 0; c < r.C; c++) {
-                    const int want = channels == 4 ? (255 - pixel[i * 4 + c]) * (255 - pixel[i * 4 + 3]) / 255 : pixel[i * channels + c];
-                    if (abs(r.pixel[i * r.C + c] - want) > 4) fail_msg("kind %d, way %d: pixel %d is %d, expected %d", kind, way, i, r.pixel[i * r.C + c], want);
+                    const int want = channels == 4 ? (255 - pixel[i * 4 + c]) * (255 - pixel[i * 4 + 3]) / 255
+                                                   : pixel[i * channels + c];
+                    if (abs(r.pixel[i * r.C + c] - want) > 4)
+                        fail_msg("kind %d, way %d: pixel %d is %d, expected %d", kind, way, i, r.pixel[i * r.C + c],
+                                 want);
                 }
             assert_int_equal(acf_raster_decode("picture", file.b, file.n, true, &head), ACF_OK);
             assert_true(head.H == H && head.W == W && head.C == r.C && !head.pixel);
@@ -128,12 +135,15 @@ static bool survives(const acf_lab_bytes *f, bool header) {
 
 static void a_few_files(int which) {
     static unsigned char palette[768], samples[H * W * 4];
-    static const acf_lab_png kinds[] = {{PNG_COLOR_TYPE_GRAY, 8, false, NULL, -1}, {PNG_COLOR_TYPE_RGB_ALPHA, 16, true, NULL, -1},
+    static const acf_lab_png kinds[] = {{PNG_COLOR_TYPE_GRAY, 8, false, NULL, -1},
+                                        {PNG_COLOR_TYPE_RGB_ALPHA, 16, true, NULL, -1},
                                         {PNG_COLOR_TYPE_PALETTE, 4, false, palette, 1}};
     make_samples(palette, 768, 256);
     make_samples(samples, sizeof samples, which == 2 ? 16 : 256);
-    if (which < 3) acf_lab_put_png(&file, kinds[which], H, W, samples);
-    else acf_lab_put_jpeg(&file, (acf_lab_jpeg)(which % 4), which > 5, true, H, W, samples);
+    if (which < 3)
+        acf_lab_put_png(&file, kinds[which], H, W, samples);
+    else
+        acf_lab_put_jpeg(&file, (acf_lab_jpeg)(which % 4), which > 5, true, H, W, samples);
 }
 
 /* No beginning of a file is a picture but the whole one; a JPEG may lack its last two bytes, which hold nothing. */
@@ -144,7 +154,8 @@ static void no_cut_file_is_a_picture(void **state) {
         const size_t n = file.n;
         assert_true(survives(&file, false));
         for (file.n = 0; file.n < n; file.n++) {
-            if (survives(&file, false) && (which < 3 || file.n + 2 < n)) fail_msg("file %d is taken when cut at %zu of %zu bytes", which, file.n, n);
+            if (survives(&file, false) && (which < 3 || file.n + 2 < n))
+                fail_msg("file %d is taken when cut at %zu of %zu bytes", which, file.n, n);
             survives(&file, true);
         }
     }
@@ -159,10 +170,13 @@ static void no_flipped_byte_hurts(void **state) {
             for (int how = 0; how < 3; how++) {
                 damaged.n = file.n;
                 memcpy(damaged.b, file.b, file.n);
-                damaged.b[i] = (unsigned char)(how == 0 ? damaged.b[i] ^ 0xff : how == 1 ? damaged.b[i] ^ 1 : 0xff - how);
+                damaged.b[i] = (unsigned char)(how == 0   ? damaged.b[i] ^ 0xff
+                                               : how == 1 ? damaged.b[i] ^ 1
+                                                          : 0xff - how);
                 taken += survives(&damaged, false);
             }
-        if (which < 3 && taken > (int)file.n) fail_msg("file %d: %d of %zu damaged ones are taken", which, taken, 3 * file.n); /* checksums */
+        if (which < 3 && taken > (int)file.n)
+            fail_msg("file %d: %d of %zu damaged ones are taken", which, taken, 3 * file.n); /* checksums */
     }
 }
 
@@ -176,23 +190,29 @@ static void huge_pictures_are_refused(void **state) {
     unsigned long sum = crc32(crc32(0, NULL, 0), file.b + 12, 17);
     for (int i = 0; i < 4; i++) file.b[29 + i] = (unsigned char)(sum >> (24 - 8 * i));
     assert_int_equal(acf_raster_decode("big.png", file.b, file.n, false, &r), ACF_EDATA);
-    assert_string_equal(acf_error(), "big.png: it has 30000 x 30000 pixels, expected at most 32768 a side and 67108864 in all; make it smaller first");
+    assert_string_equal(
+        acf_error(),
+        "big.png: it has 30000 x 30000 pixels, expected at most 32768 a side and 67108864 in all; make it smaller first");
     acf_lab_put_jpeg(&file, ACF_LAB_GREY, false, false, H, W, pixel);
     unsigned char *size = memmem(file.b, file.n, "\xff\xc0", 2);
     assert_non_null(size);
     memcpy(size + 5, "\xff\xdc\xff\xdc", 4); /* the largest JPEG has */
     assert_int_equal(acf_raster_decode("big.jpg", file.b, file.n, false, &r), ACF_EDATA);
-    assert_string_equal(acf_error(), "big.jpg: it has 65500 x 65500 pixels, expected at most 32768 a side and 67108864 in all; make it smaller first");
+    assert_string_equal(
+        acf_error(),
+        "big.jpg: it has 65500 x 65500 pixels, expected at most 32768 a side and 67108864 in all; make it smaller first");
 }
 
 static void other_files_are_named(void **state) {
     (void)state;
     static const struct {
         const char *bytes, *sentence;
-    } cases[] = {{"GIF89a", "x: it is a GIF file, expected PNG or JPEG; convert it"},
-                 {"RIFF....WEBP", "x: it is a WebP file, expected PNG or JPEG; convert it"},
-                 {"", "x: it is empty, expected a PNG or JPEG file"},
-                 {"hello", "x: it is no image that can be read here; expected PNG or JPEG, or for many at once .npy, idx (also .gz) or a folder"}};
+    } cases[] = {
+        {"GIF89a", "x: it is a GIF file, expected PNG or JPEG; convert it"},
+        {"RIFF....WEBP", "x: it is a WebP file, expected PNG or JPEG; convert it"},
+        {"", "x: it is empty, expected a PNG or JPEG file"},
+        {"hello",
+         "x: it is no image that can be read here; expected PNG or JPEG, or for many at once .npy, idx (also .gz) or a folder"}};
     acf_raster r;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         assert_int_equal(acf_raster_decode("x", cases[i].bytes, strlen(cases[i].bytes), false, &r), ACF_EDATA);
@@ -212,7 +232,8 @@ static void a_probe_finds_late_headers(void **state) {
     damaged.n = 0;
     memcpy(damaged.b, file.b, 2);
     damaged.n = 2;
-    for (int k = 0; k < 2; k++, damaged.n += 60002) memcpy(damaged.b + damaged.n, "\xff\xe1\xea\x60", 4); /* two long comments */
+    for (int k = 0; k < 2; k++, damaged.n += 60002)
+        memcpy(damaged.b + damaged.n, "\xff\xe1\xea\x60", 4); /* two long comments */
     memcpy(damaged.b + damaged.n, file.b + 2, file.n - 2);
     damaged.n += file.n - 2;
     acf_memfile_put(&f, damaged.b, damaged.n);
@@ -243,6 +264,7 @@ static void every_allocation_may_fail(void **state) {
     }
 }
 
-ACF_TESTS(image_codec, cmocka_unit_test(every_kind_of_png), cmocka_unit_test(every_kind_of_jpeg), cmocka_unit_test(no_cut_file_is_a_picture),
-          cmocka_unit_test(no_flipped_byte_hurts), cmocka_unit_test(huge_pictures_are_refused), cmocka_unit_test(other_files_are_named),
+ACF_TESTS(image_codec, cmocka_unit_test(every_kind_of_png), cmocka_unit_test(every_kind_of_jpeg),
+          cmocka_unit_test(no_cut_file_is_a_picture), cmocka_unit_test(no_flipped_byte_hurts),
+          cmocka_unit_test(huge_pictures_are_refused), cmocka_unit_test(other_files_are_named),
           cmocka_unit_test(a_probe_finds_late_headers), cmocka_unit_test(every_allocation_may_fail))

@@ -6,7 +6,8 @@
 #define WORDS 64
 
 /* One image; returns its log-determinant. Noise is drawn in runs of WORDS channels, whether they are modelled or not: a place is a place. */
-static double encode_one(const acf_image_code *c, const uint8_t *level, const uint8_t *b, acf_rng_counter at, acf_real *y) {
+static double encode_one(const acf_image_code *c, const uint8_t *level, const uint8_t *b, acf_rng_counter at,
+                         acf_real *y) {
     const int64_t n = c->P * c->C;
     uint32_t word[WORDS];
     double sum = 0;
@@ -27,8 +28,8 @@ static double encode_one(const acf_image_code *c, const uint8_t *level, const ui
     return sum;
 }
 
-void acf_image_encode(const acf_device *dev, const acf_image_code *c, int64_t N, const uint8_t *level, const uint8_t *b, uint64_t seed,
-                      const uint64_t *id, uint32_t draw, acf_real *y, double *logdet) {
+void acf_image_encode(const acf_device *dev, const acf_image_code *c, int64_t N, const uint8_t *level, const uint8_t *b,
+                      uint64_t seed, const uint64_t *id, uint32_t draw, acf_real *y, double *logdet) {
     const int64_t n = c->P * c->C;
     ACF_PARALLEL(dev, N * n * 16)
     for (int64_t i = 0; i < N; i++) {
@@ -38,11 +39,12 @@ void acf_image_encode(const acf_device *dev, const acf_image_code *c, int64_t N,
     }
 }
 
-void acf_image_decode(const acf_device *dev, const acf_image_code *c, int64_t N, const acf_real *y, const uint8_t *b, const uint8_t *given,
-                      uint8_t *level) {
+void acf_image_decode(const acf_device *dev, const acf_image_code *c, int64_t N, const acf_real *y, const uint8_t *b,
+                      const uint8_t *given, uint8_t *level) {
     const int64_t n = N * c->P * c->C;
     ACF_PARALLEL(dev, n * 16)
-    for (int64_t i = 0; i < n; i++) level[i] = b && b[i / c->C] ? given[i] : (uint8_t)acf_image_map_level(c->map, (double)y[i]);
+    for (int64_t i = 0; i < n; i++)
+        level[i] = b && b[i / c->C] ? given[i] : (uint8_t)acf_image_map_level(c->map, (double)y[i]);
 }
 
 /* v - 1/2 within 0 .. 2^bits - 1. */
@@ -51,8 +53,8 @@ static double middled(double v, int bits) {
     return v < 0.5 ? 0 : v - 0.5 > top ? top : v - 0.5;
 }
 
-void acf_image_decode_real(const acf_device *dev, const acf_image_code *c, int64_t N, const acf_real *y, const uint8_t *b, const uint8_t *given,
-                           double *level) {
+void acf_image_decode_real(const acf_device *dev, const acf_image_code *c, int64_t N, const acf_real *y,
+                           const uint8_t *b, const uint8_t *given, double *level) {
     const int64_t n = N * c->P * c->C;
     ACF_PARALLEL(dev, n * 16)
     for (int64_t i = 0; i < n; i++)

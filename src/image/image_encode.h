@@ -15,8 +15,8 @@
 #define ACF_IMAGE_IMAGE_ENCODE_H
 
 #include "base/rng.h"
-#include "image/image_map.h"
 #include "device/device.h"
+#include "image/image_map.h"
 
 /* By what, and the shape of what is coded. */
 typedef struct acf_image_code {
@@ -25,16 +25,16 @@ typedef struct acf_image_code {
 } acf_image_code;
 
 /* y (N,P,C) from level (N,P,C); logdet (N), or NULL. b NULL: nothing is given. id (N), below 2^48. */
-void acf_image_encode(const acf_device *dev, const acf_image_code *c, int64_t N, const uint8_t *level, const uint8_t *b, uint64_t seed,
-                      const uint64_t *id, uint32_t draw, acf_real *y, double *logdet);
+void acf_image_encode(const acf_device *dev, const acf_image_code *c, int64_t N, const uint8_t *level, const uint8_t *b,
+                      uint64_t seed, const uint64_t *id, uint32_t draw, acf_real *y, double *logdet);
 
 /* level (N,P,C): the one that y belongs to where b = 0; what `given` (N,P,C) has where b = 1, bit for bit.
  * b NULL: everything is decoded, and given is not read. NaN gives 0. */
-void acf_image_decode(const acf_device *dev, const acf_image_code *c, int64_t N, const acf_real *y, const uint8_t *b, const uint8_t *given,
-                      uint8_t *level);
+void acf_image_decode(const acf_device *dev, const acf_image_code *c, int64_t N, const acf_real *y, const uint8_t *b,
+                      const uint8_t *given, uint8_t *level);
 
 /* The same as real numbers, for a best guess that is scored by its squared error: v - 1/2, which is k where v lies in the middle of its level. */
-void acf_image_decode_real(const acf_device *dev, const acf_image_code *c, int64_t N, const acf_real *y, const uint8_t *b, const uint8_t *given,
-                           double *level);
+void acf_image_decode_real(const acf_device *dev, const acf_image_code *c, int64_t N, const acf_real *y,
+                           const uint8_t *b, const uint8_t *given, double *level);
 
 #endif

@@ -84,9 +84,12 @@ static void noise_is_where_it_belongs(void **state) {
         acf_image_encode(dev, &c, N, level, b, 3, id, draw, y, NULL);
         acf_image_encode(dev, &c, N, level, b, 3, id, draw + 100, y2, NULL);
         for (int i = 0; i < N * SIZE; i++) {
-            const double u = acf_image_map_back(map[8], (double)y[i]) - level[i], w = acf_image_map_back(map[8], (double)y2[i]) - level[i];
-            if (b[i / C]) assert_true(y[i] == y2[i] && fabs(u - 0.5) < 1e-4);
-            else sum += u, square += u * u, both += (u - 0.5) * (w - 0.5), n++;
+            const double u = acf_image_map_back(map[8], (double)y[i]) - level[i],
+                         w = acf_image_map_back(map[8], (double)y2[i]) - level[i];
+            if (b[i / C])
+                assert_true(y[i] == y2[i] && fabs(u - 0.5) < 1e-4);
+            else
+                sum += u, square += u * u, both += (u - 0.5) * (w - 0.5), n++;
         }
     }
     assert_true(fabs(sum / n - 0.5) < 3.5 * sqrt(1 / 12.0 / n));
@@ -125,7 +128,8 @@ static void given_pixels_are_kept(void **state) {
     acf_image_decode(two, &c, N, y, b, level, back);
     assert_memory_equal(back, level, sizeof level);
     acf_image_decode_real(two, &c, N, y, b, level, guess);
-    for (int i = 0; i < N * SIZE; i++) assert_true(b[i / C] ? guess[i] == level[i] : fabs(guess[i] - level[i]) <= 0.5001);
+    for (int i = 0; i < N * SIZE; i++)
+        assert_true(b[i / C] ? guess[i] == level[i] : fabs(guess[i] - level[i]) <= 0.5001);
     const acf_real wild[5] = {(acf_real)-1e30, (acf_real)1e30, (acf_real)INFINITY, (acf_real)-INFINITY, (acf_real)NAN};
     const acf_image_code one = {map[5], 5, 1};
     acf_image_decode(dev, &one, 1, wild, NULL, NULL, back);
@@ -142,7 +146,8 @@ static void an_image_does_not_know_its_batch(void **state) {
     acf_image_encode(two, &c, N, level, b, 3, id, 1, y2, logdet2);
     assert_memory_equal(y, y2, sizeof y);
     assert_memory_equal(logdet, logdet2, sizeof logdet);
-    for (int i = N; i-- > 0;) acf_image_encode(dev, &c, 1, level + i * SIZE, b + i * P, 3, id + i, 1, y2 + i * SIZE, logdet2 + i);
+    for (int i = N; i-- > 0;)
+        acf_image_encode(dev, &c, 1, level + i * SIZE, b + i * P, 3, id + i, 1, y2 + i * SIZE, logdet2 + i);
     assert_memory_equal(y, y2, sizeof y);
     assert_memory_equal(logdet, logdet2, sizeof logdet);
     acf_image_encode(dev, &c, N, level, b, 4, id, 1, y2, NULL);
@@ -150,5 +155,6 @@ static void an_image_does_not_know_its_batch(void **state) {
 }
 
 #define WITH_IMAGES(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
-ACF_TESTS(image_encode, WITH_IMAGES(levels_come_back), WITH_IMAGES(the_outermost_levels_are_finite), WITH_IMAGES(noise_is_where_it_belongs), WITH_IMAGES(the_logdet_is_that_of_the_derivative),
+ACF_TESTS(image_encode, WITH_IMAGES(levels_come_back), WITH_IMAGES(the_outermost_levels_are_finite),
+          WITH_IMAGES(noise_is_where_it_belongs), WITH_IMAGES(the_logdet_is_that_of_the_derivative),
           WITH_IMAGES(given_pixels_are_kept), WITH_IMAGES(an_image_does_not_know_its_batch))

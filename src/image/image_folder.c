@@ -36,7 +36,8 @@ typedef struct folder {
 
 static bool is_picture(const char *name) {
     const char *dot = strrchr(name, '.');
-    return name[0] != '.' && dot && (strcasecmp(dot, ".png") == 0 || strcasecmp(dot, ".jpg") == 0 || strcasecmp(dot, ".jpeg") == 0);
+    return name[0] != '.' && dot &&
+           (strcasecmp(dot, ".png") == 0 || strcasecmp(dot, ".jpg") == 0 || strcasecmp(dot, ".jpeg") == 0);
 }
 
 static int by_name(const void *a, const void *b) { return strcmp(*(const char *const *)a, *(const char *const *)b); }
@@ -66,18 +67,27 @@ static acf_status list_names(folder *f) {
     acf_status status = ACF_OK;
     for (struct dirent *e; status == ACF_OK && (errno = 0, e = readdir(d));) {
         if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0 || e->d_type == DT_DIR) continue;
-        if (is_picture(e->d_name) && (!f->plan->wanted || f->plan->wanted(f->plan->ctx, e->d_name))) status = add_name(f, &cap, e->d_name);
-        else f->other++;
+        if (is_picture(e->d_name) && (!f->plan->wanted || f->plan->wanted(f->plan->ctx, e->d_name)))
+            status = add_name(f, &cap, e->d_name);
+        else
+            f->other++;
     }
-    if (status == ACF_OK && errno) status = acf_fail(ACF_EIO, "cannot read the folder %s: %s", f->path, strerror(errno));
+    if (status == ACF_OK && errno)
+        status = acf_fail(ACF_EIO, "cannot read the folder %s: %s", f->path, strerror(errno));
     closedir(d);
     if (status != ACF_OK) return status;
     if (f->n == 0 && f->plan->wanted)
-        return acf_fail(ACF_EDATA, "%s: none of the %lld files in this folder has a name that is looked for: those of the true images, or these with .1, .2, ... or .guess "
-                        "before their ending, as acflow impute writes them", f->path, (long long)f->other);
+        return acf_fail(
+            ACF_EDATA,
+            "%s: none of the %lld files in this folder has a name that is looked for: those of the true images, or these with .1, .2, ... or .guess "
+            "before their ending, as acflow impute writes them",
+            f->path, (long long)f->other);
     if (f->n == 0)
-        return acf_fail(ACF_EDATA, "%s: no image is in this folder: of its %lld files none has a name that ends in .png, .jpg or .jpeg; sub-folders are not "
-                        "looked into", f->path, (long long)f->other);
+        return acf_fail(
+            ACF_EDATA,
+            "%s: no image is in this folder: of its %lld files none has a name that ends in .png, .jpg or .jpeg; sub-folders are not "
+            "looked into",
+            f->path, (long long)f->other);
     qsort(f->name, (size_t)f->n, sizeof *f->name, by_name);
     if (f->plan->limit && f->plan->limit < f->n) f->n = f->plan->limit;
     return ACF_OK;
@@ -95,13 +105,16 @@ static const char *path_of(char out[PATH_CAP], const folder *f, int64_t i) {
 /* Files that cannot be read do not vote; they are reported when it is their turn. A tie is colour. */
 static int channels_of_most(const folder *f, const acf_device *dev, int64_t votes[2]) {
     int64_t grey = 0, colour = 0;
-    _Pragma("omp parallel for schedule(dynamic, 64) num_threads(acf_threads_for(dev, f->n * 4096)) reduction(+ : grey, colour)")
+    _Pragma(
+        "omp parallel for schedule(dynamic, 64) num_threads(acf_threads_for(dev, f->n * 4096)) reduction(+ : grey, colour)")
     for (int64_t i = 0; i < f->n; i++) {
         char path[PATH_CAP];
         acf_raster r;
         if (acf_raster_probe(path_of(path, f, i), &r) != ACF_OK) continue;
-        if (r.C == 1) grey++;
-        else colour++;
+        if (r.C == 1)
+            grey++;
+        else
+            colour++;
     }
     votes[0] = grey, votes[1] = colour;
     return grey > colour ? 1 : 3;
@@ -124,7 +137,8 @@ static acf_status find_model(folder *f) {
         acf_raster_free(&r);
         return ACF_OK;
     }
-    return acf_fail(f->first.status, "%s: none of its %lld images can be read; the first: %.400s", f->path, (long long)f->n, f->first.sentence);
+    return acf_fail(f->first.status, "%s: none of its %lld images can be read; the first: %.400s", f->path,
+                    (long long)f->n, f->first.sentence);
 }
 
 /* File i to its slot. Fails as acf_raster_read, and with ACF_ESHAPE where the picture is sound but does not fit the others or the plan. */
@@ -139,17 +153,24 @@ static acf_status load(folder *f, int64_t i) {
         _Pragma("omp atomic write")
         f->differ = true;
     }
-    if (status != ACF_OK) status = ACF_ESHAPE;
+    if (status != ACF_OK)
+        status = ACF_ESHAPE;
     else if (h != im->H || w != im->W)
-        status = acf_fail(ACF_ESHAPE, "%s: it has %lld x %lld pixels, but %s in the same folder has %lld x %lld; image-size, image-centre or image-crop can make all one size", path,
-                          (long long)r.W, (long long)r.H, f->name[f->model], (long long)f->W, (long long)f->H);
-    if (status == ACF_OK) status = acf_image_plan_apply(f->plan, path, r.pixel, r.H, r.W, r.C, (int)im->C, im->pixel + i * im->H * im->W * im->C);
+        status = acf_fail(
+            ACF_ESHAPE,
+            "%s: it has %lld x %lld pixels, but %s in the same folder has %lld x %lld; image-size, image-centre or image-crop can make all one size",
+            path, (long long)r.W, (long long)r.H, f->name[f->model], (long long)f->W, (long long)f->H);
+    if (status == ACF_OK)
+        status = acf_image_plan_apply(f->plan, path, r.pixel, r.H, r.W, r.C, (int)im->C,
+                                      im->pixel + i * im->H * im->W * im->C);
     acf_raster_free(&r);
     return status;
 }
 
 /* A file may be left out for what it is, not for what the user asked or the machine lacks. */
-static bool may_be_skipped(const folder *f, int64_t i) { return !f->plan->strict && (f->status[i] == ACF_EDATA || f->status[i] == ACF_EIO); }
+static bool may_be_skipped(const folder *f, int64_t i) {
+    return !f->plan->strict && (f->status[i] == ACF_EDATA || f->status[i] == ACF_EIO);
+}
 
 /* Threads keep how each file went, not why; the first that matters is then read again for its sentence. */
 static acf_status load_all(folder *f, const acf_device *dev) {
@@ -198,11 +219,12 @@ static void write_note(folder *f, const int64_t votes[2]) {
     acf_text t = acf_text_into(f->im->note, sizeof f->im->note);
     const bool grey = f->im->C == 1;
     if (votes[0] && votes[1])
-        acf_text_addf(&t, "%s: %lld of %lld images are %s and were made %s, as most are", f->path, (long long)votes[grey], (long long)(votes[0] + votes[1]),
-                      grey ? "in colour" : "grey", grey ? "grey" : "colour");
+        acf_text_addf(&t, "%s: %lld of %lld images are %s and were made %s, as most are", f->path,
+                      (long long)votes[grey], (long long)(votes[0] + votes[1]), grey ? "in colour" : "grey",
+                      grey ? "grey" : "colour");
     if (f->im->broken)
-        acf_text_addf(&t, "%s%s: %lld of %lld images cannot be read and are left out; the first: %.400s", t.len ? "; " : "", f->path, (long long)f->im->broken,
-                      (long long)f->n, f->first.sentence);
+        acf_text_addf(&t, "%s%s: %lld of %lld images cannot be read and are left out; the first: %.400s",
+                      t.len ? "; " : "", f->path, (long long)f->im->broken, (long long)f->n, f->first.sentence);
 }
 
 static acf_status open_listed(folder *f, const acf_device *dev) {
@@ -223,14 +245,18 @@ static acf_status open_listed(folder *f, const acf_device *dev) {
     return ACF_OK;
 }
 
-acf_status acf_images_read_folder(const acf_device *dev, const char *path, const acf_image_plan *plan, acf_images **out) {
+acf_status acf_images_read_folder(const acf_device *dev, const char *path, const acf_image_plan *plan,
+                                  acf_images **out) {
     folder *f = acf_alloc_zero(sizeof *f, "a folder");
     if (!f) return ACF_EMEMORY;
     f->path = path, f->plan = plan;
-    acf_status status = strlen(path) > 4096 ? acf_fail(ACF_EIO, "the name of the folder is longer than 4096 bytes") : acf_arena_create(&acf_heap, 0, &f->text);
+    acf_status status = strlen(path) > 4096 ? acf_fail(ACF_EIO, "the name of the folder is longer than 4096 bytes")
+                                            : acf_arena_create(&acf_heap, 0, &f->text);
     if (status == ACF_OK) status = open_listed(f, dev);
-    if (status == ACF_OK) *out = f->im;
-    else acf_images_free(f->im);
+    if (status == ACF_OK)
+        *out = f->im;
+    else
+        acf_images_free(f->im);
     if (f->text) acf_arena_free(f->text);
     acf_release(f->name), acf_release(f->status), acf_release(f);
     return status;

@@ -7,8 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include <jpeglib.h>
 #include <jerror.h>
+#include <jpeglib.h>
 
 #define SCANS_MAX 200 /* of a progressive file: encoders write about ten, and every one costs a pass over the picture */
 
@@ -21,8 +21,8 @@ typedef struct reading {
     const uint8_t *bytes;
     size_t n;
     bool header;
-    int channels;   /* 1, 3, or 4 for CMYK */
-    uint8_t *pixel; /* (H,W,channels) */
+    int channels;       /* 1, 3, or 4 for CMYK */
+    uint8_t *pixel;     /* (H,W,channels) */
     acf_status refused; /* a sentence is there already */
     char why[JMSG_LENGTH_MAX];
 } reading;
@@ -120,10 +120,15 @@ acf_status acf_jpeg_decode(const char *name, const uint8_t *bytes, size_t n, boo
     acf_status status = ACF_OK;
     if (!read_all(r)) {
         status = r->refused;
-        if (status == ACF_OK && r->c.err->msg_code == JERR_OUT_OF_MEMORY) status = acf_fail(ACF_EMEMORY, "out of memory: a JPEG file (%s)", name);
+        if (status == ACF_OK && r->c.err->msg_code == JERR_OUT_OF_MEMORY)
+            status = acf_fail(ACF_EMEMORY, "out of memory: a JPEG file (%s)", name);
         if (status == ACF_OK && (r->c.err->msg_code == JWRN_JPEG_EOF || r->c.err->msg_code == JERR_INPUT_EOF))
-            status = acf_fail(ACF_EDATA, "%s: it is cut short: more bytes were expected at its end; copy it again", name);
-        if (status == ACF_OK) status = acf_fail(ACF_EDATA, "%s: it is a damaged JPEG file, or one of a rare kind (%s); copy or export it again", name, r->why);
+            status =
+                acf_fail(ACF_EDATA, "%s: it is cut short: more bytes were expected at its end; copy it again", name);
+        if (status == ACF_OK)
+            status = acf_fail(ACF_EDATA,
+                              "%s: it is a damaged JPEG file, or one of a rare kind (%s); copy or export it again",
+                              name, r->why);
         acf_release(r->pixel);
     } else {
         if (r->channels == 4 && !header) drop_ink(r);

@@ -7,13 +7,14 @@
 
 #include <math.h>
 
-#define SPIKE 0.05   /* share of all pixels from which on a level has a bell of its own */
-#define REACH 3.0    /* a Gaussian has 0.1 % of its mass beyond each inner edge: what is lost where a pixel is certain */
-#define WIDE 1.5     /* spread of a shared bell, that of a spike being 1 */
-#define UNSEEN 0.1   /* and of one whose levels never occurred: they need a place, but not much of it */
-#define SMOOTH 0.01  /* part of a shared bell that its levels share alike, whether they occurred or not */
-#define LINE 0.1     /* part of a straight line in how guesses are decoded in training */
-#define LEAST_DEVIATION 0.2 /* of pixels in spreads, before they are scaled: where nearly all are alike, noise stays of size 5 at most */
+#define SPIKE 0.05  /* share of all pixels from which on a level has a bell of its own */
+#define REACH 3.0   /* a Gaussian has 0.1 % of its mass beyond each inner edge: what is lost where a pixel is certain */
+#define WIDE 1.5    /* spread of a shared bell, that of a spike being 1 */
+#define UNSEEN 0.1  /* and of one whose levels never occurred: they need a place, but not much of it */
+#define SMOOTH 0.01 /* part of a shared bell that its levels share alike, whether they occurred or not */
+#define LINE 0.1    /* part of a straight line in how guesses are decoded in training */
+#define LEAST_DEVIATION                                                                                                \
+    0.2 /* of pixels in spreads, before they are scaled: where nearly all are alike, noise stays of size 5 at most */
 
 /* ---- quantiles ------------------------------------------------------------------------------------------------------------------------ */
 
@@ -44,21 +45,24 @@ double acf_image_map_at(const acf_image_map *m, int k, double u, double *slope) 
 
 int acf_image_map_level(const acf_image_map *m, double y) {
     int k = 0;
-    for (int step = 1 << m->bits >> 1; step; step >>= 1) /* edge[k] <= y, and what is asked for is k .. k + 2 step - 1 */
+    for (int step = 1 << m->bits >> 1; step;
+         step >>= 1) /* edge[k] <= y, and what is asked for is k .. k + 2 step - 1 */
         if (m->edge[k + step] <= y) k += step;
     return k;
 }
 
 double acf_image_map_back(const acf_image_map *m, double y) {
     const int k = acf_image_map_level(m, y);
-    const double e = (y - m->centre[k]) / m->spread[k], p = m->kind == ACF_IMAGE_LOGIT ? 1 / (1 + exp(-e)) : normal_cdf(e);
+    const double e = (y - m->centre[k]) / m->spread[k],
+                 p = m->kind == ACF_IMAGE_LOGIT ? 1 / (1 + exp(-e)) : normal_cdf(e);
     const double u = (p - m->lo[k]) / m->width[k];
     return k + (!(u > 0) ? 0 : u > 1 ? 1 : u);
 }
 
 void acf_image_map_knots(const acf_image_map *m, bool guess, acf_knots *out) {
     const int top = (1 << m->bits) - 1;
-    const double line = guess && m->kind == ACF_IMAGE_DEQUANTISER ? LINE : 0, begin = (double)m->middle[0], end = (double)m->middle[top];
+    const double line = guess && m->kind == ACF_IMAGE_DEQUANTISER ? LINE : 0, begin = (double)m->middle[0],
+                 end = (double)m->middle[top];
     out->n = top + 1;
     for (int k = 0; k <= top; k++) {
         out->x[k] = m->middle[k];
@@ -70,7 +74,8 @@ void acf_image_map_knots(const acf_image_map *m, bool guess, acf_knots *out) {
 
 /* The number next to x on the way to `to`. */
 static acf_real beside(acf_real x, acf_real to) {
-    return sizeof x == sizeof(float) ? (acf_real)nextafterf((float)x, (float)to) : (acf_real)nextafter((double)x, (double)to);
+    return sizeof x == sizeof(float) ? (acf_real)nextafterf((float)x, (float)to)
+                                     : (acf_real)nextafter((double)x, (double)to);
 }
 
 /* What follows from centre, spread, lo, width and edge. */
@@ -93,8 +98,10 @@ static acf_status finish(acf_image_map *m) {
 
 static acf_status give(acf_image_map *m, acf_image_map **out) {
     acf_status status = finish(m);
-    if (status) acf_release(m);
-    else *out = m;
+    if (status)
+        acf_release(m);
+    else
+        *out = m;
     return status;
 }
 
@@ -128,7 +135,9 @@ static void lay_bell(acf_image_map *m, int j, int k, double centre) {
     for (int i = k; i < k + b->levels[j]; i++) {
         m->centre[i] = centre, m->spread[i] = b->spread[j];
         m->lo[i] = lo + (hi - lo) * below / sum, m->width[i] = (hi - lo) * b->weight[i] / sum;
-        m->edge[i] = i > k ? centre + b->spread[j] * normal_quantile(m->lo[i]) : j == 0 ? -(double)INFINITY : centre - b->reach * b->spread[j];
+        m->edge[i] = i > k    ? centre + b->spread[j] * normal_quantile(m->lo[i])
+                     : j == 0 ? -(double)INFINITY
+                              : centre - b->reach * b->spread[j];
         below += b->weight[i];
     }
 }

@@ -27,13 +27,16 @@
 #define ACF_IMAGE_ALPHA 0.05
 #define ACF_IMAGE_LEVELS 256 /* at most */
 
-typedef enum acf_image_map_kind { ACF_IMAGE_LOGIT, ACF_IMAGE_DEQUANTISER } acf_image_map_kind; /* as the choices of the option image-map */
+typedef enum acf_image_map_kind {
+    ACF_IMAGE_LOGIT,
+    ACF_IMAGE_DEQUANTISER
+} acf_image_map_kind; /* as the choices of the option image-map */
 
 /* What a map of bells is made of, which is what a model file holds. Whatever is positive and finite makes a map. */
 typedef struct acf_image_dequantiser {
-    int n;         /* bells, from the darkest levels to the brightest */
-    double reach;  /* E */
-    double centre; /* of the first bell */
+    int n;                           /* bells, from the darkest levels to the brightest */
+    double reach;                    /* E */
+    double centre;                   /* of the first bell */
     int levels[ACF_IMAGE_LEVELS];    /* (n) of each bell, at least 1; their sum is 2^bits */
     double spread[ACF_IMAGE_LEVELS]; /* (n) */
     double weight[ACF_IMAGE_LEVELS]; /* (2^bits): the levels of a bell share it in these proportions */
@@ -42,11 +45,11 @@ typedef struct acf_image_dequantiser {
 /* Nothing changes after creation; any number of threads may read. Tables are by level. */
 typedef struct acf_image_map {
     acf_image_map_kind kind;
-    int bits;              /* 1..8 */
+    int bits;                          /* 1..8 */
     acf_image_dequantiser dequantiser; /* of such a map */
     double centre[ACF_IMAGE_LEVELS], spread[ACF_IMAGE_LEVELS], lo[ACF_IMAGE_LEVELS], width[ACF_IMAGE_LEVELS];
-    double log_step[ACF_IMAGE_LEVELS]; /* log (spread width) */
-    double edge[ACF_IMAGE_LEVELS];     /* where the level begins in y; -infinity for the first */
+    double log_step[ACF_IMAGE_LEVELS];                        /* log (spread width) */
+    double edge[ACF_IMAGE_LEVELS];                            /* where the level begins in y; -infinity for the first */
     acf_real first[ACF_IMAGE_LEVELS], last[ACF_IMAGE_LEVELS]; /* the least and the largest acf_real that belong to it */
     acf_real middle[ACF_IMAGE_LEVELS];                        /* y of u = 1/2 */
 } acf_image_map;
@@ -64,7 +67,8 @@ void acf_image_dequantiser_fit(int bits, const int64_t *count, acf_image_dequant
 /* {"reach", "centre", "levels", "spread", "weight"}, as above. Gives *out (json_decref). Reading trusts nothing: out is written on success.
  * Fails: ACF_EMEMORY; from.status. */
 acf_status acf_image_dequantiser_to_json(const acf_image_dequantiser *b, int bits, json_t **out);
-acf_status acf_image_dequantiser_from_json(acf_json_source from, const json_t *object, int bits, acf_image_dequantiser *out);
+acf_status acf_image_dequantiser_from_json(acf_json_source from, const json_t *object, int bits,
+                                           acf_image_dequantiser *out);
 
 /* y of level k and 0 < u < 1; *slope = log dy/dv. */
 double acf_image_map_at(const acf_image_map *m, int k, double u, double *slope);

@@ -12,8 +12,9 @@ static json_t *numbers(const double *x, const int *i, int n) {
 }
 
 acf_status acf_image_dequantiser_to_json(const acf_image_dequantiser *b, int bits, json_t **out) {
-    *out = json_pack("{s:f, s:f, s:o, s:o, s:o}", "reach", b->reach, "centre", b->centre, "levels", numbers(NULL, b->levels, b->n), "spread",
-                     numbers(b->spread, NULL, b->n), "weight", numbers(b->weight, NULL, 1 << bits));
+    *out = json_pack("{s:f, s:f, s:o, s:o, s:o}", "reach", b->reach, "centre", b->centre, "levels",
+                     numbers(NULL, b->levels, b->n), "spread", numbers(b->spread, NULL, b->n), "weight",
+                     numbers(b->weight, NULL, 1 << bits));
     return *out ? ACF_OK : acf_fail(ACF_EMEMORY, "out of memory: a map of levels");
 }
 
@@ -60,13 +61,16 @@ static acf_status read_levels(acf_json_source from, const json_t *o, int all, ac
     for (int j = 0; j < b->n; j++) {
         int64_t n;
         ACF_TRY(acf_json_to_int(from, "levels", json_array_get(list, (size_t)j), &n));
-        if (n < 1 || n > all - sum) return acf_fail(from.status, "%s: 'levels' has %lld; expected at least 1, and %d in all", from.name, (long long)n, all);
+        if (n < 1 || n > all - sum)
+            return acf_fail(from.status, "%s: 'levels' has %lld; expected at least 1, and %d in all", from.name,
+                            (long long)n, all);
         b->levels[j] = (int)n, sum += (int)n;
     }
     return sum == all ? ACF_OK : acf_fail(from.status, "%s: 'levels' are %d in all, expected %d", from.name, sum, all);
 }
 
-acf_status acf_image_dequantiser_from_json(acf_json_source from, const json_t *object, int bits, acf_image_dequantiser *out) {
+acf_status acf_image_dequantiser_from_json(acf_json_source from, const json_t *object, int bits,
+                                           acf_image_dequantiser *out) {
     acf_image_dequantiser b = {0};
     if (!json_is_object(object)) return acf_fail(from.status, "%s: it is not an object", from.name);
     ACF_TRY(number(from, object, "reach", (range){1, 10}, &b.reach));

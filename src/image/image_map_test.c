@@ -13,13 +13,16 @@ static void histogram(int which, int bits, int64_t *count) {
     const int levels = 1 << bits;
     for (int k = 0; k < levels; k++) {
         const double at = (k + 0.5) / levels;
-        const int64_t of[HISTOGRAMS] = {0,
-                                        1000,
-                                        k == 0 ? 8000000 : k == levels - 1 ? 300000 : 1 + k * 37 % 1001,
-                                        k == 0 || k == levels - 1 ? 500 : 0,
-                                        (int64_t)(1e6 * (exp(-50 * (at - 0.3) * (at - 0.3)) + exp(-500 * (at - 0.8) * (at - 0.8)))),
-                                        k == levels / 2 ? 77 : 0,
-                                        k % 17 == 0 ? 10 + k : 0};
+        const int64_t of[HISTOGRAMS] = {
+            0,
+            1000,
+            k == 0            ? 8000000
+            : k == levels - 1 ? 300000
+                              : 1 + k * 37 % 1001,
+            k == 0 || k == levels - 1 ? 500 : 0,
+            (int64_t)(1e6 * (exp(-50 * (at - 0.3) * (at - 0.3)) + exp(-500 * (at - 0.8) * (at - 0.8)))),
+            k == levels / 2 ? 77 : 0,
+            k % 17 == 0 ? 10 + k : 0};
         count[k] = of[which];
     }
 }
@@ -33,7 +36,8 @@ static acf_image_map *map_of(int which, int bits) {
         histogram(which - 1, bits, count);
         acf_image_dequantiser_fit(bits, count, &dequantiser);
     }
-    if (which ? acf_image_map_gaussian(bits, &dequantiser, &m) : acf_image_map_uniform_logit(bits, &m)) fail_msg("%d bits, map %d: %s", bits, which, acf_error());
+    if (which ? acf_image_map_gaussian(bits, &dequantiser, &m) : acf_image_map_uniform_logit(bits, &m))
+        fail_msg("%d bits, map %d: %s", bits, which, acf_error());
     return m;
 }
 
@@ -54,9 +58,11 @@ static void check_return(const acf_image_map *m, int which) {
             double slope;
             const double u = (j + 0.5) / 65536, y = acf_image_map_at(m, k, u, &slope);
             const acf_real r = acf_image_map_real(m, k, y);
-            if (acf_image_map_level(m, (double)r) != k || fabs((double)r - y) > 2 * (double)ACF_REAL_EPS * (1 + fabs(y)))
+            if (acf_image_map_level(m, (double)r) != k ||
+                fabs((double)r - y) > 2 * (double)ACF_REAL_EPS * (1 + fabs(y)))
                 fail_msg("%d bits, map %d, level %d, noise %u: %.9g became %.9g", m->bits, which, k, j, y, (double)r);
-            if (fabs(acf_image_map_back(m, y) - (k + u)) > 1e-7) fail_msg("%d bits, map %d, level %d, noise %u: v differs", m->bits, which, k, j);
+            if (fabs(acf_image_map_back(m, y) - (k + u)) > 1e-7)
+                fail_msg("%d bits, map %d, level %d, noise %u: v differs", m->bits, which, k, j);
         }
 }
 
@@ -71,11 +77,13 @@ static void check_monotone(const acf_image_map *m, int which) {
     for (int k = 0; k < 1 << m->bits; k++) {
         for (double u = 1e-7; u < 1; u += 0.0833) {
             const double y = acf_image_map_at(m, k, u, &slope);
-            if (!(y > last && isfinite(slope))) fail_msg("%d bits, map %d, level %d, u = %g: %.17g after %.17g", m->bits, which, k, u, y, last);
+            if (!(y > last && isfinite(slope)))
+                fail_msg("%d bits, map %d, level %d, u = %g: %.17g after %.17g", m->bits, which, k, u, y, last);
             last = y;
         }
         last = acf_image_map_at(m, k, 1 - 1e-9, &slope);
-        if (k + 1 < 1 << m->bits && fabs(m->edge[k + 1] - last) > 1e-5) fail_msg("%d bits, map %d: level %d does not meet the next", m->bits, which, k);
+        if (k + 1 < 1 << m->bits && fabs(m->edge[k + 1] - last) > 1e-5)
+            fail_msg("%d bits, map %d: level %d does not meet the next", m->bits, which, k);
         if (k) assert_true(m->first[k] > m->last[k - 1]);
         assert_int_equal(acf_image_map_level(m, (double)m->first[k]), k);
         assert_int_equal(acf_image_map_level(m, (double)m->last[k]), k);
@@ -91,9 +99,12 @@ static void check_slopes(const acf_image_map *m, int which) {
     for (int k = 0; k < 1 << m->bits; k++)
         for (double u = 0.01; u < 1; u += 0.049) {
             double slope, unused;
-            const double h = 1e-5, d = (acf_image_map_at(m, k, u + h, &unused) - acf_image_map_at(m, k, u - h, &unused)) / (2 * h);
+            const double h = 1e-5,
+                         d = (acf_image_map_at(m, k, u + h, &unused) - acf_image_map_at(m, k, u - h, &unused)) /
+                             (2 * h);
             acf_image_map_at(m, k, u, &slope);
-            if (fabs(log(d) - slope) > 1e-4) fail_msg("%d bits, map %d, level %d, u = %g: %g, not %g", m->bits, which, k, u, slope, log(d));
+            if (fabs(log(d) - slope) > 1e-4)
+                fail_msg("%d bits, map %d, level %d, u = %g: %g, not %g", m->bits, which, k, u, slope, log(d));
         }
 }
 
@@ -118,7 +129,8 @@ static void probabilities_of_levels_add_up(void **state) {
                     const double u = 1 / (1 + exp(-t)), y = acf_image_map_at(m, k, u, &slope);
                     sum += 2 * exp(slope - 2 * y * y - ACF_HALF_LOG_2PI) * u * (1 - u) * h;
                 }
-            if (!(fabs(sum - 1) < 2e-3)) fail_msg("%d bits, histogram %d: the sum of probabilities is %.6f", bits, which - 1, sum);
+            if (!(fabs(sum - 1) < 2e-3))
+                fail_msg("%d bits, histogram %d: the sum of probabilities is %.6f", bits, which - 1, sum);
             acf_release(m);
         }
 }
@@ -171,7 +183,9 @@ static void a_description_makes_the_same_map(void **state) {
         assert_int_equal(acf_image_dequantiser_to_json(&m->dequantiser, 8, &j), ACF_OK);
         acf_json_write(&t, j, 0);
         assert_int_equal(acf_json_parse(from, text, strlen(text), sizeof text, &read), ACF_OK);
-        if (acf_image_dequantiser_from_json(from, read, 8, &dequantiser) || acf_image_map_gaussian(8, &dequantiser, &again)) fail_msg("%s", acf_error());
+        if (acf_image_dequantiser_from_json(from, read, 8, &dequantiser) ||
+            acf_image_map_gaussian(8, &dequantiser, &again))
+            fail_msg("%s", acf_error());
         assert_memory_equal(m, again, sizeof *m);
         json_decref(j), json_decref(read);
         acf_release(m), acf_release(again);
@@ -191,7 +205,8 @@ static void hostile_descriptions_are_refused(void **state) {
         {"{\"reach\":3,\"centre\":0,\"levels\":[1],\"spread\":[1],\"weight\":[1,1]}", "'levels' are 1 in all"},
         {"{\"reach\":3,\"centre\":0,\"levels\":[3],\"spread\":[1],\"weight\":[1,1]}", "'levels' has 3"},
         {"{\"reach\":3,\"centre\":0,\"levels\":[0,2],\"spread\":[1,1],\"weight\":[1,1]}", "'levels' has 0"},
-        {"{\"reach\":3,\"centre\":0,\"levels\":[1,9223372036854775807],\"spread\":[1,1],\"weight\":[1,1]}", "'levels' has 9223"},
+        {"{\"reach\":3,\"centre\":0,\"levels\":[1,9223372036854775807],\"spread\":[1,1],\"weight\":[1,1]}",
+         "'levels' has 9223"},
         {"{\"reach\":3,\"centre\":0,\"levels\":[1,1,1],\"spread\":[1,1,1],\"weight\":[1,1]}", "'levels' is not a list"},
         {"{\"reach\":3,\"centre\":0,\"levels\":[1,1],\"spread\":[1],\"weight\":[1,1]}", "'spread' is not a list of 2"},
         {"{\"reach\":3,\"centre\":0,\"levels\":[1,1],\"spread\":[1,0],\"weight\":[1,1]}", "'spread' has 0"},
@@ -205,7 +220,8 @@ static void hostile_descriptions_are_refused(void **state) {
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         json_t *j;
         assert_int_equal(acf_json_parse(from, bad[i][0], strlen(bad[i][0]), 1000, &j), ACF_OK);
-        if (acf_image_dequantiser_from_json(from, j, 1, &dequantiser) != ACF_EMODEL || !strstr(acf_error(), bad[i][1])) fail_msg("%s: %s", bad[i][0], acf_error());
+        if (acf_image_dequantiser_from_json(from, j, 1, &dequantiser) != ACF_EMODEL || !strstr(acf_error(), bad[i][1]))
+            fail_msg("%s: %s", bad[i][0], acf_error());
         json_decref(j);
     }
     assert_int_equal(dequantiser.n, 77);
@@ -231,10 +247,13 @@ static void check_knots(const acf_image_map *m, int which) {
     for (int k = 0; k <= top; k++) {
         acf_assert_close((double)truth.y[k], (double)k / top, 1e-6, "a level's middle");
         if (k == top) break;
-        const double between = ((double)truth.x[k] + (double)truth.x[k + 1]) / 2, exact = acf_image_map_back(m, between) - 0.5;
-        if (fabs(exact - (k + 0.5)) > 1) fail_msg("%d bits, map %d: %g between levels %d and the next", m->bits, which, exact, k);
+        const double between = ((double)truth.x[k] + (double)truth.x[k + 1]) / 2,
+                     exact = acf_image_map_back(m, between) - 0.5;
+        if (fabs(exact - (k + 0.5)) > 1)
+            fail_msg("%d bits, map %d: %g between levels %d and the next", m->bits, which, exact, k);
         const double least = which ? 0.05 / (double)(guess.x[top] - guess.x[0]) : 0;
-        if (!((double)acf_polyline_slope(&guess, k) > least)) fail_msg("%d bits, map %d: flat behind level %d", m->bits, which, k);
+        if (!((double)acf_polyline_slope(&guess, k) > least))
+            fail_msg("%d bits, map %d: flat behind level %d", m->bits, which, k);
     }
     acf_assert_close((double)guess.y[0], 0, 0, "first"), acf_assert_close((double)guess.y[top], 1, 1e-6, "last");
 }
@@ -259,6 +278,8 @@ static void wild_values_have_a_level(void **state) {
     each_map(check_wild);
 }
 
-ACF_TESTS(image_map, cmocka_unit_test(every_level_comes_back), cmocka_unit_test(the_map_is_monotone), cmocka_unit_test(slopes_are_derivatives),
-          cmocka_unit_test(probabilities_of_levels_add_up), cmocka_unit_test(spikes_are_gaussians), cmocka_unit_test(without_a_spike_there_is_one_bell),
-          cmocka_unit_test(a_description_makes_the_same_map), cmocka_unit_test(hostile_descriptions_are_refused), cmocka_unit_test(knots_decode_nearly_alike), cmocka_unit_test(wild_values_have_a_level))
+ACF_TESTS(image_map, cmocka_unit_test(every_level_comes_back), cmocka_unit_test(the_map_is_monotone),
+          cmocka_unit_test(slopes_are_derivatives), cmocka_unit_test(probabilities_of_levels_add_up),
+          cmocka_unit_test(spikes_are_gaussians), cmocka_unit_test(without_a_spike_there_is_one_bell),
+          cmocka_unit_test(a_description_makes_the_same_map), cmocka_unit_test(hostile_descriptions_are_refused),
+          cmocka_unit_test(knots_decode_nearly_alike), cmocka_unit_test(wild_values_have_a_level))

@@ -4,17 +4,19 @@
  * A rectangle is drawn without trying: how many pairs of borders give a height h is known, so h, then w, are drawn from their exact law. */
 #include "image/image_masks.h"
 
-#include "table/mask_reader.h"
 #include "device/cpu.h"
+#include "table/mask_reader.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
-static const char *const names[] = {"mcar", "rect", "left", "right", "top", "bottom", "centre", "cutout", "pattern", "face", "joint", "file"};
+static const char *const names[] = {"mcar",   "rect",   "left",    "right", "top",   "bottom",
+                                    "centre", "cutout", "pattern", "face",  "joint", "file"};
 #define KINDS ((int)(sizeof names / sizeof *names))
-#define EXPECTED "mcar:P, rect:A-B, left, right, top, bottom, centre, cutout:S, pattern:R, face:K, joint, file:PATH, or alone paper-mnist, released-mnist, ..."
+#define EXPECTED                                                                                                       \
+    "mcar:P, rect:A-B, left, right, top, bottom, centre, cutout:S, pattern:R, face:K, joint, file:PATH, or alone paper-mnist, released-mnist, ..."
 
 #define PAPER "mcar:0.2*2 + rect:0.1-1*2 + left + right + top + bottom"
 static const char *const mixtures[][2] = {
@@ -25,7 +27,8 @@ static const char *const mixtures[][2] = {
     {"released-mnist", "mcar:0.5*2 + left + right + top + bottom + cutout:16*2 + rect:0.3-1*2"},
     {"released-omniglot", "mcar:0.5*2 + left + right + top + bottom + cutout:16*2 + rect:0.1-0.6*2"},
     {"released-cifar", "mcar:0.7*2 + left + right + top + bottom + cutout:16*2 + rect:0.1-0.5*2"},
-    {"released-celeba", "centre*2 + pattern:0.06*2 + mcar:0.2*2 + left + right + top + bottom + face*10 + rect:0.3-1*20"},
+    {"released-celeba",
+     "centre*2 + pattern:0.06*2 + mcar:0.2*2 + left + right + top + bottom + face*10 + rect:0.3-1*20"},
 };
 #define MIXTURES ((int)(sizeof mixtures / sizeof *mixtures))
 
@@ -41,15 +44,18 @@ static acf_status take_areas(acf_mask_reader *r, acf_image_mask_part *p) {
     p->a = 0.1, p->b = 1;
     if (!acf_mask_take(r, ':')) return ACF_OK;
     const acf_mask_reader start = *r;
-    if (!acf_mask_take_number(r, &p->a) || !acf_mask_take(r, '-') || !acf_mask_take_number(r, &p->b) || p->a > p->b || p->b > 1)
+    if (!acf_mask_take_number(r, &p->a) || !acf_mask_take(r, '-') || !acf_mask_take_number(r, &p->b) || p->a > p->b ||
+        p->b > 1)
         return acf_mask_wrong(&start, "the least and the largest area, as in rect:0.1-1");
     return ACF_OK;
 }
 
 /* A number from least to most behind a colon. */
-static acf_status take_value(acf_mask_reader *r, double least, double most, bool whole, const char *expected, double *out) {
+static acf_status take_value(acf_mask_reader *r, double least, double most, bool whole, const char *expected,
+                             double *out) {
     const acf_mask_reader start = *r;
-    if (!acf_mask_take(r, ':') || !acf_mask_take_number(r, out) || !(*out >= least && *out <= most) || (whole && *out != floor(*out)))
+    if (!acf_mask_take(r, ':') || !acf_mask_take_number(r, out) || !(*out >= least && *out <= most) ||
+        (whole && *out != floor(*out)))
         return acf_mask_wrong(&start, expected);
     return ACF_OK;
 }
@@ -77,12 +83,18 @@ static acf_status take_part(acf_mask_reader *r, acf_image_mask_part *p) {
     if (kind < 0) return acf_mask_wrong(r, EXPECTED);
     p->kind = (acf_image_mask_kind)kind;
     switch (p->kind) {
-    case ACF_HIDE_MCAR: ACF_TRY(take_value(r, 0, 1, false, "':' and the share of pixels that are given, as in mcar:0.2", &p->a)); break;
+    case ACF_HIDE_MCAR:
+        ACF_TRY(take_value(r, 0, 1, false, "':' and the share of pixels that are given, as in mcar:0.2", &p->a));
+        break;
     case ACF_HIDE_RECT: ACF_TRY(take_areas(r, p)); break;
-    case ACF_HIDE_CUTOUT: ACF_TRY(take_value(r, 1, ACF_IMAGE_SIDE_MAX, true, "':' and a number of pixels, as in cutout:16", &p->a)); break;
+    case ACF_HIDE_CUTOUT:
+        ACF_TRY(take_value(r, 1, ACF_IMAGE_SIDE_MAX, true, "':' and a number of pixels, as in cutout:16", &p->a));
+        break;
     case ACF_HIDE_PATTERN:
         p->a = 0.06;
-        if (*r->at == ':') ACF_TRY(take_value(r, 0.001, 1, false, "':' and points to the pixel from 0.001 to 1, as in pattern:0.06", &p->a));
+        if (*r->at == ':')
+            ACF_TRY(take_value(r, 0.001, 1, false, "':' and points to the pixel from 0.001 to 1, as in pattern:0.06",
+                               &p->a));
         break;
     case ACF_HIDE_FACE:
         if (*r->at == ':') ACF_TRY(take_value(r, 1, 6, true, "':' and the number of a box, 1 to 6", &p->a));
@@ -95,7 +107,8 @@ static acf_status take_part(acf_mask_reader *r, acf_image_mask_part *p) {
 
 static acf_status take_all(acf_mask_reader *r, acf_image_masks *m) {
     do {
-        if (m->n == ACF_IMAGE_MASKS_MAX) return acf_fail(ACF_EUSAGE, "masks: more than %d parts in one mixture", ACF_IMAGE_MASKS_MAX);
+        if (m->n == ACF_IMAGE_MASKS_MAX)
+            return acf_fail(ACF_EUSAGE, "masks: more than %d parts in one mixture", ACF_IMAGE_MASKS_MAX);
         acf_mask_skip_spaces(r);
         ACF_TRY(take_part(r, &m->part[m->n++]));
     } while (acf_mask_take(r, '+'));
@@ -116,8 +129,10 @@ acf_status acf_image_masks_create(const char *text, acf_image_masks **out) {
     if (!m) return ACF_EMEMORY;
     acf_mask_reader r = {unnamed(text), unnamed(text)};
     acf_status status = take_all(&r, m);
-    if (status == ACF_OK) *out = m;
-    else acf_image_masks_free(m);
+    if (status == ACF_OK)
+        *out = m;
+    else
+        acf_image_masks_free(m);
     return status;
 }
 
@@ -130,9 +145,13 @@ void acf_image_masks_free(acf_image_masks *m) {
 void acf_image_mask_part_write(const acf_image_mask_part *p, acf_text *out) {
     char a[ACF_NUMBER_MAX], b[ACF_NUMBER_MAX];
     acf_text_add(out, names[p->kind]);
-    if (p->kind == ACF_HIDE_RECT) acf_text_addf(out, ":%s-%s", acf_text_real(a, p->a), acf_text_real(b, p->b));
-    else if (p->kind == ACF_HIDE_FILE) acf_text_addf(out, strpbrk(p->path, "+*") || strchr(" \t", p->path[strlen(p->path) - 1]) ? ":\"%s\"" : ":%s", p->path);
-    else if (p->kind == ACF_HIDE_MCAR || p->kind == ACF_HIDE_CUTOUT || p->kind == ACF_HIDE_PATTERN || (p->kind == ACF_HIDE_FACE && p->a > 0))
+    if (p->kind == ACF_HIDE_RECT)
+        acf_text_addf(out, ":%s-%s", acf_text_real(a, p->a), acf_text_real(b, p->b));
+    else if (p->kind == ACF_HIDE_FILE)
+        acf_text_addf(out, strpbrk(p->path, "+*") || strchr(" \t", p->path[strlen(p->path) - 1]) ? ":\"%s\"" : ":%s",
+                      p->path);
+    else if (p->kind == ACF_HIDE_MCAR || p->kind == ACF_HIDE_CUTOUT || p->kind == ACF_HIDE_PATTERN ||
+             (p->kind == ACF_HIDE_FACE && p->a > 0))
         acf_text_addf(out, ":%s", acf_text_real(a, p->a));
 }
 
@@ -177,27 +196,32 @@ static int64_t all_rectangles(const acf_image_mask_part *p, int64_t H, int64_t W
 static acf_status wrong_size(const char *path, const acf_raster *r, const acf_images *im, int64_t H, int64_t W) {
     char before[80] = "";
     if (im && im->from_H && (im->from_H != H || im->from_W != W))
-        snprintf(before, sizeof before, ", or of %lld x %lld as their files have", (long long)im->from_W, (long long)im->from_H);
-    return acf_fail(ACF_EDATA, "%s: the mask has %lld x %lld pixels, but the images have %lld x %lld; make a mask of that size%s", path, (long long)r->W, (long long)r->H,
-                    (long long)W, (long long)H, before);
+        snprintf(before, sizeof before, ", or of %lld x %lld as their files have", (long long)im->from_W,
+                 (long long)im->from_H);
+    return acf_fail(ACF_EDATA,
+                    "%s: the mask has %lld x %lld pixels, but the images have %lld x %lld; make a mask of that size%s",
+                    path, (long long)r->W, (long long)r->H, (long long)W, (long long)H, before);
 }
 
 /* White is missing. given (H,W) from r, which has this size or that of the images' files. */
-static acf_status read_white(const char *path, const acf_raster *r, const acf_images *im, int64_t H, int64_t W, uint8_t *given) {
+static acf_status read_white(const char *path, const acf_raster *r, const acf_images *im, int64_t H, int64_t W,
+                             uint8_t *given) {
     const int64_t n = r->H * r->W;
     uint8_t *white = acf_alloc((size_t)n, "masks");
     acf_status status = white ? ACF_OK : ACF_EMEMORY;
     if (status == ACF_OK) {
         acf_image_channels(white, 1, r->pixel, r->C, n);
         for (int64_t i = 0; i < n; i++) white[i] = white[i] < 128 ? 0 : 255;
-        if (r->H != H || r->W != W) status = acf_images_mask(im, path, white, given);
+        if (r->H != H || r->W != W)
+            status = acf_images_mask(im, path, white, given);
         else
             for (int64_t i = 0; i < n; i++) given[i] = !white[i];
     }
     acf_release(white);
     if (status == ACF_OK && !memchr(given, 0, (size_t)(H * W)))
-        status = acf_fail(ACF_EDATA, "%s: the mask has no white%s, so nothing is missing; paint white what is to be filled in", path,
-                          r->H != H || r->W != W ? " in the part that is cut out of the images" : "");
+        status = acf_fail(ACF_EDATA,
+                          "%s: the mask has no white%s, so nothing is missing; paint white what is to be filled in",
+                          path, r->H != H || r->W != W ? " in the part that is cut out of the images" : "");
     return status;
 }
 
@@ -206,31 +230,40 @@ static acf_status read_file(const char *path, const acf_images *im, int64_t H, i
     ACF_TRY(acf_raster_read(path, &r));
     acf_status status = ACF_OK;
     uint8_t *given = NULL;
-    if ((r.H != H || r.W != W) && !(im && r.H == im->from_H && r.W == im->from_W)) status = wrong_size(path, &r, im, H, W);
-    else if (!(given = acf_alloc((size_t)(H * W), "masks"))) status = ACF_EMEMORY;
+    if ((r.H != H || r.W != W) && !(im && r.H == im->from_H && r.W == im->from_W))
+        status = wrong_size(path, &r, im, H, W);
+    else if (!(given = acf_alloc((size_t)(H * W), "masks")))
+        status = ACF_EMEMORY;
     if (status == ACF_OK) status = read_white(path, &r, im, H, W, given);
     acf_raster_free(&r);
-    if (status == ACF_OK) *out = given;
-    else acf_release(given);
+    if (status == ACF_OK)
+        *out = given;
+    else
+        acf_release(given);
     return status;
 }
 
 static acf_status fit_part(acf_image_mask_part *p, const acf_images *im, int64_t H, int64_t W, uint8_t **given) {
     char a[ACF_NUMBER_MAX], b[ACF_NUMBER_MAX];
     if (p->kind == ACF_HIDE_RECT && all_rectangles(p, H, W) == 0)
-        return acf_fail(ACF_EUSAGE, "masks: no rectangle in %lld x %lld pixels has an area from %s to %s of them; allow a wider range", (long long)W, (long long)H,
-                        acf_text_real(a, p->a), acf_text_real(b, p->b));
+        return acf_fail(
+            ACF_EUSAGE,
+            "masks: no rectangle in %lld x %lld pixels has an area from %s to %s of them; allow a wider range",
+            (long long)W, (long long)H, acf_text_real(a, p->a), acf_text_real(b, p->b));
     if (p->kind == ACF_HIDE_CUTOUT && ((int64_t)p->a > H || (int64_t)p->a > W))
-        return acf_fail(ACF_EUSAGE, "masks: a square of %lld pixels does not fit in %lld x %lld; make it smaller", (long long)p->a, (long long)W, (long long)H);
+        return acf_fail(ACF_EUSAGE, "masks: a square of %lld pixels does not fit in %lld x %lld; make it smaller",
+                        (long long)p->a, (long long)W, (long long)H);
     if (p->kind == ACF_HIDE_PATTERN && (H > ACF_IMAGE_PATTERN_MAX || W > ACF_IMAGE_PATTERN_MAX))
-        return acf_fail(ACF_EUSAGE, "masks: 'pattern' for %lld x %lld pixels; expected at most %d a side", (long long)W, (long long)H, ACF_IMAGE_PATTERN_MAX);
+        return acf_fail(ACF_EUSAGE, "masks: 'pattern' for %lld x %lld pixels; expected at most %d a side", (long long)W,
+                        (long long)H, ACF_IMAGE_PATTERN_MAX);
     return p->kind == ACF_HIDE_FILE ? read_file(p->path, im, H, W, given) : ACF_OK;
 }
 
 static acf_status fit(acf_image_masks *m, const acf_images *im, int64_t H, int64_t W) {
     uint8_t *given[ACF_IMAGE_MASKS_MAX] = {NULL};
     acf_status status = H < 1 || W < 1 || H * W > ACF_IMAGE_PIXELS_MAX
-                            ? acf_fail(ACF_ESHAPE, "masks for images of %lld x %lld pixels", (long long)W, (long long)H) : ACF_OK;
+                            ? acf_fail(ACF_ESHAPE, "masks for images of %lld x %lld pixels", (long long)W, (long long)H)
+                            : ACF_OK;
     for (int k = 0; status == ACF_OK && k < m->n; k++) status = fit_part(&m->part[k], im, H, W, &given[k]);
     for (int k = 0; k < m->n; k++) {
         acf_release(status == ACF_OK ? m->part[k].given : given[k]);
@@ -259,11 +292,14 @@ acf_status acf_image_masks_open(const char *text, const acf_images *im, acf_imag
     acf_image_masks *m;
     acf_text t = acf_text_into(form, sizeof form);
     acf_text_addf(&t, is_picture(text) ? "file:\"%s\"" : "%s", text);
-    if (acf_text_done(&t, NULL) != ACF_OK) return acf_fail(ACF_EUSAGE, "a mask of %zu letters; expected at most 4096", strlen(text));
+    if (acf_text_done(&t, NULL) != ACF_OK)
+        return acf_fail(ACF_EUSAGE, "a mask of %zu letters; expected at most 4096", strlen(text));
     ACF_TRY(acf_image_masks_create(form, &m));
     acf_status status = acf_image_masks_fit_to(m, im);
-    if (status) acf_image_masks_free(m);
-    else *out = m;
+    if (status)
+        acf_image_masks_free(m);
+    else
+        *out = m;
     return status;
 }
 
@@ -316,7 +352,8 @@ static acf_image_box draw_rect(const acf_image_mask_part *p, const uint32_t word
 
 /* Boxes of Li et al. (Generative Face Completion, 2017), for 64 x 64 pixels: both sides of the face, both eyes, either eye, the mouth. */
 static acf_image_box face(int k, int64_t H, int64_t W) {
-    static const int box[6][4] = {{17, 26, 36, 58}, {29, 26, 48, 58}, {15, 26, 50, 37}, {15, 26, 34, 37}, {31, 26, 50, 37}, {20, 43, 44, 62}};
+    static const int box[6][4] = {{17, 26, 36, 58}, {29, 26, 48, 58}, {15, 26, 50, 37},
+                                  {15, 26, 34, 37}, {31, 26, 50, 37}, {20, 43, 44, 62}};
     const int *b = box[k];
     return (acf_image_box){(b[0] * W + 32) / 64, (b[1] * H + 32) / 64, (b[2] * W + 32) / 64, (b[3] * H + 32) / 64};
 }
@@ -347,9 +384,12 @@ static void draw_part(const acf_image_masks *m, int k, acf_rng_counter at, uint8
     acf_rng_counter image = at;
     image.column = IMAGE_COLUMN + 1;
     acf_rng_bits(image, word);
-    if (p->kind == ACF_HIDE_MCAR) draw_mcar(at, p->a, n, b);
-    else if (p->kind == ACF_HIDE_PATTERN) acf_image_pattern(at, p->a, m->H, m->W, b);
-    else if (p->kind == ACF_HIDE_FILE) memcpy(b, p->given, (size_t)n);
+    if (p->kind == ACF_HIDE_MCAR)
+        draw_mcar(at, p->a, n, b);
+    else if (p->kind == ACF_HIDE_PATTERN)
+        acf_image_pattern(at, p->a, m->H, m->W, b);
+    else if (p->kind == ACF_HIDE_FILE)
+        memcpy(b, p->given, (size_t)n);
     else {
         memset(b, 1, (size_t)n);
         hide(b, m->W, box_of(p, word, m->H, m->W));
@@ -361,16 +401,19 @@ static void draw_part(const acf_image_masks *m, int k, acf_rng_counter at, uint8
     }
 }
 
-void acf_image_mask_part_draw(const acf_image_masks *m, int part, uint64_t seed, uint64_t id, uint32_t draw, uint8_t *b) {
+void acf_image_mask_part_draw(const acf_image_masks *m, int part, uint64_t seed, uint64_t id, uint32_t draw,
+                              uint8_t *b) {
     ACF_ASSERT(m->H > 0 && part >= 0 && part < m->n);
     draw_part(m, part, (acf_rng_counter){seed, id, ACF_STREAM_MASK, 0, draw}, b);
 }
 
-void acf_image_masks_draw(const acf_device *dev, const acf_image_masks *m, uint64_t seed, uint32_t draw, int64_t N, const uint64_t *id, uint8_t *b) {
+void acf_image_masks_draw(const acf_device *dev, const acf_image_masks *m, uint64_t seed, uint32_t draw, int64_t N,
+                          const uint64_t *id, uint8_t *b) {
     ACF_ASSERT(m->H > 0);
     ACF_PARALLEL_UNEVEN(dev, N * m->H * m->W)
     for (int64_t i = 0; i < N; i++)
-        draw_part(m, acf_image_masks_choice(m, seed, id[i], draw), (acf_rng_counter){seed, id[i], ACF_STREAM_MASK, 0, draw}, b + i * m->H * m->W);
+        draw_part(m, acf_image_masks_choice(m, seed, id[i], draw),
+                  (acf_rng_counter){seed, id[i], ACF_STREAM_MASK, 0, draw}, b + i * m->H * m->W);
 }
 
 /* ---- symmetry ------------------------------------------------------------------------------------------------------------- */
@@ -382,7 +425,8 @@ static double weight_of(const acf_image_masks *m, acf_image_mask_kind kind) {
 }
 
 bool acf_image_masks_symmetric(const acf_image_masks *m, bool turn, bool flip) {
-    const double left = weight_of(m, ACF_HIDE_LEFT), right = weight_of(m, ACF_HIDE_RIGHT), top = weight_of(m, ACF_HIDE_TOP), bottom = weight_of(m, ACF_HIDE_BOTTOM);
+    const double left = weight_of(m, ACF_HIDE_LEFT), right = weight_of(m, ACF_HIDE_RIGHT),
+                 top = weight_of(m, ACF_HIDE_TOP), bottom = weight_of(m, ACF_HIDE_BOTTOM);
     for (int k = 0; k < m->n; k++) {
         if ((turn || flip) && m->part[k].kind == ACF_HIDE_FILE) return false;
         if (m->part[k].kind == ACF_HIDE_FACE && (turn || (flip && m->part[k].a > 0))) return false;

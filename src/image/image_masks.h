@@ -29,8 +29,8 @@
 
 #include "base/rng.h"
 #include "base/text.h"
-#include "image/images.h"
 #include "device/device.h"
+#include "image/images.h"
 
 #define ACF_IMAGE_MASKS_MAX 32     /* parts */
 #define ACF_IMAGE_PATTERN_MAX 1024 /* pixels a side, for pattern */
@@ -87,14 +87,15 @@ const char *acf_image_masks_named(int k, const char **name);
 
 /* b (N,H,W) for N images with these ids, below 2^48; draw is the step or epoch: the next one gives new masks. The CPU device lends its
  * threads. Allocates nothing. */
-void acf_image_masks_draw(const acf_device *dev, const acf_image_masks *masks, uint64_t seed, uint32_t draw, int64_t N, const uint64_t *id,
-                          uint8_t *b);
+void acf_image_masks_draw(const acf_device *dev, const acf_image_masks *masks, uint64_t seed, uint32_t draw, int64_t N,
+                          const uint64_t *id, uint8_t *b);
 
 /* Which part of the mixture it chooses for an image. */
 int acf_image_masks_choice(const acf_image_masks *masks, uint64_t seed, uint64_t id, uint32_t draw);
 
 /* The same for one image, b (H,W), and of this part of the mixture. */
-void acf_image_mask_part_draw(const acf_image_masks *masks, int part, uint64_t seed, uint64_t id, uint32_t draw, uint8_t *b);
+void acf_image_mask_part_draw(const acf_image_masks *masks, int part, uint64_t seed, uint64_t id, uint32_t draw,
+                              uint8_t *b);
 
 /* Does every mask occur as often as it does turned by quarters, or mirrored? The six boxes of faces together count as if they were mirrored. */
 bool acf_image_masks_symmetric(const acf_image_masks *masks, bool turn, bool flip);

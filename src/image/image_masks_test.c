@@ -2,9 +2,9 @@
  * of a one-in-a-thousand event or rarer. */
 #include "image/image_masks.h"
 
+#include "harness/image_files.h"
 #include "image/image_ops.h"
 #include "image/image_write.h"
-#include "harness/image_files.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -16,7 +16,8 @@ static uint64_t id[N];
 
 static acf_image_masks *fitted(const char *text, int64_t H, int64_t W) {
     acf_image_masks *m = NULL;
-    if (acf_image_masks_create(text, &m) != ACF_OK || acf_image_masks_fit(m, H, W) != ACF_OK) fail_msg("%s", acf_error());
+    if (acf_image_masks_create(text, &m) != ACF_OK || acf_image_masks_fit(m, H, W) != ACF_OK)
+        fail_msg("%s", acf_error());
     return m;
 }
 
@@ -52,7 +53,8 @@ static acf_image_box box_of(const uint8_t *mask, int64_t H, int64_t W) {
     for (int64_t y = 0; y < H; y++)
         for (int64_t x = 0; x < W; x++)
             if (!mask[y * W + x]) {
-                box = (acf_image_box){acf_min(box.x0, x), acf_min(box.y0, y), acf_max(box.x1, x + 1), acf_max(box.y1, y + 1)};
+                box = (acf_image_box){acf_min(box.x0, x), acf_min(box.y0, y), acf_max(box.x1, x + 1),
+                                      acf_max(box.y1, y + 1)};
                 missing++;
             }
     assert_int_equal(missing, (box.x1 - box.x0) * (box.y1 - box.y0));
@@ -67,11 +69,15 @@ static void boxes_are_where_they_should_be(void **state) {
         const char *text;
         int64_t H, W;
         acf_image_box box;
-    } cases[] = {{"left", 32, 32, {0, 0, 16, 32}},   {"right", 32, 32, {16, 0, 32, 32}}, {"top", 32, 32, {0, 0, 32, 16}},  {"bottom", 32, 32, {0, 16, 32, 32}},
-                 {"left", 5, 7, {0, 0, 3, 5}},       {"right", 5, 7, {4, 0, 7, 5}},      {"top", 5, 7, {0, 0, 7, 2}},      {"bottom", 5, 7, {0, 3, 7, 5}},
-                 {"centre", 32, 32, {8, 8, 24, 24}}, {"centre", 64, 64, {16, 16, 48, 48}}, {"joint", 5, 7, {0, 0, 7, 5}},
-                 {"face:1", 64, 64, {17, 26, 36, 58}}, {"face:2", 64, 64, {29, 26, 48, 58}}, {"face:3", 64, 64, {15, 26, 50, 37}}, {"face:4", 64, 64, {15, 26, 34, 37}},
-                 {"face:5", 64, 64, {31, 26, 50, 37}}, {"face:6", 64, 64, {20, 43, 44, 62}}, {"face:6", 32, 128, {40, 22, 88, 31}}};
+    } cases[] = {{"left", 32, 32, {0, 0, 16, 32}},     {"right", 32, 32, {16, 0, 32, 32}},
+                 {"top", 32, 32, {0, 0, 32, 16}},      {"bottom", 32, 32, {0, 16, 32, 32}},
+                 {"left", 5, 7, {0, 0, 3, 5}},         {"right", 5, 7, {4, 0, 7, 5}},
+                 {"top", 5, 7, {0, 0, 7, 2}},          {"bottom", 5, 7, {0, 3, 7, 5}},
+                 {"centre", 32, 32, {8, 8, 24, 24}},   {"centre", 64, 64, {16, 16, 48, 48}},
+                 {"joint", 5, 7, {0, 0, 7, 5}},        {"face:1", 64, 64, {17, 26, 36, 58}},
+                 {"face:2", 64, 64, {29, 26, 48, 58}}, {"face:3", 64, 64, {15, 26, 50, 37}},
+                 {"face:4", 64, 64, {15, 26, 34, 37}}, {"face:5", 64, 64, {31, 26, 50, 37}},
+                 {"face:6", 64, 64, {20, 43, 44, 62}}, {"face:6", 32, 128, {40, 22, 88, 31}}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         drawn(cases[i].text, cases[i].H, cases[i].W, 3, 0);
         for (int k = 0; k < 3; k++) {
@@ -102,8 +108,10 @@ static void mcar_keeps_its_share(void **state) {
         for (int l = 0; l < 3; l++)
             for (int i = 0; i + lag[l] < n; i++) same[l] += (b[i] - p / 10.0) * (b[i + lag[l]] - p / 10.0);
         const double sd = sqrt(n * p / 10.0 * (1 - p / 10.0));
-        assert_true(fabs(given - n * p / 10.0) <= 3.5 * sd + (p == 10 ? 500 : 0)); /* all given: one of each image is modelled after all */
-        for (int l = 0; l < 3 && p > 0 && p < 10; l++) assert_true(fabs(same[l]) < 3.5 * sqrt(n) * p / 10.0 * (1 - p / 10.0));
+        assert_true(fabs(given - n * p / 10.0) <=
+                    3.5 * sd + (p == 10 ? 500 : 0)); /* all given: one of each image is modelled after all */
+        for (int l = 0; l < 3 && p > 0 && p < 10; l++)
+            assert_true(fabs(same[l]) < 3.5 * sqrt(n) * p / 10.0 * (1 - p / 10.0));
     }
 }
 
@@ -114,13 +122,18 @@ static void rectangles_have_their_law(void **state) {
     static const struct {
         const char *text;
         int least, most; /* pixels */
-    } cases[] = {{"rect:0-1", 1, 20}, {"rect", 2, 20}, {"rect:0.3-0.6", 6, 12}, {"rect:0.95-1", 19, 20}, {"rect:0.05-0.05", 1, 1}};
+    } cases[] = {{"rect:0-1", 1, 20},
+                 {"rect", 2, 20},
+                 {"rect:0.3-0.6", 6, 12},
+                 {"rect:0.95-1", 19, 20},
+                 {"rect:0.05-0.05", 1, 1}};
     for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
         int weight[CELLS] = {0}, count[CELLS] = {0}, all = 0, cells = 0;
         double chi2 = 0;
         for (int k = 0; k < H * H * W * W; k++) {
             const int y[2] = {k % H, k / H % H}, x[2] = {k / H / H % W, k / H / H / W};
-            const int y0 = y[0] < y[1] ? y[0] : y[1], y1 = y[0] + y[1] - y0, x0 = x[0] < x[1] ? x[0] : x[1], x1 = x[0] + x[1] - x0;
+            const int y0 = y[0] < y[1] ? y[0] : y[1], y1 = y[0] + y[1] - y0, x0 = x[0] < x[1] ? x[0] : x[1],
+                      x1 = x[0] + x[1] - x0;
             const int area = (y1 - y0 + 1) * (x1 - x0 + 1);
             if (area < cases[c].least || area > cases[c].most) continue;
             weight[((y0 * H + y1) * W + x0) * W + x1]++, all++;
@@ -132,10 +145,13 @@ static void rectangles_have_their_law(void **state) {
         }
         for (int k = 0; k < CELLS; k++) {
             const double expected = (double)N * weight[k] / all;
-            if (weight[k] == 0) assert_int_equal(count[k], 0);
-            else chi2 += (count[k] - expected) * (count[k] - expected) / expected, cells++;
+            if (weight[k] == 0)
+                assert_int_equal(count[k], 0);
+            else
+                chi2 += (count[k] - expected) * (count[k] - expected) / expected, cells++;
         }
-        if (cells > 1 && fabs(chi2 - (cells - 1)) > 3.5 * sqrt(2.0 * (cells - 1))) fail_msg("%s: chi-square %g in %d cells", cases[c].text, chi2, cells);
+        if (cells > 1 && fabs(chi2 - (cells - 1)) > 3.5 * sqrt(2.0 * (cells - 1)))
+            fail_msg("%s: chi-square %g in %d cells", cases[c].text, chi2, cells);
     }
     drawn("rect:0.3-1", 32, 30, 1000, 0);
     for (int i = 0; i < 1000; i++) {
@@ -163,7 +179,11 @@ static void patterns_are_blobs(void **state) {
         const char *text;
         int side, within; /* images of 200 whose coverage must be in the band */
         double alike;
-    } cases[] = {{"pattern", 64, 200, 0.85}, {"pattern:0.03", 64, 195, 0.9}, {"pattern:0.25", 32, 200, 0.6}, {"pattern:1", 32, 200, 0.2}, {"pattern", 1, 0, 0}};
+    } cases[] = {{"pattern", 64, 200, 0.85},
+                 {"pattern:0.03", 64, 195, 0.9},
+                 {"pattern:0.25", 32, 200, 0.6},
+                 {"pattern:1", 32, 200, 0.2},
+                 {"pattern", 1, 0, 0}};
     for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
         const int S = cases[c].side;
         int good = 0, pairs = 0, alike = 0, stripes = 0;
@@ -180,7 +200,8 @@ static void patterns_are_blobs(void **state) {
         }
         if (S > 1 && stripes > 0) fail_msg("%s: %d of 200 are stripes", cases[c].text, stripes);
         if (good < cases[c].within) fail_msg("%s: %d of 200 cover 20 to 30 %%", cases[c].text, good);
-        if (pairs && alike < cases[c].alike * pairs) fail_msg("%s: %d of %d neighbours of holes are holes", cases[c].text, alike, pairs);
+        if (pairs && alike < cases[c].alike * pairs)
+            fail_msg("%s: %d of %d neighbours of holes are holes", cases[c].text, alike, pairs);
     }
 }
 
@@ -214,7 +235,8 @@ static void a_file_is_a_mask(void **state) {
     snprintf(expected, sizeof expected, "file:\"%s\"*2", path);
     assert_string_equal(written, expected);
     assert_int_equal(acf_image_masks_fit(m, 4, 4), ACF_EDATA);
-    snprintf(expected, sizeof expected, "%s: the mask has 4 x 3 pixels, but the images have 4 x 4; make a mask of that size", path);
+    snprintf(expected, sizeof expected,
+             "%s: the mask has 4 x 3 pixels, but the images have 4 x 4; make a mask of that size", path);
     assert_string_equal(acf_error(), expected);
     assert_true(m->H == 3 && m->part[0].given);
     acf_image_masks_free(m);
@@ -223,7 +245,8 @@ static void a_file_is_a_mask(void **state) {
     snprintf(text, sizeof text, "left + file:%s", path);
     assert_int_equal(acf_image_masks_create(text, &m), ACF_OK);
     assert_int_equal(acf_image_masks_fit(m, 3, 4), ACF_EDATA);
-    snprintf(expected, sizeof expected, "%s: the mask has no white, so nothing is missing; paint white what is to be filled in", path);
+    snprintf(expected, sizeof expected,
+             "%s: the mask has no white, so nothing is missing; paint white what is to be filled in", path);
     assert_string_equal(acf_error(), expected);
     acf_image_masks_free(m);
     acf_lab_folder_free(&folder);
@@ -240,7 +263,8 @@ static void a_mask_of_the_files_size_is_cut_and_scaled(void **state) {
     acf_image_masks *m;
     white[1 * 8 + 3] = 255; /* in the upper left 2 x 2 of the middle */
     assert_int_equal(acf_images_make(image, 1, 4, 8, 1, &plan, &im), ACF_OK);
-    assert_true(im->H == 4 && im->W == 4 && im->inner.x0 == 1 && im->inner.y0 == 1 && im->inner.x1 == 3 && im->inner.y1 == 3);
+    assert_true(im->H == 4 && im->W == 4 && im->inner.x0 == 1 && im->inner.y0 == 1 && im->inner.x1 == 3 &&
+                im->inner.y1 == 3);
     snprintf(path, sizeof path, "%s/m.png", folder.path);
     snprintf(text, sizeof text, "file:%s", path);
     assert_int_equal(acf_image_write_png(path, white, 4, 8, 1), ACF_OK);
@@ -255,11 +279,17 @@ static void a_mask_of_the_files_size_is_cut_and_scaled(void **state) {
     for (int k = 0; k < 16; k++) assert_int_equal(m->part[0].given[k], k != 1 * 4 + 1);
     assert_int_equal(acf_image_write_png(path, outside, 4, 8, 1), ACF_OK);
     assert_int_equal(acf_image_masks_fit_to(m, im), ACF_EDATA);
-    snprintf(expected, sizeof expected, "%s: the mask has no white in the part that is cut out of the images, so nothing is missing; paint white what is to be filled in", path);
+    snprintf(
+        expected, sizeof expected,
+        "%s: the mask has no white in the part that is cut out of the images, so nothing is missing; paint white what is to be filled in",
+        path);
     assert_string_equal(acf_error(), expected);
     assert_int_equal(acf_image_write_png(path, outside, 8, 4, 1), ACF_OK);
     assert_int_equal(acf_image_masks_fit_to(m, im), ACF_EDATA);
-    snprintf(expected, sizeof expected, "%s: the mask has 4 x 8 pixels, but the images have 4 x 4; make a mask of that size, or of 8 x 4 as their files have", path);
+    snprintf(
+        expected, sizeof expected,
+        "%s: the mask has 4 x 8 pixels, but the images have 4 x 4; make a mask of that size, or of 8 x 4 as their files have",
+        path);
     assert_string_equal(acf_error(), expected);
     acf_image_masks_free(m);
     acf_images_free(im);
@@ -348,7 +378,8 @@ static void the_released_weights_add_up(void **state) {
 
 static void wrong_text_gets_a_sentence(void **state) {
     (void)state;
-#define NAMES "expected mcar:P, rect:A-B, left, right, top, bottom, centre, cutout:S, pattern:R, face:K, joint, file:PATH, or alone paper-mnist, released-mnist, ..."
+#define NAMES                                                                                                          \
+    "expected mcar:P, rect:A-B, left, right, top, bottom, centre, cutout:S, pattern:R, face:K, joint, file:PATH, or alone paper-mnist, released-mnist, ..."
     static const char *const cases[][2] = {
         {"", "masks '': at the end: " NAMES},
         {"middle", "masks 'middle': at 'middle': " NAMES},
@@ -356,9 +387,11 @@ static void wrong_text_gets_a_sentence(void **state) {
         {"mcar", "masks 'mcar': at the end: expected ':' and the share of pixels that are given, as in mcar:0.2"},
         {"mcar:2", "masks 'mcar:2': at ':2': expected ':' and the share of pixels that are given, as in mcar:0.2"},
         {"rect:0.5", "masks 'rect:0.5': at '0.5': expected the least and the largest area, as in rect:0.1-1"},
-        {"rect:0.5-0.2", "masks 'rect:0.5-0.2': at '0.5-0.2': expected the least and the largest area, as in rect:0.1-1"},
+        {"rect:0.5-0.2",
+         "masks 'rect:0.5-0.2': at '0.5-0.2': expected the least and the largest area, as in rect:0.1-1"},
         {"cutout:1.5", "masks 'cutout:1.5': at ':1.5': expected ':' and a number of pixels, as in cutout:16"},
-        {"pattern:0", "masks 'pattern:0': at ':0': expected ':' and points to the pixel from 0.001 to 1, as in pattern:0.06"},
+        {"pattern:0",
+         "masks 'pattern:0': at ':0': expected ':' and points to the pixel from 0.001 to 1, as in pattern:0.06"},
         {"face:7", "masks 'face:7': at ':7': expected ':' and the number of a box, 1 to 6"},
         {"file", "masks 'file': at the end: expected ':' and the name of a file"},
         {"file: + left", "masks 'file: + left': at ' + left': expected the name of a file"},
@@ -375,7 +408,9 @@ static void wrong_text_gets_a_sentence(void **state) {
     static const struct {
         const char *text, *sentence;
         int64_t H, W;
-    } sizes[] = {{"rect:0.31-0.32", "masks: no rectangle in 3 x 3 pixels has an area from 0.31 to 0.32 of them; allow a wider range", 3, 3},
+    } sizes[] = {{"rect:0.31-0.32",
+                  "masks: no rectangle in 3 x 3 pixels has an area from 0.31 to 0.32 of them; allow a wider range", 3,
+                  3},
                  {"cutout:4", "masks: a square of 4 pixels does not fit in 3 x 9; make it smaller", 9, 3},
                  {"pattern", "masks: 'pattern' for 9 x 2000 pixels; expected at most 1024 a side", 2000, 9}};
     for (size_t c = 0; c < sizeof sizes / sizeof *sizes; c++) {
@@ -387,8 +422,9 @@ static void wrong_text_gets_a_sentence(void **state) {
     }
 }
 
-ACF_TESTS(image_masks, cmocka_unit_test(boxes_are_where_they_should_be), cmocka_unit_test(mcar_keeps_its_share), cmocka_unit_test(rectangles_have_their_law),
-          cmocka_unit_test(cutouts_lie_anywhere), cmocka_unit_test(patterns_are_blobs), cmocka_unit_test(mixtures_choose_by_weight),
+ACF_TESTS(image_masks, cmocka_unit_test(boxes_are_where_they_should_be), cmocka_unit_test(mcar_keeps_its_share),
+          cmocka_unit_test(rectangles_have_their_law), cmocka_unit_test(cutouts_lie_anywhere),
+          cmocka_unit_test(patterns_are_blobs), cmocka_unit_test(mixtures_choose_by_weight),
           cmocka_unit_test(a_file_is_a_mask), cmocka_unit_test(a_mask_of_the_files_size_is_cut_and_scaled),
           cmocka_unit_test(an_image_does_not_know_its_batch), cmocka_unit_test(text_goes_and_comes_back),
           cmocka_unit_test(the_released_weights_add_up), cmocka_unit_test(wrong_text_gets_a_sentence))

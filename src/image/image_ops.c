@@ -11,7 +11,8 @@ void acf_image_channels(uint8_t *out, int to, const uint8_t *in, int from, int64
     if (to == from) {
         memcpy(out, in, (size_t)(n * to));
     } else if (to == 1) { /* the weights sum to 256 */
-        for (int64_t i = 0; i < n; i++) out[i] = (uint8_t)((77 * in[3 * i] + 150 * in[3 * i + 1] + 29 * in[3 * i + 2] + 128) >> 8);
+        for (int64_t i = 0; i < n; i++)
+            out[i] = (uint8_t)((77 * in[3 * i] + 150 * in[3 * i + 1] + 29 * in[3 * i + 2] + 128) >> 8);
     } else {
         for (int64_t i = 0; i < n; i++) memset(out + 3 * i, in[i], 3);
     }
@@ -24,8 +25,10 @@ void acf_image_cut(uint8_t *out, const uint8_t *in, int64_t W, int64_t C, acf_im
 
 acf_image_box acf_image_middle(int64_t W, int64_t H, int64_t w, int64_t h) {
     int64_t x = W, y = H; /* sides of the box; the products are below 2^31 */
-    if (W * h > H * w) x = acf_max(1, H * w / h);
-    else y = acf_max(1, W * h / w);
+    if (W * h > H * w)
+        x = acf_max(1, H * w / h);
+    else
+        y = acf_max(1, W * h / w);
     const int64_t x0 = (W - x) / 2, y0 = (H - y) / 2;
     return (acf_image_box){x0, y0, x0 + x, y0 + y};
 }
@@ -81,10 +84,12 @@ static void add_row(double *restrict sum, const uint8_t *restrict row, double we
 }
 
 /* A new row: the old rows that it covers are added up, then the columns of that sum. */
-static void scale_row(uint8_t *out, double *sum, const uint8_t *in, int64_t y, const axis *down, const axis *across, int64_t H, int64_t W, int64_t C) {
+static void scale_row(uint8_t *out, double *sum, const uint8_t *in, int64_t y, const axis *down, const axis *across,
+                      int64_t H, int64_t W, int64_t C) {
     memset(sum, 0, (size_t)(W * C) * sizeof *sum);
     for (int64_t k = 0; k < down->most && down->first[y] + k < H; k++)
-        if (down->weight[y * down->most + k] > 0) add_row(sum, in + (down->first[y] + k) * W * C, down->weight[y * down->most + k], W * C);
+        if (down->weight[y * down->most + k] > 0)
+            add_row(sum, in + (down->first[y] + k) * W * C, down->weight[y * down->most + k], W * C);
     for (int64_t x = 0; x < across->n; x++)
         for (int64_t c = 0; c < C; c++) {
             double v = 0;

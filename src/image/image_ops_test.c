@@ -22,7 +22,8 @@ static void channels_there_and_back(void **state) {
     (void)state;
     uint8_t grey[H * W];
     acf_image_channels(grey, 1, in, 3, H * W);
-    for (int i = 0; i < H * W; i++) assert_true(fabs(grey[i] - (0.299 * in[3 * i] + 0.587 * in[3 * i + 1] + 0.114 * in[3 * i + 2])) < 1.5);
+    for (int i = 0; i < H * W; i++)
+        assert_true(fabs(grey[i] - (0.299 * in[3 * i] + 0.587 * in[3 * i + 1] + 0.114 * in[3 * i + 2])) < 1.5);
     acf_image_channels(out, 3, grey, 1, H * W);
     acf_image_channels(back, 1, out, 3, H * W);
     assert_memory_equal(back, grey, sizeof grey); /* equal channels are grey already */
@@ -37,8 +38,11 @@ static void cuts_and_middles(void **state) {
     static const struct {
         int64_t W, H, w, h;
         acf_image_box box;
-    } cases[] = {{178, 218, 1, 1, {0, 20, 178, 198}}, {218, 178, 1, 1, {20, 0, 198, 178}}, {100, 100, 2, 1, {0, 25, 100, 75}},
-                 {5, 4, 64, 64, {0, 0, 4, 4}},        {1, 1000, 3000, 1, {0, 499, 1, 500}}};
+    } cases[] = {{178, 218, 1, 1, {0, 20, 178, 198}},
+                 {218, 178, 1, 1, {20, 0, 198, 178}},
+                 {100, 100, 2, 1, {0, 25, 100, 75}},
+                 {5, 4, 64, 64, {0, 0, 4, 4}},
+                 {1, 1000, 3000, 1, {0, 499, 1, 500}}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         acf_image_box b = acf_image_middle(cases[i].W, cases[i].H, cases[i].w, cases[i].h);
         assert_memory_equal(&b, &cases[i].box, sizeof b);
@@ -137,6 +141,7 @@ static void every_allocation_may_fail(void **state) {
 }
 
 #define WITH_PICTURE(test) cmocka_unit_test_setup(test, set_up)
-ACF_TESTS(image_ops, WITH_PICTURE(channels_there_and_back), WITH_PICTURE(cuts_and_middles), WITH_PICTURE(resizing_keeps_what_it_must),
-          WITH_PICTURE(fewer_pixels_are_means), WITH_PICTURE(more_pixels_lie_between), WITH_PICTURE(padding_and_turning), WITH_PICTURE(levels_and_bytes),
+ACF_TESTS(image_ops, WITH_PICTURE(channels_there_and_back), WITH_PICTURE(cuts_and_middles),
+          WITH_PICTURE(resizing_keeps_what_it_must), WITH_PICTURE(fewer_pixels_are_means),
+          WITH_PICTURE(more_pixels_lie_between), WITH_PICTURE(padding_and_turning), WITH_PICTURE(levels_and_bytes),
           WITH_PICTURE(every_allocation_may_fail))

@@ -32,7 +32,8 @@ double acf_image_pass_draw(int passes, acf_rng_counter at, int64_t H, int64_t W,
     at.column = ROUND_COLUMN;
     acf_rng_bits(at, word);
     if (word[0] >> 30 == 0 || with == 0) return 1;
-    for (int64_t left = (int64_t)((uint64_t)word[1] * (uint64_t)with >> 32); left > 0 || count[k] == 0; k++) left -= count[k] > 0;
+    for (int64_t left = (int64_t)((uint64_t)word[1] * (uint64_t)with >> 32); left > 0 || count[k] == 0; k++)
+        left -= count[k] > 0;
     acf_image_pass(passes, (int)k, H, W, b, b);
     return pow((double)hidden / (double)count[k], 0.75);
 }

@@ -20,7 +20,7 @@ static void rounds_are_finer_and_finer_lattices(void **state) {
     (void)state;
     for (int R = 1; R <= ACF_IMAGE_PASSES_MAX; R++) {
         const int first = 1 << (R - 1) / 2 >> 1; /* the row and column of the first pixel of round 0 */
-        for (int y = 0; y < 600; y += R > 12 ? 7 : 1)
+        for (int y = 0; y<600; y += R> 12 ? 7 : 1)
             for (int x = 0; x < 40; x++) {
                 int expected = 0;
                 while (!of_lattice(R - 1 - expected, y + first, x + first)) expected++;
@@ -28,7 +28,8 @@ static void rounds_are_finer_and_finer_lattices(void **state) {
             }
         assert_int_equal(acf_image_pass_of(R, first, first + (2 << (R - 1) / 2)), 0);
     }
-    static const char five[6][9] = {"14241424", "43434343", "24042404", "43434343", "14241424", "43434343"}; /* the picture in image_passes.h */
+    static const char five[6][9] = {"14241424", "43434343", "24042404",
+                                    "43434343", "14241424", "43434343"}; /* the picture in image_passes.h */
     for (int y = 0; y < 6; y++)
         for (int x = 0; x < 8; x++) assert_int_equal(acf_image_pass_of(5, y, x), five[y][x] - '0');
 }
@@ -45,7 +46,9 @@ static void every_hidden_pixel_has_one_round(void **state) {
             int64_t n = 0;
             const int64_t said = acf_image_pass(S, k, H, W, b, role);
             for (int i = 0; i < P; i++) {
-                const int expected = b[i] || target[i] ? ACF_PIXEL_GIVEN : acf_image_pass_of(S, i / W, i % W) == k ? ACF_PIXEL_ASKED : ACF_PIXEL_ABSENT;
+                const int expected = b[i] || target[i]                         ? ACF_PIXEL_GIVEN
+                                     : acf_image_pass_of(S, i / W, i % W) == k ? ACF_PIXEL_ASKED
+                                                                               : ACF_PIXEL_ABSENT;
                 assert_int_equal(role[i], expected);
                 if (role[i] == ACF_PIXEL_ASKED) target[i]++, n++;
             }
@@ -90,9 +93,11 @@ static void an_image_without_a_hole_stays(void **state) {
     (void)state;
     uint8_t b[P];
     memset(b, 1, P);
-    for (int t = 0; t < 20; t++) assert_true(acf_image_pass_draw(3, (acf_rng_counter){3, (uint64_t)t, ACF_STREAM_MASK, 0, 5}, H, W, b) == 1);
+    for (int t = 0; t < 20; t++)
+        assert_true(acf_image_pass_draw(3, (acf_rng_counter){3, (uint64_t)t, ACF_STREAM_MASK, 0, 5}, H, W, b) == 1);
     for (int i = 0; i < P; i++) assert_int_equal(b[i], 1);
 }
 
-ACF_TESTS(image_passes, cmocka_unit_test(rounds_are_finer_and_finer_lattices), cmocka_unit_test(every_hidden_pixel_has_one_round),
-          cmocka_unit_test(training_draws_every_round), cmocka_unit_test(an_image_without_a_hole_stays))
+ACF_TESTS(image_passes, cmocka_unit_test(rounds_are_finer_and_finer_lattices),
+          cmocka_unit_test(every_hidden_pixel_has_one_round), cmocka_unit_test(training_draws_every_round),
+          cmocka_unit_test(an_image_without_a_hole_stays))

@@ -10,16 +10,17 @@
 
 #define DENSITY 0.25
 #define TOLERANCE 0.05
-#define TRIES 64           /* after them the nearest is taken: tiny images have few coverages to choose from */
+#define TRIES 64                /* after them the nearest is taken: tiny images have few coverages to choose from */
 #define GRID_COLUMN 0x40000000u /* blocks of the generator that no pixel uses; 2^20 of them for every try */
-#define SIDE (ACF_IMAGE_PATTERN_MAX + 8) /* points of a row of the grid, at most: one a pixel, and those beyond the edges */
+#define SIDE                                                                                                           \
+    (ACF_IMAGE_PATTERN_MAX + 8) /* points of a row of the grid, at most: one a pixel, and those beyond the edges */
 
 /* One try. Rows of the grid are made and interpolated along x as they are needed, four at a time. */
 typedef struct window {
-    acf_rng_counter at; /* of its first point */
+    acf_rng_counter at;           /* of its first point */
     double resolution, left, top; /* where pixel (0,0) lies between the points, 0..1 */
     int64_t H, W;
-    int64_t number[4];            /* which row of the grid lies in slot r & 3; -1: none */
+    int64_t number[4]; /* which row of the grid lies in slot r & 3; -1: none */
     double row[4][ACF_IMAGE_PATTERN_MAX];
 } window;
 

@@ -15,11 +15,11 @@ typedef struct reading {
     png_structp png;
     png_infop info;
     uint32_t W, H;
-    int channels;   /* 1..4: with alpha the last */
-    uint8_t *pixel; /* (H,W,channels) */
-    uint8_t **row;  /* (H) where each row of it begins */
+    int channels;       /* 1..4: with alpha the last */
+    uint8_t *pixel;     /* (H,W,channels) */
+    uint8_t **row;      /* (H) where each row of it begins */
     acf_status refused; /* a sentence is there already */
-    char why[128];  /* libpng's words, when it is not */
+    char why[128];      /* libpng's words, when it is not */
 } reading;
 
 /* ---- what libpng calls ---------------------------------------------------------------------------------------------------- */
@@ -35,7 +35,8 @@ static void on_warning(png_structp png, const char *words) { (void)png, (void)wo
 static void give_bytes(png_structp png, png_bytep out, size_t n) {
     reading *r = png_get_io_ptr(png);
     if (n > r->left) {
-        r->refused = acf_fail(ACF_EDATA, "%s: it is cut short: more bytes were expected at its end; copy it again", r->name);
+        r->refused =
+            acf_fail(ACF_EDATA, "%s: it is cut short: more bytes were expected at its end; copy it again", r->name);
         png_error(png, "end of file");
     }
     memcpy(out, r->at, n);
@@ -84,7 +85,7 @@ static void read_header(reading *r) {
 static bool read_all(reading *r) {
     if (setjmp(png_jmpbuf(r->png))) return false;
     png_set_read_fn(r->png, r, give_bytes);
-    png_set_user_limits(r->png, 0x7fffffff, 0x7fffffff); /* ours are checked with a sentence */
+    png_set_user_limits(r->png, 0x7fffffff, 0x7fffffff);                   /* ours are checked with a sentence */
     png_set_keep_unknown_chunks(r->png, PNG_HANDLE_CHUNK_NEVER, NULL, -1); /* texts, times, profiles: not looked at */
     read_header(r);
     if (r->header) return true;

@@ -32,20 +32,34 @@ acf_status acf_image_plan_read(const acf_options *o, acf_image_plan *out) {
     const char *crop = acf_options_text(o, "image-crop"), *size = acf_options_text(o, "image-size");
     char seen[ACF_EXCERPT_MAX];
     int64_t v[4] = {0};
-    acf_image_plan p = {.channels = channels[acf_options_choice(o, "image-channels")], .middle = acf_options_bool(o, "image-centre"),
-                        .pad = acf_options_int(o, "image-pad"), .bits = (int)acf_options_int(o, "image-bits"), .rotate = acf_options_bool(o, "image-rotate"),
-                        .flip = acf_options_bool(o, "image-flip"), .strict = acf_options_bool(o, "strict"), .limit = acf_options_int(o, "image-limit")};
+    acf_image_plan p = {.channels = channels[acf_options_choice(o, "image-channels")],
+                        .middle = acf_options_bool(o, "image-centre"),
+                        .pad = acf_options_int(o, "image-pad"),
+                        .bits = (int)acf_options_int(o, "image-bits"),
+                        .rotate = acf_options_bool(o, "image-rotate"),
+                        .flip = acf_options_bool(o, "image-flip"),
+                        .strict = acf_options_bool(o, "strict"),
+                        .limit = acf_options_int(o, "image-limit")};
     if (*crop && !numbers(crop, ',', v, 4))
-        return acf_fail(ACF_EUSAGE, "image-crop is '%s'; expected left,top,right,bottom in pixels, such as 25,45,153,173", acf_text_excerpt(seen, crop));
+        return acf_fail(ACF_EUSAGE,
+                        "image-crop is '%s'; expected left,top,right,bottom in pixels, such as 25,45,153,173",
+                        acf_text_excerpt(seen, crop));
     p.crop = (acf_image_box){v[0], v[1], v[2], v[3]};
     if (*crop && (v[0] >= v[2] || v[1] >= v[3]))
-        return acf_fail(ACF_EUSAGE, "image-crop is '%s', which has no pixels; expected left,top,right,bottom with left < right and top < bottom", crop);
+        return acf_fail(
+            ACF_EUSAGE,
+            "image-crop is '%s', which has no pixels; expected left,top,right,bottom with left < right and top < bottom",
+            crop);
     v[0] = v[1] = 0;
-    if (*size && numbers(size, 'x', v, 1)) v[1] = v[0];
-    else if (*size && !numbers(size, 'x', v, 2)) v[0] = 0;
+    if (*size && numbers(size, 'x', v, 1))
+        v[1] = v[0];
+    else if (*size && !numbers(size, 'x', v, 2))
+        v[0] = 0;
     if (*size && (v[0] < 1 || v[1] < 1 || v[0] > ACF_IMAGE_SIDE_MAX || v[1] > ACF_IMAGE_SIDE_MAX))
-        return acf_fail(ACF_EUSAGE, "image-size is '%s'; expected width and height in pixels, such as 64x48, or one number from 1 to %d", acf_text_excerpt(seen, size),
-                        ACF_IMAGE_SIDE_MAX);
+        return acf_fail(
+            ACF_EUSAGE,
+            "image-size is '%s'; expected width and height in pixels, such as 64x48, or one number from 1 to %d",
+            acf_text_excerpt(seen, size), ACF_IMAGE_SIDE_MAX);
     p.width = v[0], p.height = v[1];
     *out = p;
     return acf_image_plan_check(out);
@@ -70,7 +84,8 @@ static bool begins_as_images(const char *path) {
     const bool packed = acf_source_is_gzip(s);
     acf_source_close(s);
     if (!read || n < 4) return false;
-    return (b[0] == 0 && b[1] == 0 && b[2] == 8 && b[3] <= 4) || (!packed && acf_image_format_of(b, n) != ACF_IMAGE_OTHER);
+    return (b[0] == 0 && b[1] == 0 && b[2] == 8 && b[3] <= 4) ||
+           (!packed && acf_image_format_of(b, n) != ACF_IMAGE_OTHER);
 }
 
 bool acf_images_is_source(const char *path) {

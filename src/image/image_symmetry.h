@@ -8,7 +8,7 @@
 
 typedef struct acf_image_symmetry {
     int quarters; /* turned by so many times 90 degrees against the clock, */
-    bool flip;  /* then left and right exchanged */
+    bool flip;    /* then left and right exchanged */
 } acf_image_symmetry;
 
 #define ACF_IMAGE_SYMMETRIES 8

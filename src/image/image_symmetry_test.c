@@ -1,8 +1,8 @@
 /* Tests of image_symmetry.h, beside the functions that make an image's copies. */
 #include "image/image_symmetry.h"
 
-#include "image/image_ops.h"
 #include "harness/check.h"
+#include "image/image_ops.h"
 
 #include <string.h>
 
@@ -52,5 +52,5 @@ static void masks_that_stay_are_known(void **state) {
     assert_true(acf_image_symmetric((acf_image_symmetry){3, true}, SIDE, SIDE, centre));
 }
 
-ACF_TESTS(image_symmetry, cmocka_unit_test(they_are_those_of_copies), cmocka_unit_test(images_need_not_be_square_to_be_mirrored),
-          cmocka_unit_test(masks_that_stay_are_known))
+ACF_TESTS(image_symmetry, cmocka_unit_test(they_are_those_of_copies),
+          cmocka_unit_test(images_need_not_be_square_to_be_mirrored), cmocka_unit_test(masks_that_stay_are_known))

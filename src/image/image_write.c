@@ -46,7 +46,8 @@ static acf_status put_chunk(writing *w, const char name[5], const uint8_t *data,
 }
 
 static acf_status put_header(writing *w) {
-    uint8_t b[13] = {[8] = 8, [9] = w->C == 1 ? 0 : 2}; /* 8 bits, grey or colour; deflate, the five filters, not interlaced */
+    uint8_t b[13] = {
+        [8] = 8, [9] = w->C == 1 ? 0 : 2}; /* 8 bits, grey or colour; deflate, the five filters, not interlaced */
     put32(b, (uint32_t)w->W);
     put32(b + 4, (uint32_t)w->H);
     ACF_TRY(acf_outfile_write(w->file, "\x89PNG\r\n\x1a\n", 8));
@@ -148,15 +149,23 @@ static acf_status put_frames(writing *w, const uint8_t *pixel, int64_t N, int ms
 /* ---- files ---------------------------------------------------------------------------------------------------------------- */
 
 static acf_status check(const char *path, int64_t N, int64_t H, int64_t W, int64_t C, int ms, int loops) {
-    if (N < 1 || N > INT32_MAX || H < 1 || W < 1 || (C != 1 && C != 3) || H > ACF_IMAGE_SIDE_MAX || W > ACF_IMAGE_SIDE_MAX || H * W > ACF_IMAGE_PIXELS_MAX)
-        return acf_fail(ACF_EUSAGE, "cannot write %s: %lld pictures of %lld x %lld pixels and %lld channels; expected at least one, of 1 or 3 channels, at most %d "
-                        "a side and %lld pixels", path, (long long)N, (long long)W, (long long)H, (long long)C, ACF_IMAGE_SIDE_MAX, (long long)ACF_IMAGE_PIXELS_MAX);
+    if (N < 1 || N > INT32_MAX || H < 1 || W < 1 || (C != 1 && C != 3) || H > ACF_IMAGE_SIDE_MAX ||
+        W > ACF_IMAGE_SIDE_MAX || H * W > ACF_IMAGE_PIXELS_MAX)
+        return acf_fail(
+            ACF_EUSAGE,
+            "cannot write %s: %lld pictures of %lld x %lld pixels and %lld channels; expected at least one, of 1 or 3 channels, at most %d "
+            "a side and %lld pixels",
+            path, (long long)N, (long long)W, (long long)H, (long long)C, ACF_IMAGE_SIDE_MAX,
+            (long long)ACF_IMAGE_PIXELS_MAX);
     if (ms < 1 || ms > 65535 || loops < 0)
-        return acf_fail(ACF_EUSAGE, "cannot write %s: %d milliseconds a picture, %d times; expected 1 to 65535, and 0 or more", path, ms, loops);
+        return acf_fail(ACF_EUSAGE,
+                        "cannot write %s: %d milliseconds a picture, %d times; expected 1 to 65535, and 0 or more",
+                        path, ms, loops);
     return ACF_OK;
 }
 
-acf_status acf_image_write_apng(const char *path, const uint8_t *pixel, int64_t N, int64_t H, int64_t W, int64_t C, int ms, int loops) {
+acf_status acf_image_write_apng(const char *path, const uint8_t *pixel, int64_t N, int64_t H, int64_t W, int64_t C,
+                                int ms, int loops) {
     ACF_TRY(check(path, N, H, W, C, ms, loops));
     writing w = {.H = H, .W = W, .C = C, .bound = 4 + deflateBound(NULL, (uLong)(H * (1 + W * C)))};
     w.row = acf_alloc((size_t)(1 + W * C), "a PNG file");
@@ -165,8 +174,10 @@ acf_status acf_image_write_apng(const char *path, const uint8_t *pixel, int64_t 
     acf_status status = w.row && w.best && w.packed ? acf_outfile_open(path, &w.file) : ACF_EMEMORY;
     if (status == ACF_OK) {
         status = put_frames(&w, pixel, N, ms, loops);
-        if (status == ACF_OK) status = acf_outfile_commit(w.file);
-        else acf_outfile_abort(w.file);
+        if (status == ACF_OK)
+            status = acf_outfile_commit(w.file);
+        else
+            acf_outfile_abort(w.file);
     }
     acf_release(w.row), acf_release(w.best), acf_release(w.packed);
     return status;
@@ -183,15 +194,18 @@ void acf_image_sheet_size(const acf_sheet *s, int64_t H, int64_t W, int64_t *she
     *sheet_W = s->gap + s->across * (W * s->zoom + s->gap);
 }
 
-void acf_image_sheet(uint8_t *out, const acf_sheet *s, const uint8_t *pixel, int64_t N, int64_t H, int64_t W, int64_t C) {
+void acf_image_sheet(uint8_t *out, const acf_sheet *s, const uint8_t *pixel, int64_t N, int64_t H, int64_t W,
+                     int64_t C) {
     int64_t sheet_H, sheet_W;
     acf_image_sheet_size(s, H, W, &sheet_H, &sheet_W);
     memset(out, s->ground, (size_t)(sheet_H * sheet_W * C));
     for (int64_t i = 0; i < N && i < s->across * s->down; i++) {
         const uint8_t *from = pixel + i * H * W * C;
-        const int64_t top = s->gap + i / s->across * (H * s->zoom + s->gap), left = s->gap + i % s->across * (W * s->zoom + s->gap);
+        const int64_t top = s->gap + i / s->across * (H * s->zoom + s->gap),
+                      left = s->gap + i % s->across * (W * s->zoom + s->gap);
         for (int64_t y = 0; y < H * s->zoom; y++)
             for (int64_t x = 0; x < W * s->zoom; x++)
-                memcpy(out + ((top + y) * sheet_W + left + x) * C, from + (y / s->zoom * W + x / s->zoom) * C, (size_t)C);
+                memcpy(out + ((top + y) * sheet_W + left + x) * C, from + (y / s->zoom * W + x / s->zoom) * C,
+                       (size_t)C);
     }
 }

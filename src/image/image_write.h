@@ -19,7 +19,8 @@ acf_status acf_image_write_png(const char *path, const uint8_t *pixel, int64_t H
 
 /* Replaces path by an animation of N frames pixel (N,H,W,C), each shown for ms milliseconds (1..65535); after the last one it begins again,
  * `loops` times in all, 0: for ever. Fails as above. */
-acf_status acf_image_write_apng(const char *path, const uint8_t *pixel, int64_t N, int64_t H, int64_t W, int64_t C, int ms, int loops);
+acf_status acf_image_write_apng(const char *path, const uint8_t *pixel, int64_t N, int64_t H, int64_t W, int64_t C,
+                                int ms, int loops);
 
 /* Where the images of a sheet lie. */
 typedef struct acf_sheet {
@@ -33,6 +34,7 @@ typedef struct acf_sheet {
 void acf_image_sheet_size(const acf_sheet *s, int64_t H, int64_t W, int64_t *sheet_H, int64_t *sheet_W);
 
 /* out (sheet_H,sheet_W,C) = the first across * down of N images pixel (N,H,W,C), row by row. */
-void acf_image_sheet(uint8_t *out, const acf_sheet *s, const uint8_t *pixel, int64_t N, int64_t H, int64_t W, int64_t C);
+void acf_image_sheet(uint8_t *out, const acf_sheet *s, const uint8_t *pixel, int64_t N, int64_t H, int64_t W,
+                     int64_t C);
 
 #endif

@@ -3,8 +3,8 @@
 
 #include "base/arena.h"
 #include "base/file.h"
-#include "image/image_codec.h"
 #include "harness/image_files.h"
+#include "image/image_codec.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -32,10 +32,19 @@ static void make(uint8_t *out, int kind, int H, int W, int C) {
     for (int y = 0; y < H; y++)
         for (int x = 0; x < W; x++)
             for (int c = 0; c < C; c++) {
-                const int v[] = {(int)((unsigned)(y * 977 + x * 331 + c * 59) * 2654435769u >> 20), 5 * x + c, 7 * y + c, 200, (x + y) % 2 * 255, 2 * x + 3 * y, x * x + y * y, 0};
+                const int v[] = {(int)((unsigned)(y * 977 + x * 331 + c * 59) * 2654435769u >> 20),
+                                 5 * x + c,
+                                 7 * y + c,
+                                 200,
+                                 (x + y) % 2 * 255,
+                                 2 * x + 3 * y,
+                                 x * x + y * y,
+                                 0};
                 uint8_t *at = &out[(y * W + x) * C + c];
                 *at = (uint8_t)v[kind];
-                if (kind == 7) *at = (uint8_t)(((x ? at[-C] : 80 * y) + (y ? at[-W * C] : 60 * x)) / 2 + x % 2); /* what lies between its neighbours */
+                if (kind == 7)
+                    *at = (uint8_t)(((x ? at[-C] : 80 * y) + (y ? at[-W * C] : 60 * x)) / 2 +
+                                    x % 2); /* what lies between its neighbours */
             }
 }
 
@@ -66,7 +75,9 @@ static void what_is_written_is_read(void **state) {
     for (int way = 0; way < 5; way++) assert_true(used[way]);
 }
 
-static uint32_t get32(const uint8_t *p) { return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3]; }
+static uint32_t get32(const uint8_t *p) {
+    return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
+}
 
 /* Chunks in order, checksums, sequence numbers; each frame's data, put into a PNG of its own, is that frame. */
 static void animations_are_whole(void **state) {
@@ -91,7 +102,8 @@ static void animations_are_whole(void **state) {
         assert_int_equal(crc32(0, b + at + 4, length + 4), get32(data + length));
         if (strcmp(name, "acTL") == 0) assert_true(get32(data) == N && get32(data + 4) == 2);
         if (strcmp(name, "fcTL") == 0) {
-            assert_true(get32(data) == sequence++ && get32(data + 4) == W && get32(data + 8) == H && get32(data + 12) == 0 && get32(data + 16) == 0);
+            assert_true(get32(data) == sequence++ && get32(data + 4) == W && get32(data + 8) == H &&
+                        get32(data + 12) == 0 && get32(data + 16) == 0);
             assert_memory_equal(data + 20, "\x01\x2c\x03\xe8\0\0", 6);
         }
         const bool still = strcmp(name, "IDAT") == 0, moved = strcmp(name, "fdAT") == 0;
@@ -129,7 +141,8 @@ static void sheets_by_their_definition(void **state) {
             for (int c = 0; c < C; c++) {
                 const int row = y / 5, column = x / 7, i = row * 3 + column, py = y % 5 - 1, px = x % 7 - 1;
                 const bool inside = py >= 0 && px >= 0 && row < 2 && column < 3 && i < N;
-                assert_int_equal(out[(y * w + x) * C + c], inside ? pixel[((i * H + py / 2) * W + px / 2) * C + c] : 250);
+                assert_int_equal(out[(y * w + x) * C + c],
+                                 inside ? pixel[((i * H + py / 2) * W + px / 2) * C + c] : 250);
             }
 }
 
@@ -137,8 +150,10 @@ static void wrong_sizes_get_a_sentence(void **state) {
     (void)state;
     uint8_t pixel[12] = {0};
     assert_int_equal(acf_image_write_png("x.png", pixel, 2, 2, 2), ACF_EUSAGE);
-    assert_string_equal(acf_error(), "cannot write x.png: 1 pictures of 2 x 2 pixels and 2 channels; expected at least one, of 1 or 3 channels, at most 32768 a side and "
-                                     "67108864 pixels");
+    assert_string_equal(
+        acf_error(),
+        "cannot write x.png: 1 pictures of 2 x 2 pixels and 2 channels; expected at least one, of 1 or 3 channels, at most 32768 a side and "
+        "67108864 pixels");
     assert_int_equal(acf_image_write_apng("x.png", pixel, 2, 2, 2, 1, 70000, 0), ACF_EUSAGE);
     assert_int_equal(acf_image_write_png("/nowhere/x.png", pixel, 2, 2, 1), ACF_EIO);
     assert_int_not_equal(access("x.png", F_OK), 0);
@@ -169,5 +184,6 @@ static void every_allocation_may_fail(void **state) {
 }
 
 #define WITH_FOLDER(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
-ACF_TESTS(image_write, WITH_FOLDER(what_is_written_is_read), WITH_FOLDER(animations_are_whole), cmocka_unit_test(sheets_by_their_definition),
-          cmocka_unit_test(wrong_sizes_get_a_sentence), WITH_FOLDER(every_allocation_may_fail))
+ACF_TESTS(image_write, WITH_FOLDER(what_is_written_is_read), WITH_FOLDER(animations_are_whole),
+          cmocka_unit_test(sheets_by_their_definition), cmocka_unit_test(wrong_sizes_get_a_sentence),
+          WITH_FOLDER(every_allocation_may_fail))

@@ -50,7 +50,8 @@ static void put_npy(const char *header, const void *items, size_t n) {
 
 /* Grey or colour picture i of `pixel` as a PNG in the folder. */
 static void put_picture(const char *name, int i, int channels) {
-    acf_lab_put_png(&file, (acf_lab_png){channels == 1 ? PNG_COLOR_TYPE_GRAY : PNG_COLOR_TYPE_RGB, 8, false, NULL, -1}, H, W, pixel + i * SIZE * channels);
+    acf_lab_put_png(&file, (acf_lab_png){channels == 1 ? PNG_COLOR_TYPE_GRAY : PNG_COLOR_TYPE_RGB, 8, false, NULL, -1},
+                    H, W, pixel + i * SIZE * channels);
     acf_lab_folder_put(&folder, name, file.b, file.n);
 }
 
@@ -102,7 +103,8 @@ static void idx_is_read_packed_or_not(void **state) {
     assert_true(im->N == 3 && im->H == 8 && im->W == 8);
     for (int y = 0; y < 8; y++)
         for (int x = 0; x < 8; x++)
-            assert_int_equal(acf_images_at(im, 2)[y * 8 + x], y >= 1 && y < 7 && x >= 2 && x < 6 ? pixel[2 * SIZE + (y - 1) * W + x - 2] : 0);
+            assert_int_equal(acf_images_at(im, 2)[y * 8 + x],
+                             y >= 1 && y < 7 && x >= 2 && x < 6 ? pixel[2 * SIZE + (y - 1) * W + x - 2] : 0);
     acf_images_free(im);
 }
 
@@ -152,8 +154,13 @@ static void files_made_from_images_have_names(void **state) {
     assert_string_equal(acf_images_write_file_name(name, im, 7), "memory-007");
     assert_string_equal(acf_images_write_file_name(name, im, 101 * 7 + 100), "memory-100-turned-270-mirrored");
     acf_images_free(im);
-    static const char *const ending[][2] = {{"digits.npy.gz", "digits"}, {"t10k.idx3-ubyte.gz", "t10k.idx3-ubyte"}, {".png", ".png"}, {"a.JPEG", "a"}, {"a", "a"}};
-    for (size_t i = 0; i < sizeof ending / sizeof *ending; i++) assert_string_equal(acf_images_cut_ending(strcpy(name, ending[i][0])), ending[i][1]);
+    static const char *const ending[][2] = {{"digits.npy.gz", "digits"},
+                                            {"t10k.idx3-ubyte.gz", "t10k.idx3-ubyte"},
+                                            {".png", ".png"},
+                                            {"a.JPEG", "a"},
+                                            {"a", "a"}};
+    for (size_t i = 0; i < sizeof ending / sizeof *ending; i++)
+        assert_string_equal(acf_images_cut_ending(strcpy(name, ending[i][0])), ending[i][1]);
 }
 
 /* The majority decides, and the user is told. */
@@ -191,9 +198,11 @@ static void broken_files_are_left_out_or_refused(void **state) {
     assert_is(im, 2, H, W, 1, pixel);
     assert_int_equal(im->broken, 2);
     assert_string_equal(im->file[1], "d.png");
-    snprintf(expected, sizeof expected,
-             "%s: 2 of 4 images cannot be read and are left out; the first: %s/a.jpg: it is no image that can be read here; expected PNG or JPEG, or for many at "
-             "once .npy, idx (also .gz) or a folder", folder.path, folder.path);
+    snprintf(
+        expected, sizeof expected,
+        "%s: 2 of 4 images cannot be read and are left out; the first: %s/a.jpg: it is no image that can be read here; expected PNG or JPEG, or for many at "
+        "once .npy, idx (also .gz) or a folder",
+        folder.path, folder.path);
     assert_string_equal(im->note, expected);
     acf_images_free(im);
     assert_int_equal(acf_images_read(dev, folder.path, &(acf_image_plan){.strict = true}, &im), ACF_EDATA);
@@ -201,8 +210,10 @@ static void broken_files_are_left_out_or_refused(void **state) {
     snprintf(expected, sizeof expected, "rm %s/[abd].*", folder.path);
     assert_int_equal(system(expected), 0);
     assert_int_equal(acf_images_read(dev, folder.path, NULL, &im), ACF_EDATA);
-    snprintf(expected, sizeof expected, "%s: none of its 1 images can be read; the first: %s/c.png: it is cut short: more bytes were expected at its end; copy it again",
-             folder.path, folder.path);
+    snprintf(
+        expected, sizeof expected,
+        "%s: none of its 1 images can be read; the first: %s/c.png: it is cut short: more bytes were expected at its end; copy it again",
+        folder.path, folder.path);
     assert_string_equal(acf_error(), expected);
 }
 
@@ -214,10 +225,16 @@ static void sizes_must_agree_or_be_made_to(void **state) {
     acf_lab_put_png(&file, (acf_lab_png){PNG_COLOR_TYPE_GRAY, 8, false, NULL, -1}, W, H, pixel);
     acf_lab_folder_put(&folder, "c.png", file.b, file.n);
     assert_int_equal(acf_images_read(dev, folder.path, NULL, &im), ACF_EDATA);
-    snprintf(expected, sizeof expected, "%s/c.png: it has 6 x 4 pixels, but a.png in the same folder has 4 x 6; image-size, image-centre or image-crop can make all one size", folder.path);
+    snprintf(
+        expected, sizeof expected,
+        "%s/c.png: it has 6 x 4 pixels, but a.png in the same folder has 4 x 6; image-size, image-centre or image-crop can make all one size",
+        folder.path);
     assert_string_equal(acf_error(), expected);
-    assert_int_equal(acf_images_read(dev, folder.path, &(acf_image_plan){.crop = {0, 0, 3, 5}}, &im), ACF_EDATA); /* sound, but too low for the box */
-    snprintf(expected, sizeof expected, "%s/c.png: it has 6 x 4 pixels, but is to be cropped to columns 0 to 3 and rows 0 to 5; crop less", folder.path);
+    assert_int_equal(acf_images_read(dev, folder.path, &(acf_image_plan){.crop = {0, 0, 3, 5}}, &im),
+                     ACF_EDATA); /* sound, but too low for the box */
+    snprintf(expected, sizeof expected,
+             "%s/c.png: it has 6 x 4 pixels, but is to be cropped to columns 0 to 3 and rows 0 to 5; crop less",
+             folder.path);
     assert_string_equal(acf_error(), expected);
     im = opened(folder.path, &(acf_image_plan){.width = 5, .height = 5});
     assert_true(im->N == 3 && im->H == 5 && im->W == 5);
@@ -263,7 +280,9 @@ static void turned_copies_follow(void **state) {
     assert_non_null(strstr(acf_images_write_name(name, im, 5), " 1 turned 180"));
     acf_images_free(im);
     assert_int_equal(acf_images_make(pixel, N, H, W, 1, &(acf_image_plan){.rotate = true}, &refused), ACF_EDATA);
-    assert_string_equal(acf_error(), "memory: images of 4 x 6 pixels cannot be turned by 90 degrees and keep their size; crop them to a square");
+    assert_string_equal(
+        acf_error(),
+        "memory: images of 4 x 6 pixels cannot be turned by 90 degrees and keep their size; crop them to a square");
 }
 
 /* Behind the turned ones, all of them with left and right exchanged. */
@@ -295,7 +314,8 @@ static void plans_that_cannot_be_meant(void **state) {
     } cases[] = {
         {{.channels = 2}, "images of 2 channels; expected 1 (grey) or 3 (colour)"},
         {{.bits = 9}, "images of 9 bits a channel; expected 1 to 8"},
-        {{.crop = {3, 0, 3, 5}}, "images cropped to 3,0,3,5; expected left,top,right,bottom with left < right and top < bottom"},
+        {{.crop = {3, 0, 3, 5}},
+         "images cropped to 3,0,3,5; expected left,top,right,bottom with left < right and top < bottom"},
         {{.width = 3}, "images resized to 3 x 0; expected both sides, or none"},
         {{.width = 40000, .height = 1}, "images: a width of 40000 pixels; expected 0 to 32768"},
         {{.pad = -1}, "images: padding to a multiple of -1 pixels; expected 0 to 32768"},
@@ -309,7 +329,8 @@ static void plans_that_cannot_be_meant(void **state) {
         assert_string_equal(acf_error(), cases[i].sentence);
     }
     assert_int_equal(acf_images_make(pixel, N, H, W, 1, &(acf_image_plan){.crop = {0, 0, 5, 6}}, &im), ACF_EDATA);
-    assert_string_equal(acf_error(), "memory: it has 4 x 6 pixels, but is to be cropped to columns 0 to 5 and rows 0 to 6; crop less");
+    assert_string_equal(
+        acf_error(), "memory: it has 4 x 6 pixels, but is to be cropped to columns 0 to 5 and rows 0 to 6; crop less");
     assert_int_equal(acf_images_make(pixel, N, H, W, 2, NULL, &im), ACF_ESHAPE);
     assert_int_equal(acf_images_make(pixel, 0, H, W, 1, NULL, &im), ACF_ESHAPE);
 }
@@ -331,19 +352,26 @@ static void each_mistake_has_its_sentence(void **state) {
         size_t n;
     } cases[] = {
         {"{'descr': '<f4', 'fortran_order': False, 'shape': (1, 6, 4), }",
-         "its items are of type f4, expected bytes from 0 to 255 (u1); convert it: x.astype('u1'), after scaling to 0..255", 96},
+         "its items are of type f4, expected bytes from 0 to 255 (u1); convert it: x.astype('u1'), after scaling to 0..255",
+         96},
         {"{'descr': '|u1', 'fortran_order': True, 'shape': (1, 6, 4), }",
          "it is stored column by column, expected row by row; save numpy.ascontiguousarray(x)", 24},
         {"{'descr': '|u1', 'fortran_order': False, 'shape': (6, 4, 3), }",
          "its shape (6, 4, 3) may be one colour image or 6 images 3 pixels wide; for the former save x[None]", 72},
         {"{'descr': '|u1', 'fortran_order': False, 'shape': (1, 3, 6, 4), }",
-         "its last dimension is 4, expected 1 or 3 channels; where the channels come first, save x.transpose(0, 2, 3, 1)", 72},
-        {"{'descr': '|u1', 'fortran_order': False, 'shape': (0, 6, 4), }", "it holds no images, expected at least one", 0},
-        {"{'descr': '|u1', 'fortran_order': False, 'shape': (2, 0, 4), }", "its images have no pixels, expected at least one", 0},
+         "its last dimension is 4, expected 1 or 3 channels; where the channels come first, save x.transpose(0, 2, 3, 1)",
+         72},
+        {"{'descr': '|u1', 'fortran_order': False, 'shape': (0, 6, 4), }", "it holds no images, expected at least one",
+         0},
+        {"{'descr': '|u1', 'fortran_order': False, 'shape': (2, 0, 4), }",
+         "its images have no pixels, expected at least one", 0},
         {"{'descr': '|u1', 'fortran_order': False, 'shape': (24,), }",
-         "it has 1 dimensions, expected (images, rows, columns), with channels behind them where there are some; reshape it", 24},
-        {"{'descr': '|u1', 'fortran_order': False, 'shape': (2, 6, 4), }", "its shape (2, 24) takes 48 bytes, but 47 follow the header; the file is cut short: copy it again", 47},
-        {"{'descr': '|u1', 'fortran_order': False, 'shape': (4294967296, 4294967296, 4294967296), }", "its shape has more items than can be counted; the file is damaged", 0},
+         "it has 1 dimensions, expected (images, rows, columns), with channels behind them where there are some; reshape it",
+         24},
+        {"{'descr': '|u1', 'fortran_order': False, 'shape': (2, 6, 4), }",
+         "its shape (2, 24) takes 48 bytes, but 47 follow the header; the file is cut short: copy it again", 47},
+        {"{'descr': '|u1', 'fortran_order': False, 'shape': (4294967296, 4294967296, 4294967296), }",
+         "its shape has more items than can be counted; the file is damaged", 0},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         put_npy(cases[i].header, pixel, cases[i].n);
@@ -353,13 +381,18 @@ static void each_mistake_has_its_sentence(void **state) {
         const char *bytes, *sentence;
         size_t n;
     } idx[] = {
-        {"\0\0\10\1\0\0\0\2ab", "it is an idx file of labels, expected images; give the file with 'images' in its name", 10},
+        {"\0\0\10\1\0\0\0\2ab", "it is an idx file of labels, expected images; give the file with 'images' in its name",
+         10},
         {"\0\0\10\4\0\0\0\2ab", "it is an idx file of 4 dimensions, expected 3: images, rows, columns", 10},
         {"\0\0\10\3\0\0\0\0\0\0\0\2\0\0\0\2", "it holds no images, expected at least one", 16},
-        {"\0\0\10\3\0\0\0\1\0\0\0\0\0\0\0\2", "its header says 2 x 0 pixels, expected at least one; the file is damaged", 16},
-        {"\0\0\10\3\0\0\0\1\0\0\0\1\0\0\0\2ab*", "bytes follow the last image that its header counts; the file is damaged", 19},
-        {"\0\0\10\3\0\0\0\1\0\0\0\1\0\0\0\2a", "it is cut short: more bytes were expected at its end; copy it again", 17},
-        {"\0\0\10\3\377\377\377\377\0\0\100\0\0\0\20\0a", "it is cut short: more bytes were expected at its end; copy it again", 17},
+        {"\0\0\10\3\0\0\0\1\0\0\0\0\0\0\0\2",
+         "its header says 2 x 0 pixels, expected at least one; the file is damaged", 16},
+        {"\0\0\10\3\0\0\0\1\0\0\0\1\0\0\0\2ab*",
+         "bytes follow the last image that its header counts; the file is damaged", 19},
+        {"\0\0\10\3\0\0\0\1\0\0\0\1\0\0\0\2a", "it is cut short: more bytes were expected at its end; copy it again",
+         17},
+        {"\0\0\10\3\377\377\377\377\0\0\100\0\0\0\20\0a",
+         "it is cut short: more bytes were expected at its end; copy it again", 17},
         {"\0\0\10\3\377", "it is cut short: more bytes were expected at its end; copy it again", 5},
     };
     for (size_t i = 0; i < sizeof idx / sizeof *idx; i++) {
@@ -371,11 +404,14 @@ static void each_mistake_has_its_sentence(void **state) {
     assert_int_equal(acf_images_read(dev, "/nowhere/digits", NULL, &im), ACF_EIO);
     assert_string_equal(acf_error(), "cannot open /nowhere/digits: No such file or directory");
     assert_int_equal(acf_images_read(dev, "/dev/null", NULL, &im), ACF_EIO);
-    assert_string_equal(acf_error(), "cannot read /dev/null: it is neither a regular file nor a folder, which images must be");
+    assert_string_equal(acf_error(),
+                        "cannot read /dev/null: it is neither a regular file nor a folder, which images must be");
     acf_lab_folder_put(&folder, "a.txt", "x", 1);
     assert_int_equal(acf_images_read(dev, folder.path, NULL, &im), ACF_EDATA);
-    snprintf(expected, sizeof expected, "%s: no image is in this folder: of its 1 files none has a name that ends in .png, .jpg or .jpeg; sub-folders are not looked into",
-             folder.path);
+    snprintf(
+        expected, sizeof expected,
+        "%s: no image is in this folder: of its 1 files none has a name that ends in .png, .jpg or .jpeg; sub-folders are not looked into",
+        folder.path);
     assert_string_equal(acf_error(), expected);
 }
 
@@ -392,10 +428,14 @@ static void damaged_idx_never_hurts(void **state) {
             if (i < f->n) f->b[i] ^= 0x81;
             acf_memfile_put(&mem, f->b, i < f->n ? f->n : i - f->n);
             acf_status status = acf_images_read(dev, mem.path, NULL, &im);
-            if (i >= f->n) assert_int_not_equal(status, ACF_OK);
-            else f->b[i] ^= 0x81;
-            if (status != ACF_OK) assert_true(strlen(acf_error()) > 20);
-            else acf_images_free(im);
+            if (i >= f->n)
+                assert_int_not_equal(status, ACF_OK);
+            else
+                f->b[i] ^= 0x81;
+            if (status != ACF_OK)
+                assert_true(strlen(acf_error()) > 20);
+            else
+                acf_images_free(im);
             assert_int_equal(acf_alloc_live(), live);
         }
     }
@@ -413,7 +453,8 @@ static void every_allocation_may_fail(void **state) {
         for (int64_t i = 1;; i++, failures++) {
             acf_images *im = NULL;
             acf_alloc_fail_at(i);
-            acf_status status = acf_images_read(one, what ? mem.path : folder.path, &(acf_image_plan){.middle = true, .rotate = true}, &im);
+            acf_status status = acf_images_read(one, what ? mem.path : folder.path,
+                                                &(acf_image_plan){.middle = true, .rotate = true}, &im);
             acf_alloc_fail_at(0);
             acf_images_free(im);
             assert_int_equal(acf_alloc_live(), live);
@@ -426,7 +467,10 @@ static void every_allocation_may_fail(void **state) {
 }
 
 #define WITH_FILES(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
-ACF_TESTS(images, WITH_FILES(arrays_are_read), WITH_FILES(idx_is_read_packed_or_not), WITH_FILES(a_folder_is_read_by_name), WITH_FILES(files_made_from_images_have_names), WITH_FILES(grey_and_colour_may_be_mixed),
-          WITH_FILES(broken_files_are_left_out_or_refused), WITH_FILES(sizes_must_agree_or_be_made_to), WITH_FILES(a_plan_is_its_steps),
-          WITH_FILES(turned_copies_follow), WITH_FILES(mirrored_copies_follow), WITH_FILES(plans_that_cannot_be_meant), WITH_FILES(each_mistake_has_its_sentence),
-          WITH_FILES(damaged_idx_never_hurts), WITH_FILES(every_allocation_may_fail))
+ACF_TESTS(images, WITH_FILES(arrays_are_read), WITH_FILES(idx_is_read_packed_or_not),
+          WITH_FILES(a_folder_is_read_by_name), WITH_FILES(files_made_from_images_have_names),
+          WITH_FILES(grey_and_colour_may_be_mixed), WITH_FILES(broken_files_are_left_out_or_refused),
+          WITH_FILES(sizes_must_agree_or_be_made_to), WITH_FILES(a_plan_is_its_steps), WITH_FILES(turned_copies_follow),
+          WITH_FILES(mirrored_copies_follow), WITH_FILES(plans_that_cannot_be_meant),
+          WITH_FILES(each_mistake_has_its_sentence), WITH_FILES(damaged_idx_never_hurts),
+          WITH_FILES(every_allocation_may_fail))

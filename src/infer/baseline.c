@@ -26,7 +26,7 @@
 #define CHUNK 512             /* rows predicted at a time */
 #define POSTERIOR 0x80000000u /* added to the column of a random number that belongs to no cell */
 #define TIED 0x40000000u      /* likewise of one that decides between donors that are equally close */
-#define TIE 1e-9              /* predictions of a standardised number that differ by less are the same but for rounding */
+#define TIE 1e-9 /* predictions of a standardised number that differ by less are the same but for rounding */
 
 /* A column as a predictor, and as what is predicted. */
 typedef struct target {
@@ -184,7 +184,8 @@ static void encode(acf_baseline *b, const target *g, int64_t j) {
             if (g->width) z[0] = present ? (v - g->mean) / g->scale : 0;
             continue;
         }
-        for (int64_t k = 0; k < g->width; k++) z[k] = present ? (double)(g->slot[(int64_t)v] == k) : g->share[g->code[k]];
+        for (int64_t k = 0; k < g->width; k++)
+            z[k] = present ? (double)(g->slot[(int64_t)v] == k) : g->share[g->code[k]];
     }
 }
 
@@ -243,7 +244,8 @@ static acf_status choose_predictors(acf_baseline *b, target *g) {
 static acf_status create_model(acf_baseline *b, target *g, int64_t j) {
     ACF_TRY(choose_predictors(b, g));
     if (!is_class(b, j)) return acf_ridge_create(b->memory, g->P, &g->ridge);
-    g->logit = (acf_logit){.P = g->P + 1, .K = g->width, .base = 0, .coef = capacity(b->memory, (g->P + 1) * g->width, sizeof(double))};
+    g->logit = (acf_logit){
+        .P = g->P + 1, .K = g->width, .base = 0, .coef = capacity(b->memory, (g->P + 1) * g->width, sizeof(double))};
     if (!g->logit.coef) return ACF_EMEMORY;
     memset(g->logit.coef, 0, (size_t)(g->logit.P * g->logit.K) * sizeof *g->logit.coef);
     return ACF_OK;
@@ -306,8 +308,10 @@ static double predict(acf_baseline *b, int64_t j) {
     for (int64_t from = 0; from < g->n_holes; from += CHUNK) {
         int64_t n = acf_min(CHUNK, g->n_holes - from);
         gather(b, g, is_class(b, j), g->hole + from, n, b->rows);
-        if (is_class(b, j)) acf_logit_predict(&g->logit, b->rows, n, b->answer);
-        else acf_ridge_predict(g->ridge.coef, g->ridge.bias, b->rows, n, g->P, b->answer);
+        if (is_class(b, j))
+            acf_logit_predict(&g->logit, b->rows, n, b->answer);
+        else
+            acf_ridge_predict(g->ridge.coef, g->ridge.bias, b->rows, n, g->P, b->answer);
         for (int64_t i = 0; i < n; i++) {
             double *z = b->z + g->hole[from + i] * b->E + g->at, *a = b->answer + i * g->width;
             if (!is_class(b, j)) *a = fmin(fmax(*a, g->low), g->high);
@@ -328,7 +332,8 @@ static void take(acf_baseline *b, int64_t row, int64_t j, double value) {
     const target *g = &b->target[j];
     double *z = b->z + row * b->E + g->at;
     b->drawn[row * b->t->D + j] = value;
-    if (!is_class(b, j)) *z = (value - g->mean) / g->scale;
+    if (!is_class(b, j))
+        *z = (value - g->mean) / g->scale;
     else
         for (int64_t k = 0; k < g->width; k++) z[k] = g->code[k] == (int32_t)value;
 }
@@ -355,8 +360,10 @@ static int64_t from_on(const donor *d, int64_t n, double v) {
     int64_t lo = 0, hi = n;
     while (lo < hi) {
         int64_t mid = lo + (hi - lo) / 2;
-        if (d[mid].prediction < v) lo = mid + 1;
-        else hi = mid;
+        if (d[mid].prediction < v)
+            lo = mid + 1;
+        else
+            hi = mid;
     }
     return lo;
 }
@@ -364,11 +371,14 @@ static int64_t from_on(const donor *d, int64_t n, double v) {
 static neighbours nearest(const donor *d, int64_t n, double v) {
     int64_t first = from_on(d, n, v), end = first; /* [first,end) grows towards the closer side */
     while (end - first < DONORS && end - first < n) {
-        if (end == n || (first > 0 && v - d[first - 1].prediction <= d[end].prediction - v)) first--;
-        else end++;
+        if (end == n || (first > 0 && v - d[first - 1].prediction <= d[end].prediction - v))
+            first--;
+        else
+            end++;
     }
     const double most = fmax(v - d[first].prediction, d[end - 1].prediction - v);
-    neighbours w = {first, from_on(d, n, v - most - TIE), from_on(d, n, v - most + TIE), from_on(d, n, v + most - TIE), from_on(d, n, v + most + TIE)};
+    neighbours w = {first, from_on(d, n, v - most - TIE), from_on(d, n, v - most + TIE), from_on(d, n, v + most - TIE),
+                    from_on(d, n, v + most + TIE)};
     w.far = acf_max(w.near, w.far);
     return w;
 }
@@ -445,8 +455,10 @@ static acf_status draw_sweep(acf_baseline *b, bool refit) {
     for (int64_t k = 0; k < b->n_turns; k++) {
         int64_t j = b->turn[k];
         if (refit) ACF_TRY(fit(b, j));
-        if (is_class(b, j)) draw_class(b, j);
-        else ACF_TRY(draw_number(b, j));
+        if (is_class(b, j))
+            draw_class(b, j);
+        else
+            ACF_TRY(draw_number(b, j));
     }
     b->sweep++;
     return ACF_OK;
@@ -475,8 +487,10 @@ static acf_status prepare(acf_baseline *b) {
     for (int64_t j = 0; j < D; j++) {
         target *g = &b->target[j];
         *g = (target){.at = b->E};
-        if (is_class(b, j)) ACF_TRY(describe_class(b, g, j));
-        else describe_number(b, g, j);
+        if (is_class(b, j))
+            ACF_TRY(describe_class(b, g, j));
+        else
+            describe_number(b, g, j);
         ACF_TRY(list_rows(b, g, j));
         b->E += g->width;
     }
@@ -538,7 +552,9 @@ void acf_baseline_free(acf_baseline *b) {
     acf_release(b);
 }
 
-void acf_baseline_point(const acf_baseline *b, double *out) { memcpy(out, b->point, (size_t)(b->t->N * b->t->D) * sizeof *out); }
+void acf_baseline_point(const acf_baseline *b, double *out) {
+    memcpy(out, b->point, (size_t)(b->t->N * b->t->D) * sizeof *out);
+}
 
 acf_status acf_baseline_draw(acf_baseline *b, double *out) {
     size_t bytes = (size_t)(b->t->N * b->t->D) * sizeof *out;

@@ -3,9 +3,9 @@
 #include "infer/baseline.h"
 
 #include "base/rng.h"
+#include "base/safetensors.h"
 #include "harness/lab.h"
 #include "infer/metrics.h"
-#include "base/safetensors.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -48,7 +48,9 @@ typedef struct world {
     double chance[ROWS]; /* of class 1 in column 3, given the others */
 } world;
 
-static double normal(int64_t i, uint32_t column) { return acf_rng_normal((acf_rng_counter){3, (uint64_t)i, ACF_STREAM_TEST, column, 0}); }
+static double normal(int64_t i, uint32_t column) {
+    return acf_rng_normal((acf_rng_counter){3, (uint64_t)i, ACF_STREAM_TEST, column, 0});
+}
 
 /* Columns: two correlated numbers; a linear function of them with noise 0.5; a class by logistic regression on them; a class by
  * chance. Column 2 is missing in every third row, column 3 in every fourth, never both: then what is best is known in closed form
@@ -63,7 +65,8 @@ static world *make_world(void) {
                u = acf_rng_uniform((acf_rng_counter){4, (uint64_t)i, ACF_STREAM_TEST, 0, 0});
         w->mean[i] = 1000 + 3 * a - 2 * b;
         w->chance[i] = 1 / (1 + exp(-(2 * a + 1.5 * b - 0.5)));
-        const double row[COLS] = {a, 1e-6 * b, w->mean[i] + 0.5 * normal(i, 2), u < w->chance[i], (double)(i * 7 % 11 % 6)};
+        const double row[COLS] = {a, 1e-6 * b, w->mean[i] + 0.5 * normal(i, 2), u < w->chance[i],
+                                  (double)(i * 7 % 11 % 6)};
         memcpy(w->x + i * COLS, row, sizeof row);
         memcpy(missing + i * COLS, row, sizeof row);
         if (i % 12 == 0 || i % 12 == 4 || i % 12 == 8) missing[i * COLS + 2] = NAN;
@@ -115,14 +118,18 @@ static void draws_have_the_right_spread(void **state) {
     for (int k = 0; k < DRAWS; k++) {
         assert_int_equal(acf_baseline_draw(b, out), ACF_OK);
         for (int64_t i = 0, at = 0; i < ROWS; i++) {
-            if (!acf_table_present(w->t->x[i * COLS + 2])) drawn[k * n + at++] = out[i * COLS + 2];
-            else assert_true(out[i * COLS + 2] == w->x[i * COLS + 2]);
+            if (!acf_table_present(w->t->x[i * COLS + 2]))
+                drawn[k * n + at++] = out[i * COLS + 2];
+            else
+                assert_true(out[i * COLS + 2] == w->x[i * COLS + 2]);
             if (!acf_table_present(w->t->x[i * COLS + 3])) ones += out[i * COLS + 3], expected += w->chance[i];
         }
     }
     double noise = 0.5;
-    acf_assert_close(acf_metric_crps(truth, drawn, DRAWS, n, noise, scratch), 1 / sqrt(acos(-1)), 0.03, "CRPS of the truth");
-    acf_assert_close(acf_metric_coverage(truth, drawn, DRAWS, n, 0.9, 1, &(acf_shared){0}, scratch), 0.9, 0.03, "coverage"); /* 0.870, and 0.855 where sums are in another order: five donors are few */
+    acf_assert_close(acf_metric_crps(truth, drawn, DRAWS, n, noise, scratch), 1 / sqrt(acos(-1)), 0.03,
+                     "CRPS of the truth");
+    acf_assert_close(acf_metric_coverage(truth, drawn, DRAWS, n, 0.9, 1, &(acf_shared){0}, scratch), 0.9, 0.03,
+                     "coverage"); /* 0.870, and 0.855 where sums are in another order: five donors are few */
     acf_assert_close(acf_metric_wasserstein(truth, drawn, n, 1, scratch), 0, 0.15, "W1");
     acf_assert_close(ones / expected, 1, 0.03, "share of class 1");
     assert_true(memcmp(drawn, drawn + n, (size_t)n * sizeof *drawn) != 0);
@@ -164,7 +171,8 @@ static void ties_are_broken_by_lot(void **state) {
         acf_table *t = table_of(x, M, columns, (const acf_column[]){{.classes = 0}, {.classes = 2}});
         acf_baseline *b = baseline_of(t, 1);
         assert_int_equal(acf_baseline_draw(b, out), ACF_OK);
-        for (int k = 0; k < H; k++) seen[k] = x[2 * k * columns], drawn[k] = out[(2 * k + 1) * columns], mean[k % 2] += drawn[k] / (H / 2);
+        for (int k = 0; k < H; k++)
+            seen[k] = x[2 * k * columns], drawn[k] = out[(2 * k + 1) * columns], mean[k % 2] += drawn[k] / (H / 2);
         const double far = acf_metric_wasserstein(seen, drawn, H, 1, scratch);
         if (!(far < 0.15)) fail_msg("%d columns: draws are %g away from what was observed", columns, far);
         if (columns == 2) acf_assert_close(mean[1] - mean[0], 3, 0.3, "the classes' distance");
@@ -260,8 +268,10 @@ static void check_complete(const acf_table *t) {
     double *out = malloc((size_t)(t->N * t->D + 1) * sizeof *out);
     assert_non_null(out);
     for (int k = 0; k < 3; k++) {
-        if (k == 0) acf_baseline_point(b, out);
-        else assert_int_equal(acf_baseline_draw(b, out), ACF_OK);
+        if (k == 0)
+            acf_baseline_point(b, out);
+        else
+            assert_int_equal(acf_baseline_draw(b, out), ACF_OK);
         for (int64_t i = 0; i < t->N * t->D; i++) {
             int32_t C = t->column[i % t->D].classes;
             assert_true(isfinite(out[i]));
@@ -385,7 +395,8 @@ typedef struct scores {
 /* Scores of the cells that t lacks and truth has: a point for each, and DRAWS draws. */
 static scores score(const acf_table *t, const double *truth, const double *point, const double *drawn) {
     int64_t cells = t->N * t->D;
-    double *a = malloc((size_t)t->N * (DRAWS + 4) * sizeof *a), *value = a + t->N, *d = value + t->N, *scratch = d + DRAWS * t->N;
+    double *a = malloc((size_t)t->N * (DRAWS + 4) * sizeof *a), *value = a + t->N, *d = value + t->N,
+           *scratch = d + DRAWS * t->N;
     double numbers = 0, wrong = 0, target = 0;
     scores f = {0};
     assert_non_null(a);
@@ -414,7 +425,8 @@ static scores score(const acf_table *t, const double *truth, const double *point
 /* One table: points no worse than scikit-learn's, draws like those of mice. */
 static void compare(const acf_safetensors *f, const char *name) {
     int64_t dim[2];
-    const double *x = array(f, name, "x", dim), *truth = array(f, name, "truth", NULL), *classes = array(f, name, "classes", NULL);
+    const double *x = array(f, name, "x", dim), *truth = array(f, name, "truth", NULL),
+                 *classes = array(f, name, "classes", NULL);
     const double *peer = array(f, name, "score", NULL);
     acf_column column[32] = {{0}};
     for (int64_t j = 0; j < dim[1]; j++) column[j].classes = (int32_t)classes[j];
@@ -427,8 +439,8 @@ static void compare(const acf_safetensors *f, const char *name) {
     for (int k = 1; k <= DRAWS; k++) assert_int_equal(acf_baseline_draw(b, out + k * cells), ACF_OK);
     scores s = score(t, truth, out, out + cells);
     print_message(
-        "%-8s NRMSE %.3f (scikit-learn %.3f)  PFC %.3f (%.3f)  CRPS %.3f (mice %.3f)  90 %% %.3f (%.3f)  W1 %.3f (%.3f)\n", name,
-        s.nrmse, peer[0], s.pfc, peer[1], s.crps, peer[2], s.cover, peer[3], s.w1, peer[4]);
+        "%-8s NRMSE %.3f (scikit-learn %.3f)  PFC %.3f (%.3f)  CRPS %.3f (mice %.3f)  90 %% %.3f (%.3f)  W1 %.3f (%.3f)\n",
+        name, s.nrmse, peer[0], s.pfc, peer[1], s.crps, peer[2], s.cover, peer[3], s.w1, peer[4]);
     assert_true(s.nrmse < 1.02 * peer[0] && s.nrmse > 0.9 * peer[0]);
     assert_true(isnan(peer[1]) || s.pfc < 1.02 * peer[1]);
     assert_true(s.crps < 1.05 * peer[2] && s.w1 < 1.3 * peer[4] && fabs(s.cover - peer[3]) < 0.03);
@@ -456,8 +468,8 @@ static void is_as_good_as_what_people_use(void **state) {
 }
 
 ACF_TESTS(baseline, cmocka_unit_test(means_and_modes), cmocka_unit_test(points_are_nearly_the_best_there_are),
-          cmocka_unit_test(draws_have_the_right_spread), cmocka_unit_test(draws_are_values_that_occur), cmocka_unit_test(ties_are_broken_by_lot),
-          cmocka_unit_test(what_is_closer_comes_first),
+          cmocka_unit_test(draws_have_the_right_spread), cmocka_unit_test(draws_are_values_that_occur),
+          cmocka_unit_test(ties_are_broken_by_lot), cmocka_unit_test(what_is_closer_comes_first),
           cmocka_unit_test(the_seed_decides_and_nothing_else), cmocka_unit_test(sweeps_work_together),
           cmocka_unit_test(predictions_stay_in_range), cmocka_unit_test(odd_tables_are_completed),
           cmocka_unit_test(wide_tables_and_many_classes), cmocka_unit_test(rare_classes_are_drawn),

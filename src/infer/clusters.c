@@ -64,8 +64,19 @@ static int64_t assign(clusters *c) {
         for (int64_t f = 0; f < c->F; f++) sum += (double)c->centre[k * c->F + f] * (double)c->centre[k * c->F + f];
         c->half[k] = sum / 2;
     }
-    acf_cpu_gemm(c->dev, &(acf_gemm){.tb = true, .M = c->N, .N = K, .K = c->F, .alpha = 1, .a = c->x, .lda = c->F, .b = c->centre, .ldb = c->F,
-                                     .c = c->product, .ldc = K}, NULL, NULL);
+    acf_cpu_gemm(c->dev,
+                 &(acf_gemm){.tb = true,
+                             .M = c->N,
+                             .N = K,
+                             .K = c->F,
+                             .alpha = 1,
+                             .a = c->x,
+                             .lda = c->F,
+                             .b = c->centre,
+                             .ldb = c->F,
+                             .c = c->product,
+                             .ldc = K},
+                 NULL, NULL);
     _Pragma("omp parallel for schedule(static) num_threads(acf_threads_for(c->dev, c->N * K)) reduction(+ : changed)")
     for (int64_t i = 0; i < c->N; i++) {
         const acf_real *p = c->product + i * K;
@@ -89,14 +100,15 @@ static void move(clusters *c) {
         for (int64_t i = 0; i < c->N; i++)
             for (int64_t f = from; f < to; f++) c->sum[c->of[i] * c->F + f] += (double)c->x[i * c->F + f];
         for (int k = 0; k < c->K; k++)
-            for (int64_t f = from; f < to && c->count[k]; f++) c->centre[k * c->F + f] = (acf_real)(c->sum[k * c->F + f] / (double)c->count[k]);
+            for (int64_t f = from; f < to && c->count[k]; f++)
+                c->centre[k * c->F + f] = (acf_real)(c->sum[k * c->F + f] / (double)c->count[k]);
     }
 }
 
 /* ---- all of it ------------------------------------------------------------------------------------------------------------ */
 
-acf_status acf_clusters_find(acf_device *dev, const acf_real *x, int64_t N, int64_t F, int K, uint64_t seed, uint32_t run, int32_t *of,
-                             double *inertia) {
+acf_status acf_clusters_find(acf_device *dev, const acf_real *x, int64_t N, int64_t F, int K, uint64_t seed,
+                             uint32_t run, int32_t *of, double *inertia) {
     acf_arena *capacity;
     ACF_TRY(acf_arena_create(&acf_heap, 0, &capacity));
     clusters c = {.dev = dev, .x = x, .N = N, .F = F, .K = K, .of = of};

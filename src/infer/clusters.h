@@ -11,7 +11,7 @@
 /* Point i of x (N,F) gets of[i], its cluster 0 .. K-1; *inertia, where not NULL: the sum of squared distances to the centres. Fewer than K clusters
  * are used where there are fewer different points. (seed, run) is the start. The CPU device lends its threads; N, F, K >= 1.
  * Points should lie around 0 with distances of about 1: squares of large numbers cancel. Fails: ACF_EMEMORY. */
-acf_status acf_clusters_find(acf_device *dev, const acf_real *x, int64_t N, int64_t F, int K, uint64_t seed, uint32_t run, int32_t *of,
-                             double *inertia);
+acf_status acf_clusters_find(acf_device *dev, const acf_real *x, int64_t N, int64_t F, int K, uint64_t seed,
+                             uint32_t run, int32_t *of, double *inertia);
 
 #endif

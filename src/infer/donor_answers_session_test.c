@@ -41,8 +41,10 @@ static void rows_that_are_believed_are_copied(void **state) {
             for (int c = 0; c < FULL * COLS; c++) target[c] = c % COLS == CLASS || c % COLS == LAST;
             assert_int_equal(acf_session_query_draw(b.s, t, (acf_query){.target = target}, 5, d, out), ACF_OK);
             for (int c = 0; c < FULL * COLS; c++) {
-                if (target[c]) assert_true(out[c] == acf_encoder_round(b.m->encoder, c % COLS, b.x[c]));
-                else assert_true(isnan(x[c]) ? isnan(out[c]) : out[c] == x[c]);
+                if (target[c])
+                    assert_true(out[c] == acf_encoder_round(b.m->encoder, c % COLS, b.x[c]));
+                else
+                    assert_true(isnan(x[c]) ? isnan(out[c]) : out[c] == x[c]);
             }
         }
         acf_table_free(t);
@@ -90,7 +92,8 @@ static void rows_are_taken_as_often_as_believed(void **state) {
     acf_table *t = acf_donor_lab_copies((double[COLS]){b.x[WHOLE], b.x[CLASS], ABSENT, b.x[COIN], ABSENT}, N);
     assert_int_equal(acf_session_query_draw(b.s, t, all, 5, 0, out), ACF_OK);
     for (int i = 0; i < N; i++) {
-        const bool from[2] = {is_remembered(&b, REAL, out[i * COLS + REAL]), is_remembered(&b, LAST, out[i * COLS + LAST])};
+        const bool from[2] = {is_remembered(&b, REAL, out[i * COLS + REAL]),
+                              is_remembered(&b, LAST, out[i * COLS + LAST])};
         real += from[0], last += from[1], both += from[0] && from[1];
     }
     acf_assert_close(acf_donor_lab_trust(&b, t, 0, REAL, known), 0.3, 1e-9, "h");
@@ -147,14 +150,17 @@ static void draws_follow_the_scores(void **state) {
             x[c] = j == CLASS ? c / COLS % CLASSES : j == COIN ? c / COLS / CLASSES : b.x[j];
             target[c] = j == CLASS || j == COIN;
         }
-        acf_table *pairs = acf_donor_lab_table(x, PAIRS, NEW), *t = acf_donor_lab_copies((double[COLS]){b.x[0], ABSENT, b.x[2], ABSENT, b.x[4]}, N / DRAWS);
+        acf_table *pairs = acf_donor_lab_table(x, PAIRS, NEW),
+                  *t = acf_donor_lab_copies((double[COLS]){b.x[0], ABSENT, b.x[2], ABSENT, b.x[4]}, N / DRAWS);
         assert_int_equal(acf_session_query_logp(b.s, pairs, (acf_query){.target = target}, lp), ACF_OK);
         for (int d = 0; d < DRAWS; d++) /* of several: a draw of a table is of one member */
-            assert_int_equal(acf_session_query_draw(b.s, t, all, (uint64_t)d + 1, 0, out + d * (N / DRAWS) * COLS), ACF_OK);
+            assert_int_equal(acf_session_query_draw(b.s, t, all, (uint64_t)d + 1, 0, out + d * (N / DRAWS) * COLS),
+                             ACF_OK);
         for (int i = 0; i < N; i++) share[(int)(out[i * COLS + CLASS] + CLASSES * out[i * COLS + COIN])] += 1.0 / N;
         for (int k = 0; k < PAIRS; k++) {
             const double p = exp(lp[k]);
-            if (!(fabs(share[k] - p) <= 4 * sqrt(p * (1 - p) / (members > 1 ? DRAWS : N)))) fail_msg("%d members, pair %d: %g, expected %g", members, k, share[k], p);
+            if (!(fabs(share[k] - p) <= 4 * sqrt(p * (1 - p) / (members > 1 ? DRAWS : N))))
+                fail_msg("%d members, pair %d: %g, expected %g", members, k, share[k], p);
         }
         acf_table_free(pairs);
         acf_table_free(t);
@@ -209,7 +215,8 @@ static void means_are_those_of_both(void **state) {
         for (int k = 0; k < 15; k++) {
             const acf_query q = questions[k % 3];
             for (int j = 0; j < COLS; j++) b.a->shift[j] = k < 12 ? 0.5 * (k / 3) - 1.5 : 12;
-            for (int j = 0; k == 12 && j < COLS * COLS; j++) b.a->near[j] *= 20, b.a->other[j] *= 20, b.a->differ[j % COLS] = 0.01; /* one donor has it all */
+            for (int j = 0; k == 12 && j < COLS * COLS; j++)
+                b.a->near[j] *= 20, b.a->other[j] *= 20, b.a->differ[j % COLS] = 0.01; /* one donor has it all */
             assert_int_equal(acf_session_query_mean(b.s, b.table, q, mean), ACF_OK);
             assert_int_equal(acf_session_query_mean(b.net, b.table, q, net), ACF_OK);
             for (int c = 0; c < CELLS; c++) {
@@ -228,7 +235,9 @@ static void means_are_those_of_both(void **state) {
                     const double h = acf_donor_lab_trust(&b, b.table, i, j, known);
                     const double value = nearly_sure(b.r, j, h);
                     *(isnan(value) ? &mixed : &sure) += 1;
-                    acf_assert_close(mean[c], isnan(value) ? (1 - h) * net[c] + h * acf_donor_search_mean(b.r, j) : value, tol, "mean");
+                    acf_assert_close(mean[c],
+                                     isnan(value) ? (1 - h) * net[c] + h * acf_donor_search_mean(b.r, j) : value, tol,
+                                     "mean");
                 }
             }
         }
@@ -259,7 +268,8 @@ static void summaries_are_of_the_draws(void **state) {
             assert_int_equal(acf_session_query_draw(b.s, b.table, q, 8, d, one), ACF_OK);
             for (int c = 0; c < CELLS; c++) drawn[c][d] = one[c];
         }
-        assert_int_equal(acf_session_query_summary(b.s, b.table, q, 8, DRAWS, (double[]){0, 0.5, 0.8}, 3, mean, quantile), ACF_OK);
+        assert_int_equal(
+            acf_session_query_summary(b.s, b.table, q, 8, DRAWS, (double[]){0, 0.5, 0.8}, 3, mean, quantile), ACF_OK);
         for (int c = 0; c < CELLS; c++) {
             double sum = 0;
             assert_int_equal(isnan(mean[c]), !acf_donor_lab_asks(q, ACF_TO_FILL, b.table, c));
@@ -269,7 +279,8 @@ static void summaries_are_of_the_draws(void **state) {
             acf_assert_close(mean[c], sum, tol, "mean of draws");
             acf_assert_close(quantile[c], drawn[c][0], tol, "least");
             acf_assert_close(quantile[CELLS + c], drawn[c][4], tol, "median");
-            acf_assert_close(quantile[2 * CELLS + c], drawn[c][6] + 0.4 * (drawn[c][7] - drawn[c][6]), tol, "quantile 0.8");
+            acf_assert_close(quantile[2 * CELLS + c], drawn[c][6] + 0.4 * (drawn[c][7] - drawn[c][6]), tol,
+                             "quantile 0.8");
         }
         acf_donor_lab_close(&b);
     }
@@ -279,7 +290,7 @@ static void summaries_are_of_the_draws(void **state) {
 
 /* All that a session can say about a table of N rows. */
 typedef struct answers {
-    double *logp;                 /* (N) */
+    double *logp;                              /* (N) */
     double *drawn, *mean, *cells, *low, *high; /* (N,COLS) */
 } answers;
 
@@ -407,8 +418,10 @@ static void intervals_know_what_cells_share(void **state) {
             moved += inside != count_inside(cells, n, none.low, none.high);
             for (int c = j; c < CELLS; c += COLS) {
                 if (!isnan(b.x[c])) continue;
-                if (j != WHOLE) off += count_inside(cells, n, low[c], high[c]) != inside;
-                else acf_assert_close(low[c], in.low, 1e-9, "low"), acf_assert_close(high[c], in.high, 1e-9, "high");
+                if (j != WHOLE)
+                    off += count_inside(cells, n, low[c], high[c]) != inside;
+                else
+                    acf_assert_close(low[c], in.low, 1e-9, "low"), acf_assert_close(high[c], in.high, 1e-9, "high");
             }
         }
     }
@@ -466,9 +479,9 @@ static void threads_do_not_matter(void **state) {
     for (int k = 0; k < 3; k++) free(a[k].logp);
 }
 
-ACF_TESTS(donor_answers_session, cmocka_unit_test(rows_that_are_believed_are_copied), cmocka_unit_test(cells_follow_those_before),
-          cmocka_unit_test(rows_are_taken_as_often_as_believed), cmocka_unit_test(no_donor_is_passed_over),
-          cmocka_unit_test(draws_follow_the_scores), cmocka_unit_test(means_are_those_of_both),
-          cmocka_unit_test(summaries_are_of_the_draws), cmocka_unit_test(intervals_are_those_of_both),
-          cmocka_unit_test(intervals_know_what_cells_share), cmocka_unit_test(batches_and_order_do_not_matter),
-          cmocka_unit_test(threads_do_not_matter))
+ACF_TESTS(donor_answers_session, cmocka_unit_test(rows_that_are_believed_are_copied),
+          cmocka_unit_test(cells_follow_those_before), cmocka_unit_test(rows_are_taken_as_often_as_believed),
+          cmocka_unit_test(no_donor_is_passed_over), cmocka_unit_test(draws_follow_the_scores),
+          cmocka_unit_test(means_are_those_of_both), cmocka_unit_test(summaries_are_of_the_draws),
+          cmocka_unit_test(intervals_are_those_of_both), cmocka_unit_test(intervals_know_what_cells_share),
+          cmocka_unit_test(batches_and_order_do_not_matter), cmocka_unit_test(threads_do_not_matter))

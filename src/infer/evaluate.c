@@ -8,10 +8,10 @@
  *     drawn (n·m)               column j: (m, its cells), at first[j]·m */
 #include "infer/evaluate.h"
 
-#include "table/permute.h"
 #include "infer/baseline.h"
 #include "infer/metrics.h"
 #include "infer/row_score.h"
+#include "table/permute.h"
 
 #include <math.h>
 #include <string.h>
@@ -49,8 +49,8 @@ acf_eval_settings acf_eval_settings_read(const acf_options *o) {
 
 /* Marks `want` of the cells that `from` marks, out (cells), in a random order by (seed, draw). left (D), where given: how many of a
  * column's are left; the last stays. Returns how many were marked. */
-static int64_t pick(const uint8_t *from, int64_t cells, int64_t D, int64_t want, int64_t *left, uint64_t seed, uint32_t draw,
-                    uint8_t *out) {
+static int64_t pick(const uint8_t *from, int64_t cells, int64_t D, int64_t want, int64_t *left, uint64_t seed,
+                    uint32_t draw, uint8_t *out) {
     acf_permutation order = acf_permutation_make(cells, seed, ACF_STREAM_HIDE, draw);
     int64_t n = 0;
     for (int64_t c = 0; c < cells; c++) out[c] = 0;
@@ -64,7 +64,8 @@ static int64_t pick(const uint8_t *from, int64_t cells, int64_t D, int64_t want,
 }
 
 acf_status acf_hide(const acf_table *t, double fraction, uint64_t seed, uint8_t *hidden, int64_t *n) {
-    if (!(fraction >= 0 && fraction <= 1)) return acf_fail(ACF_EUSAGE, "a fraction of %g cells to hide; expected 0 to 1", fraction);
+    if (!(fraction >= 0 && fraction <= 1))
+        return acf_fail(ACF_EUSAGE, "a fraction of %g cells to hide; expected 0 to 1", fraction);
     int64_t cells = t->N * t->D, observed = 0;
     uint8_t *present = acf_alloc((size_t)cells, "a mask of a table");
     int64_t *left = acf_alloc_zero((size_t)t->D * sizeof *left, "counts of cells");
@@ -92,16 +93,17 @@ typedef struct work {
     acf_model *fitted;       /* NULL where a model was given */
     acf_session *s;
     uint8_t *hidden, *target; /* (N,D); the cells of a mask, of `whole` */
-    int64_t n, *first;       /* hidden cells; (D+1) */
-    int64_t *place, *cell;   /* (n) where each is: in truth, and in part */
-    double *truth, *value;   /* (n) */
-    double *drawn;           /* (n·m) */
-    double *table;           /* (N,D) what a method answers */
-    double *scale;   /* (D) standard deviation of a number's known values; 0: it does not vary, and is not scored. Classes: 1 */
-    double *scratch; /* (2·most cells of a column + m) */
-    acf_shared *shared; /* (D) values that shown cells of a number share */
-    int64_t *count;  /* (most classes) */
-    double *chance;  /* (n) -log p of each cell by its column's own distribution */
+    int64_t n, *first;        /* hidden cells; (D+1) */
+    int64_t *place, *cell;    /* (n) where each is: in truth, and in part */
+    double *truth, *value;    /* (n) */
+    double *drawn;            /* (n·m) */
+    double *table;            /* (N,D) what a method answers */
+    double *
+        scale; /* (D) standard deviation of a number's known values; 0: it does not vary, and is not scored. Classes: 1 */
+    double *scratch;        /* (2·most cells of a column + m) */
+    acf_shared *shared;     /* (D) values that shown cells of a number share */
+    int64_t *count;         /* (most classes) */
+    double *chance;         /* (n) -log p of each cell by its column's own distribution */
     double *nll, *nll_mean; /* (D+1, masks) of the model; of the columns' own distributions */
 } work;
 
@@ -120,11 +122,13 @@ static acf_status compare_tables(work *w) {
     bool same = a->N == b->N && a->D == b->D;
     for (int64_t j = 0; same && j < a->D; j++) same = a->column[j].classes == b->column[j].classes;
     if (!same)
-        return acf_fail(ACF_ESHAPE,
-                        "the table to complete has %lld rows and %lld columns, the true one %lld and %lld, or their kinds differ; "
-                        "expected the same table with cells missing",
-                        (long long)b->N, (long long)b->D, (long long)a->N, (long long)a->D);
-    for (int64_t c = 0; c < a->N * a->D; c++) w->n += w->hidden[c] = acf_table_present(a->x[c]) && !acf_table_present(b->x[c]);
+        return acf_fail(
+            ACF_ESHAPE,
+            "the table to complete has %lld rows and %lld columns, the true one %lld and %lld, or their kinds differ; "
+            "expected the same table with cells missing",
+            (long long)b->N, (long long)b->D, (long long)a->N, (long long)a->D);
+    for (int64_t c = 0; c < a->N * a->D; c++)
+        w->n += w->hidden[c] = acf_table_present(a->x[c]) && !acf_table_present(b->x[c]);
     w->shown = b;
     return ACF_OK;
 }
@@ -166,10 +170,13 @@ static acf_status hide(work *w) {
     w->hidden = array(t->N * t->D, 1);
     w->table = array(t->N * t->D, sizeof *w->table);
     if (!w->hidden || !w->table) return ACF_EMEMORY;
-    if (w->job->shown) ACF_TRY(compare_tables(w));
-    else ACF_TRY(acf_hide(t, w->job->set.hide, w->job->set.seed, w->hidden, &w->n));
+    if (w->job->shown)
+        ACF_TRY(compare_tables(w));
+    else
+        ACF_TRY(acf_hide(t, w->job->set.hide, w->job->set.seed, w->hidden, &w->n));
     if (w->n == 0 && w->job->shown)
-        return acf_fail(ACF_EDATA, "the table to complete lacks no cell that the true one has, so nothing can be scored");
+        return acf_fail(ACF_EDATA,
+                        "the table to complete lacks no cell that the true one has, so nothing can be scored");
     if (w->n == 0)
         return acf_fail(
             ACF_EDATA,
@@ -224,13 +231,14 @@ static acf_status prepare(work *w) {
     int64_t D = t->D, m = w->job->set.draws, masks = w->job->set.masks, most = 0, classes = 1;
     w->first = array(D + 1, sizeof *w->first);
     w->place = array(w->n, sizeof *w->place), w->cell = array(w->n, sizeof *w->cell);
-    w->truth = array(w->n, sizeof *w->truth), w->value = array(w->n, sizeof *w->value), w->chance = array(w->n, sizeof *w->chance);
+    w->truth = array(w->n, sizeof *w->truth), w->value = array(w->n, sizeof *w->value),
+    w->chance = array(w->n, sizeof *w->chance);
     w->drawn = array(w->n, (size_t)m * sizeof *w->drawn);
     w->scale = array(D, sizeof *w->scale), w->shared = array(D, sizeof *w->shared);
     w->nll = array((D + 1) * masks, sizeof *w->nll), w->nll_mean = array((D + 1) * masks, sizeof *w->nll);
     w->target = array(w->whole->N * D, 1);
-    if (!w->first || !w->place || !w->cell || !w->truth || !w->value || !w->chance || !w->drawn || !w->scale || !w->shared || !w->nll ||
-        !w->nll_mean || !w->target)
+    if (!w->first || !w->place || !w->cell || !w->truth || !w->value || !w->chance || !w->drawn || !w->scale ||
+        !w->shared || !w->nll || !w->nll_mean || !w->target)
         return ACF_EMEMORY;
     index_cells(w);
     for (int64_t j = 0; j < D; j++) {
@@ -248,14 +256,16 @@ static void work_free(work *w) {
     acf_session_free(w->s);
     acf_model_free(w->fitted);
     acf_table_free(w->made), acf_table_free(w->part), acf_table_free(w->whole);
-    void *const arrays[] = {w->hidden, w->target, w->first,   w->place, w->cell,   w->truth, w->value,   w->drawn,
-                            w->table,  w->scale, w->scratch, w->count, w->chance, w->nll,   w->nll_mean, w->shared};
+    void *const arrays[] = {w->hidden, w->target, w->first,   w->place, w->cell,   w->truth, w->value,    w->drawn,
+                            w->table,  w->scale,  w->scratch, w->count, w->chance, w->nll,   w->nll_mean, w->shared};
     for (size_t i = 0; i < sizeof arrays / sizeof arrays[0]; i++) acf_release(arrays[i]);
 }
 
 /* ---- scores of imputations --------------------------------------------------------------------------------------- */
 
-static acf_scores *scores_at(const work *w, int method, int64_t j) { return w->e->score + method * (w->job->truth->D + 1) + j; }
+static acf_scores *scores_at(const work *w, int method, int64_t j) {
+    return w->e->score + method * (w->job->truth->D + 1) + j;
+}
 
 /* What a method says: values it is sure of; values and draws; or values only, the draws being another method's. */
 typedef enum claim { CERTAIN, DRAWS, VALUES } claim;
@@ -274,7 +284,8 @@ static void score_number(const work *w, int64_t j, claim how, acf_scores *out) {
     if (m >= acf_interval_draws(ACF_EVAL_LEVEL))
         out->coverage = acf_metric_coverage(truth, drawn, m, n, ACF_EVAL_LEVEL, s, &w->shared[j], w->scratch);
     out->w1 = 0;
-    for (int64_t k = 0; k < m; k++) out->w1 += acf_metric_wasserstein(truth, drawn + k * n, n, s, w->scratch) / (double)m;
+    for (int64_t k = 0; k < m; k++)
+        out->w1 += acf_metric_wasserstein(truth, drawn + k * n, n, s, w->scratch) / (double)m;
 }
 
 static void score_class(const work *w, int64_t j, claim how, acf_scores *out) {
@@ -315,8 +326,10 @@ static void score_method(const work *w, int method, claim how) {
         if (cells_of(w, j) == 0 || w->scale[j] == 0) continue;
         acf_scores *s = scores_at(w, method, j);
         s->cells = cells_of(w, j);
-        if (classes_of(w, j)) score_class(w, j, how, s);
-        else score_number(w, j, how, s);
+        if (classes_of(w, j))
+            score_class(w, j, how, s);
+        else
+            score_number(w, j, how, s);
     }
     score_all(w, method);
 }
@@ -358,8 +371,10 @@ static void values_of_draws(const work *w) {
     for (int64_t j = 0; j < w->job->truth->D; j++) {
         const double *drawn = w->drawn + w->first[j] * m;
         double *value = w->value + w->first[j];
-        if (classes_of(w, j)) acf_metric_vote(drawn, m, cells_of(w, j), classes_of(w, j), w->count, value);
-        else acf_metric_mean(drawn, m, cells_of(w, j), value);
+        if (classes_of(w, j))
+            acf_metric_vote(drawn, m, cells_of(w, j), classes_of(w, j), w->count, value);
+        else
+            acf_metric_mean(drawn, m, cells_of(w, j), value);
     }
 }
 
@@ -436,12 +451,14 @@ static acf_status score_mask(work *w, int64_t k, int64_t n, double *row) {
 }
 
 /* Cells i[0..n) of the mask, each alone: its row without whatever else the mask asks for. Adds -log p to sum (D). */
-static acf_status ask_cells(work *w, const int64_t *i, int64_t n, double *x, uint8_t *target, double *row, double *sum) {
+static acf_status ask_cells(work *w, const int64_t *i, int64_t n, double *x, uint8_t *target, double *row,
+                            double *sum) {
     int64_t D = w->whole->D;
     memset(target, 0, (size_t)(n * D));
     for (int64_t r = 0; r < n; r++) {
         int64_t cell = w->cell[i[r]], from = cell / D * D;
-        for (int64_t j = 0; j < D; j++) x[r * D + j] = w->target[from + j] && from + j != cell ? (double)NAN : w->whole->x[from + j];
+        for (int64_t j = 0; j < D; j++)
+            x[r * D + j] = w->target[from + j] && from + j != cell ? (double)NAN : w->whole->x[from + j];
         target[r * D + cell % D] = 1;
     }
     acf_table *t;

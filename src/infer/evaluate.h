@@ -32,7 +32,8 @@ acf_status acf_hide(const acf_table *t, double fraction, uint64_t seed, uint8_t 
 
 typedef struct acf_eval_job {
     const acf_table *truth; /* what is known */
-    const acf_table *shown; /* the same with cells missing, which are those asked for; NULL: cells are hidden as set.hide says */
+    const acf_table
+        *shown; /* the same with cells missing, which are those asked for; NULL: cells are hidden as set.hide says */
     const acf_model *model; /* NULL: `fit` learns one from what is shown */
     acf_status (*fit)(void *ctx, const acf_table *shown, acf_model **out);
     void *ctx;
@@ -46,9 +47,9 @@ typedef struct acf_evaluation {
     int64_t rows, columns;
     int64_t observed, hidden; /* cells */
     acf_eval_settings set;
-    bool fitted, chosen; /* the model was fitted here; the cells were hidden here */
+    bool fitted, chosen;       /* the model was fitted here; the cells were hidden here */
     acf_row_scores rows_alone; /* of all observed cells of the rows (row_score.h), where a model alone was given */
-    acf_column *column;  /* (columns) owned, like the rest */
+    acf_column *column;        /* (columns) owned, like the rest */
     int methods;
     acf_scores *score; /* (methods, columns + 1); the last is over all columns */
 } acf_evaluation;

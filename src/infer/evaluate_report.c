@@ -60,8 +60,10 @@ static void add_left(acf_text *t, const char *s, int width) {
 static void add_score(acf_text *t, double v, int width, bool star) {
     char text[32];
     acf_text n = acf_text_into(text, sizeof text);
-    if (isnan(v)) acf_text_add(&n, "-");
-    else acf_text_add(&n, star ? "*" : ""), write_score(&n, v);
+    if (isnan(v))
+        acf_text_add(&n, "-");
+    else
+        acf_text_add(&n, star ? "*" : ""), write_score(&n, v);
     acf_text_addf(t, "%*s", width, text);
 }
 
@@ -115,12 +117,14 @@ static const field of_numbers[] = {{NRMSE, ACF_EVAL_MEAN},     {NRMSE, ACF_EVAL_
                                    {CRPS, ACF_EVAL_LINEAR},    {CRPS, ACF_EVAL_MODEL},   {COVERAGE, ACF_EVAL_LINEAR},
                                    {COVERAGE, ACF_EVAL_MODEL}, {W1, ACF_EVAL_LINEAR},    {W1, ACF_EVAL_MODEL},
                                    {NLL, ACF_EVAL_MEAN},       {NLL, ACF_EVAL_MODEL}};
-static const field of_classes[] = {{PFC, ACF_EVAL_MEAN}, {PFC, ACF_EVAL_LINEAR}, {PFC, ACF_EVAL_MODEL}, {TV, ACF_EVAL_LINEAR},
-                                   {TV, ACF_EVAL_MODEL}, {NLL, ACF_EVAL_MEAN},   {NLL, ACF_EVAL_MODEL}};
+static const field of_classes[] = {{PFC, ACF_EVAL_MEAN},  {PFC, ACF_EVAL_LINEAR}, {PFC, ACF_EVAL_MODEL},
+                                   {TV, ACF_EVAL_LINEAR}, {TV, ACF_EVAL_MODEL},   {NLL, ACF_EVAL_MEAN},
+                                   {NLL, ACF_EVAL_MODEL}};
 
 static void add_heading(acf_text *t, const char *kind, const field *f, int n) {
     static const char *const short_name[] = {"mean", "linear", "acflow"};
-    int gap = 0; /* a title stands over the first of its fields; nothing but spaces is put off until something follows */
+    int gap =
+        0; /* a title stands over the first of its fields; nothing but spaces is put off until something follows */
     acf_text_add(t, "\n");
     add_left(t, kind, NAME_WIDTH + 7);
     for (int k = 0; k < n; k++) {
@@ -136,10 +140,15 @@ static void add_heading(acf_text *t, const char *kind, const field *f, int n) {
     acf_text_add(t, "\n");
 }
 
-enum { NUMBER_FIELDS = sizeof of_numbers / sizeof of_numbers[0], CLASS_FIELDS = sizeof of_classes / sizeof of_classes[0] };
+enum {
+    NUMBER_FIELDS = sizeof of_numbers / sizeof of_numbers[0],
+    CLASS_FIELDS = sizeof of_classes / sizeof of_classes[0]
+};
 
 /* Whether a baseline is better in a column, and by which method: not said of coverage, which in single columns is mostly chance. -1: none is. */
-static int column_winner(const acf_evaluation *e, int metric, int64_t j) { return metric == COVERAGE ? -1 : acf_evaluation_winner(e, metric, j); }
+static int column_winner(const acf_evaluation *e, int metric, int64_t j) {
+    return metric == COVERAGE ? -1 : acf_evaluation_winner(e, metric, j);
+}
 
 /* Has a table of text this score of this method, to put a star before? */
 static bool has_field(int metric, int method) {
@@ -199,8 +208,8 @@ static int64_t add_column_wins(const acf_evaluation *e, acf_text *t, int metric)
     }
     if (wins == 0) return 0;
     if (wins > WINS_SHOWN) acf_text_addf(&list, " and %lld more", (long long)(wins - WINS_SHOWN));
-    acf_text_addf(t, "    %-6s in %lld of %lld column%s: ", acf_metrics[metric].title, (long long)wins, (long long)scored,
-                  scored == 1 ? "" : "s");
+    acf_text_addf(t, "    %-6s in %lld of %lld column%s: ", acf_metrics[metric].title, (long long)wins,
+                  (long long)scored, scored == 1 ? "" : "s");
     acf_text_wrap(t, words, 11, 100, 36);
     acf_text_add(t, "\n");
     return wins;
@@ -217,8 +226,9 @@ static int64_t add_wins(const acf_evaluation *e, acf_text *t) {
 }
 
 void acf_evaluation_text(const acf_evaluation *e, acf_text *t) {
-    acf_text_addf(t, "%lld of the %lld known cells of %lld row%s and %lld column%s ", (long long)e->hidden, (long long)e->observed,
-                  (long long)e->rows, e->rows == 1 ? "" : "s", (long long)e->columns, e->columns == 1 ? "" : "s");
+    acf_text_addf(t, "%lld of the %lld known cells of %lld row%s and %lld column%s ", (long long)e->hidden,
+                  (long long)e->observed, (long long)e->rows, e->rows == 1 ? "" : "s", (long long)e->columns,
+                  e->columns == 1 ? "" : "s");
     acf_text_add(t, e->chosen ? "were hidden" : "are missing from the table to complete");
     acf_text_add(t, e->fitted ? "; the model was fitted to the others"
                               : "; the model was given, and scores too well if it has seen them");
@@ -226,14 +236,15 @@ void acf_evaluation_text(const acf_evaluation *e, acf_text *t) {
                   e->set.masks == 1 ? "" : "s", (unsigned long long)e->set.seed);
     add_overall(e, t);
     acf_text_add(
-        t, "\nLower is better; 90 % should be 0.900, and is compared over all only: in single columns it is mostly chance.\n"
-           "NRMSE  numbers: root of the mean squared error, in standard deviations of the column; its mean scores about 1\n"
-           "PFC    classes: the part that is wrong\n"
-           "CRPS   numbers: distance of the draws to the truth, sharp and right ones are near; in the same unit\n"
-           "90 %   numbers: how often the 90 % interval of the draws holds the truth\n"
-           "W1     numbers: how far all imputed values together lie from the true ones; in the same unit\n"
-           "TV     classes: how far the shares of imputed classes are from the true ones\n"
-           "NLL    -log p of what is hidden, nats per cell; mean ± deviation over masks\n");
+        t,
+        "\nLower is better; 90 % should be 0.900, and is compared over all only: in single columns it is mostly chance.\n"
+        "NRMSE  numbers: root of the mean squared error, in standard deviations of the column; its mean scores about 1\n"
+        "PFC    classes: the part that is wrong\n"
+        "CRPS   numbers: distance of the draws to the truth, sharp and right ones are near; in the same unit\n"
+        "90 %   numbers: how often the 90 % interval of the draws holds the truth\n"
+        "W1     numbers: how far all imputed values together lie from the true ones; in the same unit\n"
+        "TV     classes: how far the shares of imputed classes are from the true ones\n"
+        "NLL    -log p of what is hidden, nats per cell; mean ± deviation over masks\n");
     add_rows_alone(e, t);
     add_columns(e, t, false, of_numbers, NUMBER_FIELDS);
     add_columns(e, t, true, of_classes, CLASS_FIELDS);
@@ -288,8 +299,8 @@ static bool add_wins_json(const acf_evaluation *e, json_t *list) {
         for (int64_t j = -1; j < e->columns; j++) {
             int winner = j < 0 ? acf_evaluation_winner(e, k, j) : column_winner(e, k, j);
             if (winner < 0) continue;
-            json_t *win = json_pack("{s:s, s:o, s:i}", "score", acf_metrics[k].key, "column", j < 0 ? json_null() : json_integer(j),
-                                    "method", winner);
+            json_t *win = json_pack("{s:s, s:o, s:i}", "score", acf_metrics[k].key, "column",
+                                    j < 0 ? json_null() : json_integer(j), "method", winner);
             if (!win || json_array_append_new(list, win)) return false;
         }
     return true;
@@ -313,12 +324,13 @@ acf_status acf_evaluation_json(const acf_evaluation *e, json_t **out) {
     bool ok = columns && methods && wins && add_wins_json(e, wins);
     for (int64_t j = 0; j < e->columns && ok; j++) ok = json_array_append_new(columns, column_json(e, j)) == 0;
     for (int k = 0; k < e->methods && ok; k++) ok = json_array_append_new(methods, method_json(e, k)) == 0;
-    json_t *o = ok ? json_pack("{s:I, s:I, s:I, s:b, s:b, s:f, s:I, s:I, s:I, s:f, s:O, s:O, s:O}", "rows", (json_int_t)e->rows,
-                               "known", (json_int_t)e->observed, "hidden", (json_int_t)e->hidden, "fitted", e->fitted, "chosen",
-                               e->chosen, "hide", e->set.hide, "draws", (json_int_t)e->set.draws, "masks", (json_int_t)e->set.masks,
-                               "seed", (json_int_t)e->set.seed, "level", ACF_EVAL_LEVEL, "columns", columns, "methods", methods,
-                               "baseline_wins", wins)
-                   : NULL;
+    json_t *o =
+        ok ? json_pack("{s:I, s:I, s:I, s:b, s:b, s:f, s:I, s:I, s:I, s:f, s:O, s:O, s:O}", "rows", (json_int_t)e->rows,
+                       "known", (json_int_t)e->observed, "hidden", (json_int_t)e->hidden, "fitted", e->fitted, "chosen",
+                       e->chosen, "hide", e->set.hide, "draws", (json_int_t)e->set.draws, "masks",
+                       (json_int_t)e->set.masks, "seed", (json_int_t)e->set.seed, "level", ACF_EVAL_LEVEL, "columns",
+                       columns, "methods", methods, "baseline_wins", wins)
+           : NULL;
     json_decref(columns), json_decref(methods), json_decref(wins);
     if (o && !put(o, "rows_half_given", rows_json(&e->rows_alone))) json_decref(o), o = NULL;
     if (!o) return acf_fail(ACF_EMEMORY, "out of memory: the report of an evaluation");

@@ -52,9 +52,12 @@ static void says_plainly_who_wins(void **state) {
     assert_non_null(strstr(text_of(&e), "No baseline is better than acflow, over all or in any column."));
     assert_non_null(strstr(text_of(&e), "-0.250 ± 0.125"));
     assert_non_null(
-        strstr(text_of(&e), "6 of the 30 known cells of 10 rows and 3 columns were hidden; the model was fitted to the others."));
-    static const char *const named[] = {"\nNRMSE  ", "\nPFC    ", "\nCRPS   ", "\n90 %   ", "\nW1     ", "\nTV     ", "\nNLL    "};
-    for (size_t k = 0; k < sizeof named / sizeof *named; k++) assert_non_null(strstr(text_of(&e), named[k])); /* each is explained */
+        strstr(text_of(&e),
+               "6 of the 30 known cells of 10 rows and 3 columns were hidden; the model was fitted to the others."));
+    static const char *const named[] = {"\nNRMSE  ", "\nPFC    ", "\nCRPS   ", "\n90 %   ",
+                                        "\nW1     ", "\nTV     ", "\nNLL    "};
+    for (size_t k = 0; k < sizeof named / sizeof *named; k++)
+        assert_non_null(strstr(text_of(&e), named[k])); /* each is explained */
 
     assert_null(strstr(text_of(&e), "\nRows: "));
     e.rows_alone = (acf_row_scores){8, 5, 1.5, 0.25, 2.75, NAN};
@@ -81,9 +84,9 @@ static void says_plainly_who_wins(void **state) {
     assert_int_equal(acf_evaluation_winner(&e, 3, -1), ACF_EVAL_LINEAR);
     assert_non_null(strstr(text_of(&e), "    90 %   over all: linear regressions, 0.850 against 0.960\n"));
     e.fitted = e.chosen = false;
-    assert_non_null(
-        strstr(text_of(&e),
-               "6 of the 30 known cells of 10 rows and 3 columns are missing from the table to complete; the model was given"));
+    assert_non_null(strstr(
+        text_of(&e),
+        "6 of the 30 known cells of 10 rows and 3 columns are missing from the table to complete; the model was given"));
 }
 
 /* Every win that is listed has its star or its figures, and nothing else has a star; what looks the same is no win. */
@@ -92,7 +95,8 @@ static void stars_and_words_agree(void **state) {
     acf_scores score[16];
     acf_column column[3] = {{.name = "a"}, {.name = "kind", .classes = 2}, {.name = "b"}};
     acf_evaluation e = by_hand(score, column);
-    score[4 + 0].coverage = 0.9, score[8 + 0].coverage = 0.8; /* linear is nearer in a column: chance, which nobody is told */
+    score[4 + 0].coverage = 0.9,
+              score[8 + 0].coverage = 0.8; /* linear is nearer in a column: chance, which nobody is told */
     assert_null(strstr(text_of(&e), " *"));
     assert_non_null(strstr(text_of(&e), "No baseline is better"));
     assert_non_null(strstr(text_of(&e), "compared over all only"));
@@ -105,7 +109,8 @@ static void stars_and_words_agree(void **state) {
     score[4 + 3].coverage = 0.85, score[8 + 3].coverage = 0.9;
     score[2].crps = 0.512, score[4 + 2].crps = 0.6, score[8 + 2].crps = 0.53; /* the mean's CRPS is in no table */
     assert_null(strstr(text_of(&e), " *"));
-    assert_non_null(strstr(text_of(&e), "    CRPS   in 1 of 1 column: b (mean or most frequent, 0.512 against 0.530)\n"));
+    assert_non_null(
+        strstr(text_of(&e), "    CRPS   in 1 of 1 column: b (mean or most frequent, 0.512 against 0.530)\n"));
     score[4 + 2].crps = 0.5;
     assert_non_null(strstr(text_of(&e), "*0.500"));
     assert_non_null(strstr(text_of(&e), "    CRPS   in 1 of 1 column: b\n"));
@@ -127,7 +132,8 @@ static void many_columns_are_counted(void **state) {
     static acf_column column[MANY];
     for (int j = 0; j < MANY; j++)
         column[j].name = "ein überaus langer Name einer Spalte, der in keine Tabelle passt und doch gezeigt wird";
-    for (int i = 0; i < 4 * (MANY + 1); i++) score[i] = empty, score[i].cells = 1, score[i].nrmse = 0.5 + i / (MANY + 1);
+    for (int i = 0; i < 4 * (MANY + 1); i++)
+        score[i] = empty, score[i].cells = 1, score[i].nrmse = 0.5 + i / (MANY + 1);
     acf_evaluation e = {.rows = 1, .columns = MANY, .column = column, .methods = 4, .score = score, .set = set};
     static char out[20000];
     acf_text t = acf_text_into(out, sizeof out);
@@ -177,5 +183,6 @@ static void methods_have_names(void **state) {
     assert_true(n > ACF_EVAL_MODEL && acf_evaluation_method(-1) == NULL);
 }
 
-ACF_TESTS(evaluate_report, cmocka_unit_test(says_plainly_who_wins), cmocka_unit_test(stars_and_words_agree), cmocka_unit_test(many_columns_are_counted),
-          cmocka_unit_test(json_has_everything), cmocka_unit_test(methods_have_names))
+ACF_TESTS(evaluate_report, cmocka_unit_test(says_plainly_who_wins), cmocka_unit_test(stars_and_words_agree),
+          cmocka_unit_test(many_columns_are_counted), cmocka_unit_test(json_has_everything),
+          cmocka_unit_test(methods_have_names))

@@ -2,16 +2,23 @@
 #include "infer/evaluate.h"
 
 #include "harness/lab.h"
-#include "table/masks.h"
 #include "infer/baseline.h"
 #include "infer/metrics.h"
 #include "model/config.h"
+#include "table/masks.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { ROWS = 300, COLS = 4, CELLS = ROWS * COLS, DRAWS = 30, MODEL = ACF_EVAL_MODEL, ROW = 5 }; /* ROW: one without holes */
+enum {
+    ROWS = 300,
+    COLS = 4,
+    CELLS = ROWS * COLS,
+    DRAWS = 30,
+    MODEL = ACF_EVAL_MODEL,
+    ROW = 5
+}; /* ROW: one without holes */
 
 static const acf_column columns[COLS] = {{"a", 0}, {"kind", 3}, {"flat", 0}, {"b", 0}};
 static const acf_eval_settings plain = {.hide = 0.2, .masks = 3, .draws = DRAWS, .seed = 4};
@@ -92,7 +99,8 @@ static void hides_so_many_observed_cells(void **state) {
         }
         assert_int_equal(marked, n);
     }
-    assert_in_range(same, 2 * CELLS, 4 * CELLS - 40); /* of four comparisons; nothing hidden is the same for every seed */
+    assert_in_range(same, 2 * CELLS,
+                    4 * CELLS - 40); /* of four comparisons; nothing hidden is the same for every seed */
     assert_int_equal(acf_hide(b->t, 1.5, 1, first, &n), ACF_EUSAGE);
     assert_int_equal(acf_hide(b->t, NAN, 1, first, &n), ACF_EUSAGE);
 }
@@ -158,8 +166,10 @@ static void fits_to_what_is_shown(void **state) {
     assert_int_equal(acf_hide(b->t, plain.hide, plain.seed, hidden, &n), ACF_OK);
     assert_int_equal(e->hidden, n);
     for (int i = 0; i < CELLS; i++) {
-        if (hidden[i]) assert_true(isnan(w.shown[i]));
-        else assert_memory_equal(&w.shown[i], &b->t->x[i], sizeof w.shown[i]);
+        if (hidden[i])
+            assert_true(isnan(w.shown[i]));
+        else
+            assert_memory_equal(&w.shown[i], &b->t->x[i], sizeof w.shown[i]);
     }
     assert_memory_equal(e->score, f->score, (size_t)(e->methods * (COLS + 1)) * sizeof *e->score);
     assert_true(e->fitted && !f->fitted && e->chosen);
@@ -180,7 +190,8 @@ static void what_is_hidden_is_not_used(void **state) {
     assert_int_equal(acf_table_make(x, NULL, ROWS, COLS, columns, &moved), ACF_OK);
     acf_evaluation *e[2];
     const acf_table *truth[2] = {b->t, moved};
-    for (int k = 0; k < 2; k++) e[k] = evaluate(&(acf_eval_job){.truth = truth[k], .shown = shown, .model = b->m, .set = plain});
+    for (int k = 0; k < 2; k++)
+        e[k] = evaluate(&(acf_eval_job){.truth = truth[k], .shown = shown, .model = b->m, .set = plain});
     for (int method = 0; method < e[0]->methods; method++) {
         double unit[2] = {acf_metric_scale(b->t->x + 3, ROWS, COLS), acf_metric_scale(x + 3, ROWS, COLS)};
         for (int k = 0; k < 2; k++) assert_int_equal(e[k]->hidden, n);
@@ -214,13 +225,15 @@ static void collect(naive *c, const double *x, const uint8_t *hidden, int j, con
 }
 
 static void close_or_both_nan(double a, double b, const char *what) {
-    if (isnan(b)) assert_true(isnan(a));
-    else acf_assert_close(a, b, 1e-12, what);
+    if (isnan(b))
+        assert_true(isnan(a));
+    else
+        acf_assert_close(a, b, 1e-12, what);
 }
 
 /* The scores of a method against those of its answers. draws: it has some. */
-static void check_scores(const acf_evaluation *e, int method, const double *x, const uint8_t *hidden, const double *point,
-                         const double *drawn, bool draws) {
+static void check_scores(const acf_evaluation *e, int method, const double *x, const uint8_t *hidden,
+                         const double *point, const double *drawn, bool draws) {
     static naive c;
     double nrmse = 0, crps = 0, w1 = 0, cover = 0;
     for (int j = 0; j < COLS; j++) {
@@ -237,8 +250,8 @@ static void check_scores(const acf_evaluation *e, int method, const double *x, c
             acf_assert_close(s->pfc, (double)acf_metric_wrong(c.truth, c.value, c.n) / (double)c.n, 1e-15, "PFC");
             acf_assert_close(acf_evaluation_scores(e, method, -1)->pfc, s->pfc, 1e-15, "PFC over all");
             for (int k = 0; k < (draws ? DRAWS : 1); k++)
-                expected +=
-                    acf_metric_variation(c.truth, draws ? c.drawn + k * c.n : c.value, c.n, 3, c.count) / (draws ? DRAWS : 1);
+                expected += acf_metric_variation(c.truth, draws ? c.drawn + k * c.n : c.value, c.n, 3, c.count) /
+                            (draws ? DRAWS : 1);
             acf_assert_close(s->tv, expected, 1e-12, "TV");
             continue;
         }
@@ -255,11 +268,13 @@ static void check_scores(const acf_evaluation *e, int method, const double *x, c
             if (!hidden[i] && !isnan(x[i])) seen[cells++] = x[i];
         acf_shared_of(&shared, seen, cells);
         for (int k = 0; k < (draws ? DRAWS : 1); k++)
-            expected +=
-                acf_metric_wasserstein(c.truth, draws ? c.drawn + k * c.n : c.value, c.n, unit, c.scratch) / (draws ? DRAWS : 1);
+            expected += acf_metric_wasserstein(c.truth, draws ? c.drawn + k * c.n : c.value, c.n, unit, c.scratch) /
+                        (draws ? DRAWS : 1);
         acf_assert_close(s->w1, expected, 1e-12, "W1");
-        close_or_both_nan(
-            s->coverage, draws ? acf_metric_coverage(c.truth, c.drawn, DRAWS, c.n, 0.9, unit, &shared, c.scratch) : (double)NAN, "coverage");
+        close_or_both_nan(s->coverage,
+                          draws ? acf_metric_coverage(c.truth, c.drawn, DRAWS, c.n, 0.9, unit, &shared, c.scratch)
+                                : (double)NAN,
+                          "coverage");
         nrmse += s->nrmse / 2, crps += s->crps / 2, w1 += s->w1 / 2, cover += s->coverage / 2;
     }
     const acf_scores *all = acf_evaluation_scores(e, method, -1);
@@ -270,15 +285,19 @@ static void check_scores(const acf_evaluation *e, int method, const double *x, c
 }
 
 /* A further estimate has values of its own and nothing else. */
-static void check_values(const acf_evaluation *e, int method, const double *x, const uint8_t *hidden, const double *point) {
+static void check_values(const acf_evaluation *e, int method, const double *x, const uint8_t *hidden,
+                         const double *point) {
     static naive c;
     static const double none[DRAWS * CELLS];
     for (int j = 0; j < COLS; j++) {
         const acf_scores *s = acf_evaluation_scores(e, method, j);
         double unit = acf_metric_scale(x + j, ROWS, COLS), tol = 1000 * (double)ACF_REAL_EPS;
         collect(&c, x, hidden, j, point, none);
-        if (j == 1) acf_assert_close(s->pfc, (double)acf_metric_wrong(c.truth, c.value, c.n) / (double)c.n, 1e-15, "PFC of values");
-        else if (j != 2) acf_assert_close(s->nrmse, acf_metric_nrmse(c.truth, c.value, c.n, unit), tol, "NRMSE of values");
+        if (j == 1)
+            acf_assert_close(s->pfc, (double)acf_metric_wrong(c.truth, c.value, c.n) / (double)c.n, 1e-15,
+                             "PFC of values");
+        else if (j != 2)
+            acf_assert_close(s->nrmse, acf_metric_nrmse(c.truth, c.value, c.n, unit), tol, "NRMSE of values");
         assert_true(isnan(s->crps) && isnan(s->w1) && isnan(s->tv) && isnan(s->coverage) && isnan(s->nll));
     }
 }
@@ -293,7 +312,8 @@ static void scores_are_those_of_the_answers(void **state) {
     acf_baseline *line;
     for (int i = 0; i < CELLS; i++) {
         hidden[i] = !isnan(b->x[i]) && i % COLS == (i / COLS * 7) % COLS;
-        if (isnan(b->x[i - i % COLS + (i / COLS * 7) % COLS])) hidden[i] = i % COLS == ((i / COLS * 7) % COLS + 1) % COLS;
+        if (isnan(b->x[i - i % COLS + (i / COLS * 7) % COLS]))
+            hidden[i] = i % COLS == ((i / COLS * 7) % COLS + 1) % COLS;
         x[i] = hidden[i] ? NAN : b->x[i];
     }
     assert_int_equal(acf_table_make(x, NULL, ROWS, COLS, columns, &shown), ACF_OK);
@@ -310,10 +330,12 @@ static void scores_are_those_of_the_answers(void **state) {
 
     assert_int_equal(acf_session_open(b->dev, b->m, 512, &s), ACF_OK);
     for (int k = 0; k < DRAWS; k++)
-        assert_int_equal(acf_session_query_draw(s, shown, (acf_query){0}, plain.seed, (uint32_t)k, drawn + k * CELLS), ACF_OK);
+        assert_int_equal(acf_session_query_draw(s, shown, (acf_query){0}, plain.seed, (uint32_t)k, drawn + k * CELLS),
+                         ACF_OK);
     assert_int_equal(acf_session_query_mean(s, shown, (acf_query){0}, point), ACF_OK);
     check_scores(e, MODEL, b->x, hidden, point, drawn, true);
-    assert_int_equal(acf_session_query_summary(s, shown, (acf_query){0}, plain.seed, DRAWS, NULL, 0, point, NULL), ACF_OK);
+    assert_int_equal(acf_session_query_summary(s, shown, (acf_query){0}, plain.seed, DRAWS, NULL, 0, point, NULL),
+                     ACF_OK);
     check_values(e, MODEL + 1, b->x, hidden, point);
     assert_int_equal(acf_session_query_guess(s, shown, (acf_query){0}, point), ACF_OK);
     check_values(e, MODEL + 2, b->x, hidden, point);
@@ -352,7 +374,8 @@ static double nll_of(const bench *b, acf_session *s, int row, unsigned target, u
     double x[COLS], lp;
     uint8_t ask[COLS];
     acf_table *t;
-    for (int j = 0; j < COLS; j++) x[j] = missing >> j & 1 ? (double)NAN : b->x[row * COLS + j], ask[j] = target >> j & 1;
+    for (int j = 0; j < COLS; j++)
+        x[j] = missing >> j & 1 ? (double)NAN : b->x[row * COLS + j], ask[j] = target >> j & 1;
     assert_int_equal(acf_table_make(x, NULL, 1, COLS, columns, &t), ACF_OK);
     assert_int_equal(acf_session_query_logp(s, t, (acf_query){.target = ask}, &lp), ACF_OK);
     acf_table_free(t);
@@ -415,7 +438,8 @@ static void a_mask_asks_for_half(void **state) {
             double one = acf_evaluation_scores(e, MODEL, j)->nll;
             if (pair[which] >> j & 1)
                 acf_assert_close(one, nll_of(b, s, ROW, 1u << j, pair[which] & ~(1u << j)), tol, "NLL of a column");
-            else assert_true(isnan(one));
+            else
+                assert_true(isnan(one));
         }
         assert_true(isnan(acf_evaluation_scores(e, MODEL, -1)->nll_deviation)); /* one mask has none */
         acf_evaluation_free(e);
@@ -501,11 +525,12 @@ static void columns_alone_have_a_likelihood_too(void **state) {
     double deviation = sqrt(squares / n - mean / n * mean / n), z = (b->x[ROW * COLS] - mean / n) / deviation,
            unit = acf_metric_scale(b->x, ROWS, COLS);
     acf_evaluation *e = hide_in_row(b, ROW, 1, plain), *f = hide_in_row(b, ROW, 2, plain);
-    acf_assert_close(acf_evaluation_scores(e, ACF_EVAL_MEAN, 0)->nll, 0.5 * log(2 * acos(-1)) + log(deviation / unit) + z * z / 2,
-                     1e-9, "a number alone");
-    acf_assert_close(acf_evaluation_scores(e, ACF_EVAL_MEAN, -1)->nll, acf_evaluation_scores(e, ACF_EVAL_MEAN, 0)->nll, 1e-12,
-                     "over all");
-    acf_assert_close(acf_evaluation_scores(f, ACF_EVAL_MEAN, 1)->nll, -log((twos + 1) / (kinds + 3)), 1e-12, "a class alone");
+    acf_assert_close(acf_evaluation_scores(e, ACF_EVAL_MEAN, 0)->nll,
+                     0.5 * log(2 * acos(-1)) + log(deviation / unit) + z * z / 2, 1e-9, "a number alone");
+    acf_assert_close(acf_evaluation_scores(e, ACF_EVAL_MEAN, -1)->nll, acf_evaluation_scores(e, ACF_EVAL_MEAN, 0)->nll,
+                     1e-12, "over all");
+    acf_assert_close(acf_evaluation_scores(f, ACF_EVAL_MEAN, 1)->nll, -log((twos + 1) / (kinds + 3)), 1e-12,
+                     "a class alone");
     acf_evaluation_free(e), acf_evaluation_free(f);
 }
 
@@ -524,10 +549,13 @@ static void wrong_jobs_get_a_sentence(void **state) {
     assert_int_equal(acf_evaluate(&(acf_eval_job){.truth = t, .model = b->m, .set = plain}, &e), ACF_EDATA);
     assert_non_null(strstr(acf_error(), "two observed cells"));
     assert_int_equal(acf_evaluate(&(acf_eval_job){.truth = b->t, .model = b->m, .set = none}, &e), ACF_EDATA);
-    assert_int_equal(acf_evaluate(&(acf_eval_job){.truth = b->t, .shown = b->t, .model = b->m, .set = plain}, &e), ACF_EDATA);
+    assert_int_equal(acf_evaluate(&(acf_eval_job){.truth = b->t, .shown = b->t, .model = b->m, .set = plain}, &e),
+                     ACF_EDATA);
     assert_non_null(strstr(acf_error(), "lacks no cell"));
-    assert_int_equal(acf_evaluate(&(acf_eval_job){.truth = b->t, .shown = t, .model = b->m, .set = plain}, &e), ACF_ESHAPE);
-    assert_int_equal(acf_evaluate(&(acf_eval_job){.truth = b->t, .fit = watch, .ctx = &w, .set = plain}, &e), ACF_ENUMERIC);
+    assert_int_equal(acf_evaluate(&(acf_eval_job){.truth = b->t, .shown = t, .model = b->m, .set = plain}, &e),
+                     ACF_ESHAPE);
+    assert_int_equal(acf_evaluate(&(acf_eval_job){.truth = b->t, .fit = watch, .ctx = &w, .set = plain}, &e),
+                     ACF_ENUMERIC);
     assert_string_equal(acf_error(), "as the test wants it");
     acf_table_free(t);
     double x[CELLS] = {0};

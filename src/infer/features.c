@@ -15,7 +15,8 @@
 #define CODES 64  /* numbers in the middle of the network */
 #define THUMB 8   /* pixels of the thumbnail, each way; fewer where the image has fewer */
 #define FIRST 16  /* channels of the first convolution; the others have two and four times as many */
-#define WAYS 8    /* turned by 0, 90, 180, 270 degrees, and mirrored; images that are not square: 4, without the quarter turns */
+#define WAYS                                                                                                           \
+    8 /* turned by 0, 90, 180, 270 degrees, and mirrored; images that are not square: 4, without the quarter turns */
 
 struct acf_features {
     int64_t H, W, C, n; /* n = H W C */
@@ -93,7 +94,8 @@ static acf_status learn(acf_features *f, const acf_images *im, int64_t steps, ui
     for (int64_t step = 1; step <= steps; step++) {
         const double rate = RATE * 0.5 * (1 + cos(M_PI * (double)(step - 1) / (double)steps));
         for (uint32_t k = 0; k < BATCH; k++) {
-            const acf_rng_counter at = {seed, 0, ACF_STREAM_FEATURE, k, (uint32_t)step}, turn = {seed, 1, ACF_STREAM_FEATURE, k, (uint32_t)step};
+            const acf_rng_counter at = {seed, 0, ACF_STREAM_FEATURE, k, (uint32_t)step},
+                                  turn = {seed, 1, ACF_STREAM_FEATURE, k, (uint32_t)step};
             put_turned(f, k, acf_images_at(im, acf_rng_below(at, im->N)), (int)acf_rng_below(turn, ways(f)));
         }
         ACF_TRY(acf_params_zero_grad(f->ps));
@@ -113,7 +115,8 @@ static void shrink(const acf_features *f, int64_t k, acf_real *out) {
     for (int64_t y = 0; y < f->h; y++)
         for (int64_t x = 0; x < f->w; x++)
             for (int64_t c = 0; c < f->C; c++) {
-                const int64_t y0 = y * f->H / f->h, y1 = (y + 1) * f->H / f->h, x0 = x * f->W / f->w, x1 = (x + 1) * f->W / f->w;
+                const int64_t y0 = y * f->H / f->h, y1 = (y + 1) * f->H / f->h, x0 = x * f->W / f->w,
+                              x1 = (x + 1) * f->W / f->w;
                 double sum = 0;
                 for (int64_t p = y0; p < y1; p++)
                     for (int64_t q = x0; q < x1; q++) sum += (double)f->x[k * f->n + (p * f->W + q) * f->C + c];

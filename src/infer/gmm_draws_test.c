@@ -1,8 +1,8 @@
 /* Parameter draws of a model: draws of cells use them in turn, other answers do not, a file keeps them, and files with wrong ones are refused. */
 #include "model/gmm_draws.h"
 
-#include "harness/model_file_lab.h"
 #include "harness/lab.h"
+#include "harness/model_file_lab.h"
 #include "infer/session.h"
 
 #include <math.h>
@@ -38,7 +38,8 @@ typedef struct bench {
 static void open_bench(bench *b, bool sets) {
     double x[CELLS];
     acf_real value[SETS * (1 + COLS + COLS * COLS)] = {0}, *mean = value + SETS, *cov = mean + SETS * COLS;
-    for (int i = 0; i < CELLS; i++) x[i] = i % 5 == 2 || i / COLS == ROWS - 1 ? (double)NAN : acf_lab_random(1, i, -3, 3);
+    for (int i = 0; i < CELLS; i++)
+        x[i] = i % 5 == 2 || i / COLS == ROWS - 1 ? (double)NAN : acf_lab_random(1, i, -3, 3);
     for (int i = 0; i < SETS * COLS; i++) mean[i] = (acf_real)(i / COLS);
     for (int i = 0; i < SETS * COLS * COLS; i++) cov[i] = i % (COLS * COLS) % (COLS + 1) == 0;
     for (int i = 0; i < SETS; i++) value[i] = 1;
@@ -173,7 +174,8 @@ static void write_with(const acf_safetensors *good, const acf_safetensors_tensor
         if (!it || t->data) list[n++] = it ? *t : *own;
     }
     for (int64_t i = 0; i < acf_safetensors_text_count(good); i++)
-        if (strcmp(acf_safetensors_text_at(good, i)->key, "checksum") != 0) text[texts++] = *acf_safetensors_text_at(good, i);
+        if (strcmp(acf_safetensors_text_at(good, i)->key, "checksum") != 0)
+            text[texts++] = *acf_safetensors_text_at(good, i);
     if (acf_safetensors_write(other, list, n, text, texts)) fail_msg("%s", acf_error());
 }
 
@@ -205,13 +207,18 @@ static void refuses_wrong_ones(void **state) {
     assert_int_equal(acf_model_write(b.m, path), ACF_OK);
     assert_int_equal(acf_safetensors_open(path, &good), ACF_OK);
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
-        acf_safetensors_tensor t = {.name = wrong[i].name, .dtype = ACF_SAFETENSORS_REAL, .ndim = wrong[i].ndim, .data = wrong[i].data, .bytes = sizeof *zero};
+        acf_safetensors_tensor t = {.name = wrong[i].name,
+                                    .dtype = ACF_SAFETENSORS_REAL,
+                                    .ndim = wrong[i].ndim,
+                                    .data = wrong[i].data,
+                                    .bytes = sizeof *zero};
         acf_model *m = NULL;
         for (int k = 0; k < t.ndim; k++) t.bytes *= (size_t)(t.dim[k] = wrong[i].dim[k]);
         write_with(good, &t);
         const int64_t live = acf_alloc_live();
         assert_int_equal(acf_model_read(b.dev, other, &m), ACF_EMODEL);
-        if (!strstr(acf_error(), other) || !strstr(acf_error(), wrong[i].says)) fail_msg("expected '%s' in: %s", wrong[i].says, acf_error());
+        if (!strstr(acf_error(), other) || !strstr(acf_error(), wrong[i].says))
+            fail_msg("expected '%s' in: %s", wrong[i].says, acf_error());
         assert_int_equal(acf_alloc_live(), live);
     }
     acf_safetensors_close(good);

@@ -5,9 +5,9 @@
 #include "harness/lab.h"
 #include "model/config.h"
 #include "train/batch_auto.h"
-#include "train/train_graph.h"
 #include "train/checkpoint.h"
 #include "train/fit.h"
+#include "train/train_graph.h"
 #include "train/valid.h"
 
 #include <math.h>
@@ -44,7 +44,8 @@ static acf_table *make_table(void) {
     acf_table *t;
     for (int i = 0; i < ROWS; i++) {
         double *row = x + i * COLS, z = acf_lab_random(1, i, -2, 2);
-        row[0] = 10 + 3 * z, row[2] = z * z + acf_lab_random(2, i, -0.3, 0.3), row[3] = 100 - 5 * z + acf_lab_random(3, i, -4, 4);
+        row[0] = 10 + 3 * z, row[2] = z * z + acf_lab_random(2, i, -0.3, 0.3),
+        row[3] = 100 - 5 * z + acf_lab_random(3, i, -4, 4);
         row[1] = floor(fmin(fabs(z) * 1.5, 2)), row[4] = floor(acf_lab_random(4, i, 0, 3.999));
         for (int j = 0; j < COLS; j++)
             if (acf_lab_random(5, i * COLS + j, 0, 1) < 0.2) row[j] = (double)NAN;
@@ -55,8 +56,9 @@ static acf_table *make_table(void) {
 
 /* The default preset, small. settings: pairs of name and value, ended by NULL. */
 static acf_options *make_options(const char *const *settings) {
-    static const char *const standard[] = {"likelihood-units", "24", "likelihood-layers", "2", "components", "4", "batch", "48", "steps", "60",
-                                           "warmup", "5", "valid-every", "20", "context-width", "8", "dropout", "0.1", NULL};
+    static const char *const standard[] = {
+        "likelihood-units", "24", "likelihood-layers", "2",  "components",    "4", "batch",   "48",  "steps", "60",
+        "warmup",           "5",  "valid-every",       "20", "context-width", "8", "dropout", "0.1", NULL};
     acf_options *o;
     must(acf_config_create(&o));
     for (const char *const *s = standard; *s; s += 2) must(acf_options_set_text(o, s[0], s[1]));
@@ -134,16 +136,21 @@ static void move_weights(bench *b) {
 static bool same_cell(const bench *b, int64_t cell, const double *x, const double *y, double tol) {
     const int64_t j = cell % COLS;
     if (isnan(x[cell]) || isnan(y[cell])) return isnan(x[cell]) && isnan(y[cell]);
-    return columns[j].classes ? x[cell] == y[cell] : fabs(x[cell] - y[cell]) <= tol * b->cpu.m->encoder->scale[j] * (1 + fabs(x[cell]) / 100);
+    return columns[j].classes
+               ? x[cell] == y[cell]
+               : fabs(x[cell] - y[cell]) <= tol * b->cpu.m->encoder->scale[j] * (1 + fabs(x[cell]) / 100);
 }
 
 /* At most `most` of the cells differ: a draw near the border of two classes or components may fall on the other side, and what follows in its
  * row with it. */
-static void assert_same_cells(const bench *b, const double *x, const double *y, double tol, int most, const char *what) {
+static void assert_same_cells(const bench *b, const double *x, const double *y, double tol, int most,
+                              const char *what) {
     int others = 0, last = 0;
     for (int i = 0; i < CELLS; i++)
         if (!same_cell(b, i, x, y, tol)) others++, last = i;
-    if (others > most) fail_msg("%s: %d cells differ, the last at row %d, column %d: %.9g here, %.9g there", what, others, last / COLS, last % COLS, x[last], y[last]);
+    if (others > most)
+        fail_msg("%s: %d cells differ, the last at row %d, column %d: %.9g here, %.9g there", what, others, last / COLS,
+                 last % COLS, x[last], y[last]);
 }
 
 /* ---- queries ---------------------------------------------------------------------------------------------------------------------- */
@@ -171,7 +178,8 @@ static void compare_likelihoods(const char *const *settings) {
         must(acf_session_query_logp(b.cpu.s, b.table, questions[q], x));
         must(acf_session_query_logp(b.gpu.s, b.table, questions[q], y));
         for (int i = 0; i < ROWS; i++)
-            if (!(fabs(x[i] - y[i]) <= 1e-3)) fail_msg("question %d, row %d: log p is %.6f here and %.6f there", q, i, x[i], y[i]);
+            if (!(fabs(x[i] - y[i]) <= 1e-3))
+                fail_msg("question %d, row %d: log p is %.6f here and %.6f there", q, i, x[i], y[i]);
     }
     must(acf_session_query_cells(b.cpu.s, b.table, each));
     must(acf_session_query_cells(b.gpu.s, b.table, there));
@@ -187,7 +195,8 @@ static void same_likelihoods(void **state) {
 
 /* A transformer behind a Gaussian mixture, and one that learns whole rows with heads that tensor cores take. */
 static const char *const attending[] = {"likelihood", "attention", NULL};
-static const char *const attending_rows[] = {"likelihood", "attention", "likelihood-units", "64", "gmm", "0", "masks", "joint", NULL};
+static const char *const attending_rows[] = {"likelihood", "attention", "likelihood-units", "64", "gmm", "0", "masks",
+                                             "joint",      NULL};
 
 static void same_likelihoods_by_attention(void **state) {
     (void)state;
@@ -196,8 +205,27 @@ static void same_likelihoods_by_attention(void **state) {
 }
 
 /* The paper's networks, small: recurrences, whose loops a GPU runs without the host. */
-static const char *const recurrent[] = {"preset", "paper-2d", "likelihood-units", "16", "coupling-units", "16", "mlp-width", "16", "components", "4",
-                                        "batch", "48", "steps", "60", "warmup", "5", "valid-every", "20", "dropout", "0.1", NULL};
+static const char *const recurrent[] = {"preset",
+                                        "paper-2d",
+                                        "likelihood-units",
+                                        "16",
+                                        "coupling-units",
+                                        "16",
+                                        "mlp-width",
+                                        "16",
+                                        "components",
+                                        "4",
+                                        "batch",
+                                        "48",
+                                        "steps",
+                                        "60",
+                                        "warmup",
+                                        "5",
+                                        "valid-every",
+                                        "20",
+                                        "dropout",
+                                        "0.1",
+                                        NULL};
 
 static void compare_answers(const char *const *settings) {
     bench b;
@@ -252,7 +280,8 @@ static void replays_tell_draws_apart(void **state) {
     static double x[4][CELLS], again[CELLS];
     open_bench(&b, recurrent);
     const acf_query query = {b.given, b.target};
-    for (int k = 0; k < 4; k++) must(acf_session_query_draw(b.gpu.s, b.table, query, k < 3 ? 5 : 6, k < 3 ? (uint32_t)k : 0, x[k]));
+    for (int k = 0; k < 4; k++)
+        must(acf_session_query_draw(b.gpu.s, b.table, query, k < 3 ? 5 : 6, k < 3 ? (uint32_t)k : 0, x[k]));
     for (int k = 0; k < 4; k++)
         for (int i = 0; i < k; i++) assert_memory_not_equal(x[k], x[i], sizeof x[k]);
     for (int k = 3; k >= 0; k--) {
@@ -360,14 +389,16 @@ static void compare_training(const char *const *settings, bool stream) {
         must(acf_trainer_step(b.cpu.tr, &x));
         must(acf_trainer_step(b.gpu.tr, &y));
         assert_false(x.skipped || y.skipped);
-        if (!(fabs(x.loss - y.loss) <= 0.02)) fail_msg("step %d: the loss is %.5f here and %.5f there", i + 1, x.loss, y.loss);
+        if (!(fabs(x.loss - y.loss) <= 0.02))
+            fail_msg("step %d: the loss is %.5f here and %.5f there", i + 1, x.loss, y.loss);
     }
     double x, y;
     must(acf_trainer_validate(b.cpu.tr, &x));
     must(acf_trainer_validate(b.gpu.tr, &y));
     if (!(fabs(x - y) <= 0.02)) fail_msg("validation is %.5f here and %.5f there", x, y);
     const acf_train_graph *c = b.gpu.tr->graph;
-    if (b.gpu.dev->plugin && (!c || acf_train_graph_streams(c) != stream)) fail_msg("steps were not captured, or not %s", stream ? "streamed" : "resident");
+    if (b.gpu.dev->plugin && (!c || acf_train_graph_streams(c) != stream))
+        fail_msg("steps were not captured, or not %s", stream ? "streamed" : "resident");
     close_bench(&b);
 }
 
@@ -467,7 +498,8 @@ static void a_model_goes_from_device_to_device(void **state) {
         must(acf_session_open(dev, m, ASKED_AT_ONCE, &s));
         must(acf_session_query_logp(s, b.table, (acf_query){b.given, b.target}, x));
         for (int i = 0; i < ROWS; i++)
-            if (!(fabs(x[i] - y[i]) <= (k ? 0 : 1e-3))) fail_msg("row %d: log p is %.6f from the file and %.6f before", i, x[i], y[i]);
+            if (!(fabs(x[i] - y[i]) <= (k ? 0 : 1e-3)))
+                fail_msg("row %d: log p is %.6f from the file and %.6f before", i, x[i], y[i]);
         acf_session_free(s);
         acf_model_free(m);
     }
@@ -510,7 +542,8 @@ static int64_t too_many_rows(const side *s, const acf_table *t) {
     must(acf_step_memory_measure(s->m->net, &(acf_train_data){t, NULL, s->m->encoder, s->hold}, s->m->config, &need));
     must(acf_device_memory(s->dev, &left, &all));
     int64_t rows = (int64_t)(2 * (double)left / need.row);
-    if (rows > 1 << 20) fail_msg("%.0f bytes a row: a batch that does not fit would have %lld rows", need.row, (long long)rows);
+    if (rows > 1 << 20)
+        fail_msg("%.0f bytes a row: a batch that does not fit would have %lld rows", need.row, (long long)rows);
     return rows;
 }
 
@@ -526,8 +559,21 @@ static acf_table *repeat(const acf_table *t, int64_t rows) {
 /* Status 5 and a sentence with numbers, the checkpoint stays, and the run goes on from it with a batch that fits. */
 static void a_giant_batch_is_refused(void **state) {
     (void)state;
-    static const char *const large[] = {"likelihood-units", "1024", "likelihood-layers", "4", "gmm", "0", "batch", "1048576",
-                                        "valid", "0", "refit", "false", "steps", "2", NULL};
+    static const char *const large[] = {"likelihood-units",
+                                        "1024",
+                                        "likelihood-layers",
+                                        "4",
+                                        "gmm",
+                                        "0",
+                                        "batch",
+                                        "1048576",
+                                        "valid",
+                                        "0",
+                                        "refit",
+                                        "false",
+                                        "steps",
+                                        "2",
+                                        NULL};
     acf_device *dev = acf_test_device();
     if (dev->kind == ACF_DEVICE_CPU) acf_skip("the system would rather end the process than refuse memory");
     if (acf_test_small()) acf_skip("a memory checker would take minutes");
@@ -555,11 +601,11 @@ static void a_giant_batch_is_refused(void **state) {
 ACF_DEVICE_TESTS(gpu_model, cmocka_unit_test(same_initial_weights), cmocka_unit_test(same_likelihoods),
                  cmocka_unit_test(same_answers), cmocka_unit_test(same_answers_of_recurrences),
                  cmocka_unit_test(same_likelihoods_by_attention), cmocka_unit_test(same_answers_by_attention),
-                 cmocka_unit_test(same_training_of_attention),
-                 cmocka_unit_test(replays_tell_draws_apart), cmocka_unit_test(sessions_do_not_disturb_each_other),
-                 cmocka_unit_test(same_gradients), cmocka_unit_test(same_gradients_of_guesses),
-                 cmocka_unit_test(same_training), cmocka_unit_test(same_training_of_recurrences),
-                 cmocka_unit_test(same_training_from_the_host), cmocka_unit_test(same_training_with_rows_held_out),
+                 cmocka_unit_test(same_training_of_attention), cmocka_unit_test(replays_tell_draws_apart),
+                 cmocka_unit_test(sessions_do_not_disturb_each_other), cmocka_unit_test(same_gradients),
+                 cmocka_unit_test(same_gradients_of_guesses), cmocka_unit_test(same_training),
+                 cmocka_unit_test(same_training_of_recurrences), cmocka_unit_test(same_training_from_the_host),
+                 cmocka_unit_test(same_training_with_rows_held_out),
                  cmocka_unit_test(steps_that_are_not_finite_are_skipped), cmocka_unit_test(a_run_comes_to_its_end),
                  cmocka_unit_test(a_model_goes_from_device_to_device),
                  cmocka_unit_test(a_checkpoint_goes_from_device_to_device), cmocka_unit_test(a_giant_batch_is_refused))

@@ -26,7 +26,7 @@ typedef struct work {
     acf_image_masks *masks; /* NULL: not known */
     acf_image_session *s;   /* NULL: no model */
     acf_features *f;        /* NULL: nothing is compared by features */
-    acf_arena *capacity;        /* of what follows */
+    acf_arena *capacity;    /* of what follows */
     int64_t n, size;        /* numbers of an image; of all */
     uint64_t *id;           /* (N) 0, 1, 2, ... */
     uint8_t *b;             /* (N,H,W) masks number 0; NULL: not known */
@@ -72,7 +72,8 @@ static acf_status add_fill(work *w, int fill) {
     if (!w->f) return ACF_OK;
     round_values(w);
     ACF_TRY(acf_features_of(w->f, w->level, w->im->N, w->done));
-    return acf_prd_compare(w->job->cpu, w->real, w->im->N, w->done, w->im->N, w->e->features, w->job->how.seed, &s->prd);
+    return acf_prd_compare(w->job->cpu, w->real, w->im->N, w->done, w->im->N, w->e->features, w->job->how.seed,
+                           &s->prd);
 }
 
 static acf_status add_levels(work *w, int fill, const uint8_t *level) {
@@ -142,7 +143,9 @@ static int64_t hidden_pixels(const work *w, const uint8_t *b, int64_t i) {
 }
 
 /* log p of image i, whose hidden pixels b says, in bits per dimension. */
-static double bits_of(const work *w, const uint8_t *b, int64_t i) { return -w->logp[i] / ((double)(hidden_pixels(w, b, i) * w->im->C) * LOG2); }
+static double bits_of(const work *w, const uint8_t *b, int64_t i) {
+    return -w->logp[i] / ((double)(hidden_pixels(w, b, i) * w->im->C) * LOG2);
+}
 
 /* Of masks number 0 also by part of the mixture; w->each is the best guess's. */
 static void add_parts(work *w) {
@@ -193,12 +196,16 @@ static void *room_for(work *w, int64_t n, size_t size) {
 static acf_status make_room(work *w) {
     const int64_t N = w->im->N, P = w->im->H * w->im->W;
     ACF_TRY(acf_arena_create(&acf_heap, 0, &w->capacity));
-    w->id = room_for(w, N, sizeof *w->id), w->b = room_for(w, N * P, 1), w->later = room_for(w, N * P, 1), w->level = room_for(w, w->size, 1);
+    w->id = room_for(w, N, sizeof *w->id), w->b = room_for(w, N * P, 1), w->later = room_for(w, N * P, 1),
+    w->level = room_for(w, w->size, 1);
     w->value = room_for(w, w->size, sizeof *w->value), w->mean = room_for(w, w->size, sizeof *w->mean);
     w->each = room_for(w, N, sizeof *w->each), w->logp = room_for(w, N, sizeof *w->logp);
-    w->real = room_for(w, N * ACF_FEATURES_MAX, sizeof *w->real), w->done = room_for(w, N * ACF_FEATURES_MAX, sizeof *w->done);
+    w->real = room_for(w, N * ACF_FEATURES_MAX, sizeof *w->real),
+    w->done = room_for(w, N * ACF_FEATURES_MAX, sizeof *w->done);
     w->sum = room_for(w, ACF_FILLS, sizeof *w->sum);
-    if (!w->id || !w->b || !w->later || !w->level || !w->value || !w->mean || !w->each || !w->logp || !w->real || !w->done || !w->sum) return ACF_EMEMORY;
+    if (!w->id || !w->b || !w->later || !w->level || !w->value || !w->mean || !w->each || !w->logp || !w->real ||
+        !w->done || !w->sum)
+        return ACF_EMEMORY;
     for (int64_t i = 0; i < N; i++) w->id[i] = (uint64_t)i;
     memset(w->mean, 0, (size_t)w->size * sizeof *w->mean);
     memset(w->sum, 0, ACF_FILLS * sizeof *w->sum);
@@ -239,9 +246,13 @@ static acf_status run(work *w) {
     if (w->s) {
         ACF_TRY(add_model(w));
         ACF_TRY(ask_logp(w));
-    } else ACF_TRY(add_sets(w));
+    } else
+        ACF_TRY(add_sets(w));
     for (int k = 0; k < ACF_FILLS; k++) finish_fill(&w->e->fill[k], &w->sum[k]);
-    w->e->prd = w->sum[w->e->fill[ACF_FILL_DRAW].sets ? ACF_FILL_DRAW : w->e->fill[ACF_FILL_OTHER].sets ? ACF_FILL_OTHER : ACF_FILL_GUESS].prd;
+    w->e->prd = w->sum[w->e->fill[ACF_FILL_DRAW].sets    ? ACF_FILL_DRAW
+                       : w->e->fill[ACF_FILL_OTHER].sets ? ACF_FILL_OTHER
+                                                         : ACF_FILL_GUESS]
+                    .prd;
     return ACF_OK;
 }
 
@@ -249,34 +260,51 @@ acf_status acf_image_evaluate(const acf_image_job *job, acf_image_evaluation **o
     const acf_images *im = job->im;
     acf_image_evaluation *e = acf_alloc_zero(sizeof *e, "an evaluation");
     if (!e) return ACF_EMEMORY;
-    *e = (acf_image_evaluation){.N = im->N, .H = im->H, .W = im->W, .C = im->C, .bits = im->bits, .model = job->model, .fitted = job->seen,
-                                .trained = job->seen ? job->seen->N : 0, .set = job->how, .nll = {NAN, NAN}, .bpd = {NAN, NAN}, .joint = NAN, .joint_bpd = NAN};
+    *e = (acf_image_evaluation){.N = im->N,
+                                .H = im->H,
+                                .W = im->W,
+                                .C = im->C,
+                                .bits = im->bits,
+                                .model = job->model,
+                                .fitted = job->seen,
+                                .trained = job->seen ? job->seen->N : 0,
+                                .set = job->how,
+                                .nll = {NAN, NAN},
+                                .bpd = {NAN, NAN},
+                                .joint = NAN,
+                                .joint_bpd = NAN};
     work w = {.job = job, .im = im, .e = e, .n = im->H * im->W * im->C, .size = im->N * im->H * im->W * im->C};
     acf_status status = run(&w);
     acf_image_masks_free(w.masks);
     acf_image_session_free(w.s);
     acf_features_free(w.f);
     if (w.capacity) acf_arena_free(w.capacity);
-    if (status) acf_release(e);
-    else *out = e;
+    if (status)
+        acf_release(e);
+    else
+        *out = e;
     return status;
 }
 
 /* ---- features alone ------------------------------------------------------------------------------------------------------- */
 
 /* One more set, from a file. */
-static acf_status add_file(acf_device *cpu, const char *path, const char *real_path, const acf_real *real, int64_t N, int64_t F, uint64_t seed, acf_prd *prd) {
+static acf_status add_file(acf_device *cpu, const char *path, const char *real_path, const acf_real *real, int64_t N,
+                           int64_t F, uint64_t seed, acf_prd *prd) {
     acf_real *x;
     int64_t M, G;
     ACF_TRY(acf_prd_read(path, &x, &M, &G));
-    acf_status status = G == F ? acf_prd_compare(cpu, real, N, x, M, F, seed, prd)
-                               : acf_fail(ACF_EDATA, "%s has %lld features an image, but %s has %lld; both must come from the same network", path, (long long)G,
-                                          real_path, (long long)F);
+    acf_status status =
+        G == F ? acf_prd_compare(cpu, real, N, x, M, F, seed, prd)
+               : acf_fail(ACF_EDATA,
+                          "%s has %lld features an image, but %s has %lld; both must come from the same network", path,
+                          (long long)G, real_path, (long long)F);
     acf_release(x);
     return status;
 }
 
-acf_status acf_image_evaluate_features(acf_device *cpu, const char *real, const char *const *done, int n, uint64_t seed, acf_image_evaluation **out) {
+acf_status acf_image_evaluate_features(acf_device *cpu, const char *real, const char *const *done, int n, uint64_t seed,
+                                       acf_image_evaluation **out) {
     acf_real *x;
     int64_t N, F;
     ACF_TRY(acf_prd_read(real, &x, &N, &F));

@@ -25,9 +25,9 @@ enum { ACF_FILL_MEAN, ACF_FILL_SMOOTH, ACF_FILL_GUESS, ACF_FILL_MEAN_DRAW, ACF_F
 #define ACF_FILL_BASELINES 2
 
 typedef struct acf_fill_scores {
-    int64_t sets;        /* that were scored: 0, this filling is not there; of draws, their number */
-    double psnr, hidden; /* dB, mean over images and sets; of all pixels, and of hidden ones */
-    double mse;          /* of hidden numbers, levels scaled to 0..255; where no mask is known, of all */
+    int64_t sets;             /* that were scored: 0, this filling is not there; of draws, their number */
+    double psnr, hidden;      /* dB, mean over images and sets; of all pixels, and of hidden ones */
+    double mse;               /* of hidden numbers, levels scaled to 0..255; where no mask is known, of all */
     double recall, precision; /* F8 and F1/8; NaN: not compared */
 } acf_fill_scores;
 
@@ -35,7 +35,8 @@ typedef struct acf_fill_scores {
 typedef struct acf_mask_scores {
     char name[120];
     int64_t images, finite; /* finite: whose PSNR is */
-    double hidden, nll, bits, psnr; /* share of pixels; nats an image; bits per dimension; dB of the best guess, all pixels */
+    double hidden, nll, bits,
+        psnr; /* share of pixels; nats an image; bits per dimension; dB of the best guess, all pixels */
 } acf_mask_scores;
 
 typedef struct acf_image_evaluation {
@@ -53,9 +54,9 @@ typedef struct acf_image_evaluation {
     acf_fill_scores fill[ACF_FILLS];
     int parts;
     acf_mask_scores part[ACF_IMAGE_MASKS_MAX];
-    int64_t features; /* numbers of an image's features; 0: none were compared */
+    int64_t features;  /* numbers of an image's features; 0: none were compared */
     bool own_features; /* those of features.h */
-    acf_prd prd;      /* of draws, or of whatever completions there are */
+    acf_prd prd;       /* of draws, or of whatever completions there are */
 } acf_image_evaluation;
 
 /* A set of completions from elsewhere: levels (N,H,W,C), and which filling they count as. */
@@ -69,10 +70,10 @@ typedef struct acf_image_job {
     const acf_model *model;  /* NULL: sets are scored instead */
     const acf_fill_set *set; /* (sets) */
     int64_t sets;
-    const char *masks;       /* NULL: not known, and then no model */
-    const acf_images *seen;  /* whose mean is the baseline; NULL: that of the other images evaluated */
-    acf_device *cpu;         /* for what is not the model */
-    acf_eval_settings how;   /* masks: of log p; draws: 0 for none */
+    const char *masks;      /* NULL: not known, and then no model */
+    const acf_images *seen; /* whose mean is the baseline; NULL: that of the other images evaluated */
+    acf_device *cpu;        /* for what is not the model */
+    acf_eval_settings how;  /* masks: of log p; draws: 0 for none */
 } acf_image_job;
 
 /* Borrows the job. Gives *out; free with acf_release. Fails: ACF_EUSAGE and ACF_EDATA (the masks; images of another size), and as questions do. */
@@ -80,7 +81,8 @@ acf_status acf_image_evaluate(const acf_image_job *job, acf_image_evaluation **o
 
 /* Recall and precision alone, of sets of features done[0..n), each .npy (M,F), beside those of real images. Gives *out.
  * Fails: ACF_EIO, ACF_EDATA (also: widths that differ), ACF_EMEMORY. */
-acf_status acf_image_evaluate_features(acf_device *cpu, const char *real, const char *const *done, int n, uint64_t seed, acf_image_evaluation **out);
+acf_status acf_image_evaluate_features(acf_device *cpu, const char *real, const char *const *done, int n, uint64_t seed,
+                                       acf_image_evaluation **out);
 
 /* ---- pieces ---------------------------------------------------------------------------------------------------------------- */
 

@@ -32,7 +32,8 @@ static void the_mean_image_is_that_of_the_others(void **state) {
     acf_images *im = images(pixel, 3, 1, 2, 1), *seen = images(other, 2, 1, 2, 1), *one = images(pixel, 1, 1, 2, 1);
     double out[6];
     acf_fill_mean(im, b, NULL, out);
-    assert_true(out[0] == (30 + 80) / 2. && out[1] == 20 && out[2] == (10 + 80) / 2. && out[3] == (20 + 90) / 2. && out[4] == 80 && out[5] == 30);
+    assert_true(out[0] == (30 + 80) / 2. && out[1] == 20 && out[2] == (10 + 80) / 2. && out[3] == (20 + 90) / 2. &&
+                out[4] == 80 && out[5] == 30);
     acf_fill_mean(im, b, seen, out);
     assert_true(out[0] == 3 && out[1] == 20 && out[2] == 3 && out[3] == 5 && out[5] == 5);
     acf_fill_mean(one, NULL, NULL, out);
@@ -75,7 +76,9 @@ enum { SIDE = 4, P = SIDE * SIDE };
 static acf_image_evaluation *score(const acf_images *im, const char *masks, const acf_fill_set *set, int64_t sets) {
     acf_device *dev = cpu(1);
     acf_image_evaluation *e;
-    if (acf_image_evaluate(&(acf_image_job){.im = im, .set = set, .sets = sets, .masks = masks, .cpu = dev, .how = {.seed = 1}}, &e) != ACF_OK)
+    if (acf_image_evaluate(
+            &(acf_image_job){.im = im, .set = set, .sets = sets, .masks = masks, .cpu = dev, .how = {.seed = 1}}, &e) !=
+        ACF_OK)
         fail_msg("%s", acf_error());
     acf_device_close(dev);
     return e;
@@ -148,7 +151,9 @@ static void baselines_that_win_are_named(void **state) {
     char text[4096];
     acf_text t = acf_text_into(text, sizeof text);
     acf_image_evaluation_text(&e, &t);
-    if (!strstr(text, "A baseline is better than acflow:") || !strstr(text, "PSNR       smooth filling, 14.000 against 13.000 of acflow, best guess")) fail_msg("%s", text);
+    if (!strstr(text, "A baseline is better than acflow:") ||
+        !strstr(text, "PSNR       smooth filling, 14.000 against 13.000 of acflow, best guess"))
+        fail_msg("%s", text);
 }
 
 /* ---- names ---------------------------------------------------------------------------------------------------------------- */
@@ -168,14 +173,18 @@ static void completed_images_are_found_by_name(void **state) {
     acf_device *dev = cpu(1);
     acf_images *im;
     acf_image_matches m;
-    put_flat(&truth, "a.png", 10, SIDE), put_flat(&truth, "a-b.png", 20, SIDE), put_flat(&truth, "c 1.jpg.png", 30, SIDE);
+    put_flat(&truth, "a.png", 10, SIDE), put_flat(&truth, "a-b.png", 20, SIDE),
+        put_flat(&truth, "c 1.jpg.png", 30, SIDE);
     assert_int_equal(acf_images_read(dev, truth.path, NULL, &im), ACF_OK);
-    static const char *const name[] = {"a.png", "a-b.png", "c 1.jpg.png", "a.guess.png", "a-b.guess.png", "c 1.jpg.guess.png",
-                                       "a.10.png", "a-b.10.png", "c 1.jpg.10.png", "a.2.png", "a-b.2.png", "c 1.jpg.2.png"};
+    static const char *const name[] = {"a.png",          "a-b.png",           "c 1.jpg.png", "a.guess.png",
+                                       "a-b.guess.png",  "c 1.jpg.guess.png", "a.10.png",    "a-b.10.png",
+                                       "c 1.jpg.10.png", "a.2.png",           "a-b.2.png",   "c 1.jpg.2.png"};
     for (int k = 0; k < 12; k++) put_flat(&folder, name[k], (uint8_t)(100 + k), SIDE);
-    put_flat(&folder, "sheet.png", 0, 90), put_flat(&folder, "a.0.png", 0, 90), put_flat(&folder, "a.2x.png", 0, 90), put_flat(&folder, "d.1.png", 0, 90);
+    put_flat(&folder, "sheet.png", 0, 90), put_flat(&folder, "a.0.png", 0, 90), put_flat(&folder, "a.2x.png", 0, 90),
+        put_flat(&folder, "d.1.png", 0, 90);
     if (acf_image_match(dev, folder.path, im, false, &m) != ACF_OK) fail_msg("%s", acf_error());
-    static const int fill[4] = {ACF_FILL_DRAW, ACF_FILL_DRAW, ACF_FILL_GUESS, ACF_FILL_OTHER}, first[4] = {109, 106, 103, 100};
+    static const int fill[4] = {ACF_FILL_DRAW, ACF_FILL_DRAW, ACF_FILL_GUESS, ACF_FILL_OTHER},
+                     first[4] = {109, 106, 103, 100};
     assert_int_equal(m.sets, 4);
     for (int k = 0; k < 4; k++) {
         assert_int_equal(m.set[k].fill, fill[k]);
@@ -200,7 +209,8 @@ static void completed_images_are_found_by_name(void **state) {
     for (int k = 0; k < 4; k++) put_flat(&twins, kept[k], (uint8_t)(50 + k), SIDE);
     assert_int_equal(acf_images_read(dev, truth.path, NULL, &im), ACF_OK);
     if (acf_image_match(dev, twins.path, im, false, &m) != ACF_OK) fail_msg("%s", acf_error());
-    assert_true(m.sets == 1 && m.set[0].level[0] == 50 && m.set[0].level[P] == 51 && m.set[0].level[2 * P] == 52 && m.set[0].level[3 * P] == 53);
+    assert_true(m.sets == 1 && m.set[0].level[0] == 50 && m.set[0].level[P] == 51 && m.set[0].level[2 * P] == 52 &&
+                m.set[0].level[3 * P] == 53);
     acf_image_matches_free(&m);
     acf_images_free(im);
     acf_device_close(dev);
@@ -215,7 +225,8 @@ enum { MANY = 160, WIDE = 12, AREA = WIDE * WIDE };
 static void draw_corners(uint8_t *pixel, uint64_t seed) {
     for (int k = 0; k < MANY * AREA; k++) {
         const int i = k / AREA, y = k % AREA / WIDE, x = k % WIDE;
-        const int light = (int)acf_rng_below((acf_rng_counter){seed, (uint64_t)i, ACF_STREAM_TEST, 0, 0}, 60), low = (int)acf_rng_below((acf_rng_counter){seed, (uint64_t)i, ACF_STREAM_TEST, 1, 0}, 3);
+        const int light = (int)acf_rng_below((acf_rng_counter){seed, (uint64_t)i, ACF_STREAM_TEST, 0, 0}, 60),
+                  low = (int)acf_rng_below((acf_rng_counter){seed, (uint64_t)i, ACF_STREAM_TEST, 1, 0}, 3);
         pixel[k] = (uint8_t)((y < 5 && x < 4) || (y == 8 + low && x > 2) ? 150 + light : 20 + k * 13 % 7);
     }
 }
@@ -225,7 +236,9 @@ static void features_tell_and_see(void **state) {
     static uint8_t pixel[MANY * AREA], other[MANY * AREA], wrong[MANY * AREA];
     static acf_real a[MANY * ACF_FEATURES_MAX], again[MANY * ACF_FEATURES_MAX];
     draw_corners(pixel, 1), draw_corners(other, 2);
-    for (int k = 0; k < MANY * AREA; k++) wrong[k] = k % WIDE < WIDE / 2 ? other[k] : other[k / AREA * AREA + AREA - 1 - k % AREA]; /* half of it upside down */
+    for (int k = 0; k < MANY * AREA; k++)
+        wrong[k] =
+            k % WIDE < WIDE / 2 ? other[k] : other[k / AREA * AREA + AREA - 1 - k % AREA]; /* half of it upside down */
     acf_images *im = images(pixel, MANY, WIDE, WIDE, 1);
     acf_device *one = cpu(1), *two = cpu(2);
     acf_features *f, *g;
@@ -244,7 +257,8 @@ static void features_tell_and_see(void **state) {
     const acf_fill_set good = {other, ACF_FILL_OTHER}, bad = {wrong, ACF_FILL_OTHER};
     acf_image_evaluation *x = score(im, NULL, &good, 1), *y = score(im, NULL, &bad, 1);
     const acf_fill_scores *p = &x->fill[ACF_FILL_OTHER], *q = &y->fill[ACF_FILL_OTHER];
-    if (!(p->precision > 0.8 && p->recall > 0.8 && q->precision < 0.3)) fail_msg("precision %g and %g, recall %g and %g", p->precision, q->precision, p->recall, q->recall);
+    if (!(p->precision > 0.8 && p->recall > 0.8 && q->precision < 0.3))
+        fail_msg("precision %g and %g, recall %g and %g", p->precision, q->precision, p->recall, q->recall);
     assert_true(x->features == 64 + 8 * 8 && x->own_features && x->prd.curves == 1);
     acf_release(x), acf_release(y);
     acf_images_free(im);
@@ -271,12 +285,15 @@ static void features_are_balanced(void **state) {
     }
     acf_assert_close(variance[0], 1, 1e-4, "variance of the network's");
     acf_assert_close(variance[1], 1, 1e-4, "variance of the thumbnail's");
-    const double bright = (double)x[64], dark = (double)x[64 + 8 * 4 + 1]; /* cells of one and of two by two pixels: 12 = 8 cells of 1 or 2 */
+    const double bright = (double)x[64],
+                 dark = (double)x[64 + 8 * 4 + 1]; /* cells of one and of two by two pixels: 12 = 8 cells of 1 or 2 */
     const double unit = bright - dark, expected = pixel[0] - (pixel[6 * WIDE + 1] + pixel[6 * WIDE + 2]) / 2.0;
-    acf_assert_close(((double)x[64] - (double)x[64 + 7]) / unit, (pixel[0] - (pixel[10] + pixel[11]) / 2.0) / expected, 1e-3, "thumbnail");
+    acf_assert_close(((double)x[64] - (double)x[64 + 7]) / unit, (pixel[0] - (pixel[10] + pixel[11]) / 2.0) / expected,
+                     1e-3, "thumbnail");
     memset(pixel, 200, AREA);
     assert_int_equal(acf_features_of(f, pixel, 1, x), ACF_OK);
-    for (int k = 64; k < F; k++) acf_assert_close((double)x[k] / (double)x[64], 1, 1e-5, "a flat image's thumbnail, whatever the cells' areas");
+    for (int k = 64; k < F; k++)
+        acf_assert_close((double)x[k] / (double)x[64], 1, 1e-5, "a flat image's thumbnail, whatever the cells' areas");
     acf_features_free(f);
     acf_images_free(im);
     acf_device_close(dev);
@@ -287,7 +304,8 @@ static void features_of_oblongs(void **state) {
     (void)state;
     enum { H = 6, W = 11, N = 120 };
     static uint8_t pixel[N * H * W * 3];
-    for (int k = 0; k < N * H * W * 3; k++) pixel[k] = (uint8_t)(k / 3 % W < 3 && k / 3 / W % H < 2 ? 200 : k % 3 * 20 + k / (H * W * 3) % 9);
+    for (int k = 0; k < N * H * W * 3; k++)
+        pixel[k] = (uint8_t)(k / 3 % W < 3 && k / 3 / W % H < 2 ? 200 : k % 3 * 20 + k / (H * W * 3) % 9);
     acf_images *im = images(pixel, N, H, W, 3);
     acf_device *dev = cpu(1);
     acf_features *f;
@@ -315,7 +333,8 @@ static void memory_that_fails(void **state) {
     while (status == ACF_EMEMORY && n < 1000) {
         acf_image_evaluation *e = NULL;
         acf_alloc_fail_at(++n);
-        status = acf_image_evaluate(&(acf_image_job){.im = im, .set = &set, .sets = 1, .masks = "left", .cpu = dev, .how = {.seed = 1}}, &e);
+        status = acf_image_evaluate(
+            &(acf_image_job){.im = im, .set = &set, .sets = 1, .masks = "left", .cpu = dev, .how = {.seed = 1}}, &e);
         acf_alloc_fail_at(0);
         acf_release(e);
         assert_int_equal(acf_alloc_live(), live);
@@ -325,7 +344,9 @@ static void memory_that_fails(void **state) {
     acf_device_close(dev);
 }
 
-ACF_TESTS(image_evaluate, cmocka_unit_test(the_mean_image_is_that_of_the_others), cmocka_unit_test(smooth_fillings_are_planes_between_edges),
-          cmocka_unit_test(scores_of_completed_images), cmocka_unit_test(levels_of_few_bits_have_the_same_scale), cmocka_unit_test(baselines_that_win_are_named),
-          cmocka_unit_test(completed_images_are_found_by_name),
-          cmocka_unit_test(features_tell_and_see), cmocka_unit_test(features_are_balanced), cmocka_unit_test(features_of_oblongs), cmocka_unit_test(memory_that_fails))
+ACF_TESTS(image_evaluate, cmocka_unit_test(the_mean_image_is_that_of_the_others),
+          cmocka_unit_test(smooth_fillings_are_planes_between_edges), cmocka_unit_test(scores_of_completed_images),
+          cmocka_unit_test(levels_of_few_bits_have_the_same_scale), cmocka_unit_test(baselines_that_win_are_named),
+          cmocka_unit_test(completed_images_are_found_by_name), cmocka_unit_test(features_tell_and_see),
+          cmocka_unit_test(features_are_balanced), cmocka_unit_test(features_of_oblongs),
+          cmocka_unit_test(memory_that_fails))

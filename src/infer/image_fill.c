@@ -4,8 +4,8 @@
 
 #include <math.h>
 
-#define SWEEPS 2000   /* at most; some 100 are usual */
-#define STILL 1e-3    /* of the greatest level: a sweep that changes less is the last */
+#define SWEEPS 2000 /* at most; some 100 are usual */
+#define STILL 1e-3  /* of the greatest level: a sweep that changes less is the last */
 
 void acf_fill_mean(const acf_images *im, const uint8_t *b, const acf_images *seen, double *out) {
     const acf_images *from = seen ? seen : im;
@@ -15,7 +15,9 @@ void acf_fill_mean(const acf_images *im, const uint8_t *b, const acf_images *see
         for (int64_t i = 0; i < from->N; i++) sum += from->pixel[i * n + k];
         for (int64_t i = 0; i < im->N; i++) {
             const double own = im->pixel[i * n + k];
-            out[i * n + k] = b && b[(i * n + k) / im->C] ? own : others ? (seen ? sum : sum - own) / (double)others : NAN;
+            out[i * n + k] = b && b[(i * n + k) / im->C] ? own
+                             : others                    ? (seen ? sum : sum - own) / (double)others
+                                                         : NAN;
         }
     }
 }
@@ -74,5 +76,6 @@ void acf_fill_smooth(const acf_device *dev, const acf_images *im, const uint8_t 
     const double still = STILL * ((1 << im->bits) - 1);
     ACF_PARALLEL_UNEVEN(dev, im->N * P * im->C * 100)
     for (int64_t i = 0; i < im->N; i++)
-        for (int64_t c = 0; c < im->C && b; c++) smooth(&(plane){im->H, im->W, im->C, b + i * P, out + i * P * im->C + c}, still);
+        for (int64_t c = 0; c < im->C && b; c++)
+            smooth(&(plane){im->H, im->W, im->C, b + i * P, out + i * P * im->C + c}, still);
 }

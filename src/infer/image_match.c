@@ -13,7 +13,7 @@
 
 typedef struct entry {
     char stem[ACF_IMAGE_NAME_MAX]; /* what files made from it are called */
-    int64_t i; /* the image's number */
+    int64_t i;                     /* the image's number */
 } entry;
 
 typedef struct found {
@@ -52,7 +52,8 @@ static bool recognise(const search *s, const char *file, found *out) {
     if ((out->i = find_stem(s, &key)) >= 0) return true;
     char *dot = strrchr(key.stem, '.');
     if (!dot) return false;
-    if (strcmp(dot, ".guess") == 0) out->set = GUESS;
+    if (strcmp(dot, ".guess") == 0)
+        out->set = GUESS;
     else {
         char *end = dot;
         out->set = isdigit((unsigned char)dot[1]) ? strtol(dot + 1, &end, 10) : 0;
@@ -87,12 +88,15 @@ static acf_status check_set(const search *s, const char *path, const found *f, i
         const bool there = k + i < n && f[k + i].set == f[k].set;
         if (there && f[k + i].i == i) continue;
         if (there && f[k + i].i < i)
-            return acf_fail(ACF_EDATA, "%s: there are two files for %s of '%s'; expected one", path, set_name(words, f[k].set), acf_images_write_name(name, s->truth, f[k + i].i));
-        return acf_fail(ACF_EDATA, "%s: there is no file for %s of '%s'; expected one for each of the %lld true images", path, set_name(words, f[k].set),
-                        acf_images_write_name(name, s->truth, i), (long long)s->truth->N);
+            return acf_fail(ACF_EDATA, "%s: there are two files for %s of '%s'; expected one", path,
+                            set_name(words, f[k].set), acf_images_write_name(name, s->truth, f[k + i].i));
+        return acf_fail(ACF_EDATA, "%s: there is no file for %s of '%s'; expected one for each of the %lld true images",
+                        path, set_name(words, f[k].set), acf_images_write_name(name, s->truth, i),
+                        (long long)s->truth->N);
     }
     if (k + s->truth->N < n && f[k + s->truth->N].set == f[k].set)
-        return acf_fail(ACF_EDATA, "%s: there are two files for %s of '%s'; expected one", path, set_name(words, f[k].set), acf_images_write_name(name, s->truth, f[k + s->truth->N].i));
+        return acf_fail(ACF_EDATA, "%s: there are two files for %s of '%s'; expected one", path,
+                        set_name(words, f[k].set), acf_images_write_name(name, s->truth, f[k + s->truth->N].i));
     return ACF_OK;
 }
 
@@ -108,7 +112,9 @@ static acf_status collect(const search *s, const char *path, const found *f, int
     for (int64_t k = 0; k < n; k++) memcpy(out->level + (size_t)k * size, acf_images_at(out->done, f[k].file), size);
     for (int64_t k = 0; k < out->sets; k++) {
         const int64_t set = f[k * N].set;
-        out->set[k] = (acf_fill_set){out->level + (size_t)(k * N) * size, set == GUESS ? ACF_FILL_GUESS : set == OTHER ? ACF_FILL_OTHER : ACF_FILL_DRAW};
+        out->set[k] = (acf_fill_set){out->level + (size_t)(k * N) * size, set == GUESS   ? ACF_FILL_GUESS
+                                                                          : set == OTHER ? ACF_FILL_OTHER
+                                                                                         : ACF_FILL_DRAW};
     }
     return ACF_OK;
 }
@@ -116,8 +122,9 @@ static acf_status collect(const search *s, const char *path, const found *f, int
 static acf_status match(const search *s, const char *path, acf_image_matches *out) {
     const acf_images *done = out->done;
     if (!done->file && done->N != s->truth->N)
-        return acf_fail(ACF_EDATA, "%s holds %lld images, but there are %lld true ones; expected as many, in the same order", path, (long long)done->N,
-                        (long long)s->truth->N);
+        return acf_fail(ACF_EDATA,
+                        "%s holds %lld images, but there are %lld true ones; expected as many, in the same order", path,
+                        (long long)done->N, (long long)s->truth->N);
     found *f = acf_alloc((size_t)done->N * sizeof *f, "names of images");
     if (!f) return ACF_EMEMORY;
     for (int64_t k = 0; k < done->N; k++) {
@@ -132,8 +139,11 @@ static acf_status match(const search *s, const char *path, acf_image_matches *ou
 
 static acf_status same_size(const char *path, const acf_images *done, const acf_images *truth) {
     if (done->H == truth->H && done->W == truth->W) return ACF_OK;
-    return acf_fail(ACF_EDATA, "%s: the completed images have %lld x %lld pixels, the true ones %lld x %lld; image-pad, image-size and image-crop make the true ones "
-                    "what the model was asked about", path, (long long)done->W, (long long)done->H, (long long)truth->W, (long long)truth->H);
+    return acf_fail(
+        ACF_EDATA,
+        "%s: the completed images have %lld x %lld pixels, the true ones %lld x %lld; image-pad, image-size and image-crop make the true ones "
+        "what the model was asked about",
+        path, (long long)done->W, (long long)done->H, (long long)truth->W, (long long)truth->H);
 }
 
 static bool is_folder(const char *path) {
@@ -142,10 +152,16 @@ static bool is_folder(const char *path) {
 }
 
 /* Completed images are read as they are, since what is done to the true ones has been done to them; but for padding, which impute takes off again. */
-acf_status acf_image_match(const acf_device *dev, const char *path, const acf_images *truth, bool strict, acf_image_matches *out) {
+acf_status acf_image_match(const acf_device *dev, const char *path, const acf_images *truth, bool strict,
+                           acf_image_matches *out) {
     search s = {.truth = truth};
     acf_status status = ACF_OK;
-    acf_image_plan plan = {.channels = (int)truth->C, .bits = truth->bits, .pad = truth->plan.pad, .strict = strict, .wanted = is_folder(path) ? wanted : NULL, .ctx = &s};
+    acf_image_plan plan = {.channels = (int)truth->C,
+                           .bits = truth->bits,
+                           .pad = truth->plan.pad,
+                           .strict = strict,
+                           .wanted = is_folder(path) ? wanted : NULL,
+                           .ctx = &s};
     *out = (acf_image_matches){0};
     ACF_TRY_DONE(list_truth(&s));
     ACF_TRY_DONE(acf_images_read(dev, path, &plan, &out->done));

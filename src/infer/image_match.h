@@ -21,7 +21,8 @@ typedef struct acf_image_matches {
 /* Reads path: a folder, of which each set must have an image for every true one; or any other source of images, which must hold as many as there are
  * true ones, in the same order. The CPU device lends its threads. Gives what is in *out; free with acf_image_matches_free.
  * Fails: ACF_EDATA (none matches, an image is missing in a set, another size), as acf_images_read does, ACF_EMEMORY. */
-acf_status acf_image_match(const acf_device *dev, const char *path, const acf_images *truth, bool strict, acf_image_matches *out);
+acf_status acf_image_match(const acf_device *dev, const char *path, const acf_images *truth, bool strict,
+                           acf_image_matches *out);
 void acf_image_matches_free(acf_image_matches *m);
 
 #endif

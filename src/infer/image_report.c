@@ -19,7 +19,8 @@ const int acf_fill_metric_count = METRICS;
 #define CURVE_STEP 10  /* of the angles, one in so many is in the JSON */
 
 const char *acf_fill_name(int fill) {
-    static const char *const name[ACF_FILLS] = {"mean image", "smooth filling", "best guess", "mean of draws", "single draws", "completed images"};
+    static const char *const name[ACF_FILLS] = {"mean image",    "smooth filling", "best guess",
+                                                "mean of draws", "single draws",   "completed images"};
     return fill >= 0 && fill < ACF_FILLS ? name[fill] : NULL;
 }
 
@@ -49,8 +50,10 @@ int acf_fill_winner(const acf_image_evaluation *e, int metric, int *best) {
 static void add_number(acf_text *t, const char *format, double v) {
     char text[32];
     acf_text n = acf_text_into(text, sizeof text);
-    if (isnan(v)) acf_text_add(&n, "-");
-    else acf_text_addf(&n, format, v);
+    if (isnan(v))
+        acf_text_add(&n, "-");
+    else
+        acf_text_addf(&n, format, v);
     acf_text_addf(t, "%*s", FIELD_WIDTH, text);
 }
 
@@ -61,19 +64,30 @@ static void add_mean(acf_text *t, acf_mean_deviation m) {
 }
 
 static void add_what(const acf_image_evaluation *e, acf_text *t) {
-    acf_text_addf(t, "%lld image%s of %lld x %lld pixels, %s, %d bits; ", (long long)e->N, e->N == 1 ? "" : "s", (long long)e->W, (long long)e->H,
-                  e->C == 1 ? "grey" : "colour", e->bits);
-    if (*e->masks) acf_text_addf(t, "masks %s, which hide %.0f %% of the pixels.", e->masks, 100 * e->share);
-    else acf_text_add(t, "what was hidden is not known: --mask says it.");
-    if (e->fitted) acf_text_addf(t, "\nThe model was fitted to %lld others.", (long long)e->trained);
-    else if (e->model) acf_text_add(t, "\nThe model was given, and scores too well if it has seen them.");
-    acf_text_addf(t, "\n%lld draw%s, ", (long long)e->fill[ACF_FILL_DRAW].sets, e->fill[ACF_FILL_DRAW].sets == 1 ? "" : "s");
+    acf_text_addf(t, "%lld image%s of %lld x %lld pixels, %s, %d bits; ", (long long)e->N, e->N == 1 ? "" : "s",
+                  (long long)e->W, (long long)e->H, e->C == 1 ? "grey" : "colour", e->bits);
+    if (*e->masks)
+        acf_text_addf(t, "masks %s, which hide %.0f %% of the pixels.", e->masks, 100 * e->share);
+    else
+        acf_text_add(t, "what was hidden is not known: --mask says it.");
+    if (e->fitted)
+        acf_text_addf(t, "\nThe model was fitted to %lld others.", (long long)e->trained);
+    else if (e->model)
+        acf_text_add(t, "\nThe model was given, and scores too well if it has seen them.");
+    acf_text_addf(t, "\n%lld draw%s, ", (long long)e->fill[ACF_FILL_DRAW].sets,
+                  e->fill[ACF_FILL_DRAW].sets == 1 ? "" : "s");
     if (e->model) acf_text_addf(t, "%lld mask%s, ", (long long)e->set.masks, e->set.masks == 1 ? "" : "s");
     acf_text_addf(t, "seed %llu.\n", (unsigned long long)e->set.seed);
-    if (e->passes > 1) acf_text_addf(t, "Hidden pixels were asked for in %d rounds, coarse ones first; --image-single-pass asks for all at once.\n", e->passes);
+    if (e->passes > 1)
+        acf_text_addf(
+            t,
+            "Hidden pixels were asked for in %d rounds, coarse ones first; --image-single-pass asks for all at once.\n",
+            e->passes);
     if (e->changed > 0)
-        acf_text_addf(t, "The completed images differ from the true ones in %.2g %% of what is given, too: were they made with this --mask, --seed and --image-pad?\n",
-                      100 * e->changed);
+        acf_text_addf(
+            t,
+            "The completed images differ from the true ones in %.2g %% of what is given, too: were they made with this --mask, --seed and --image-pad?\n",
+            100 * e->changed);
     acf_text_add(t, "\n");
 }
 
@@ -106,18 +120,24 @@ static void add_fills(const acf_image_evaluation *e, acf_text *t) {
         for (int k = 0; k < METRICS; k++) add_number(t, format[k], score_of(e, fill, k));
         acf_text_add(t, "\n");
     }
-    acf_text_addf(t, "\nPSNR: dB, of all pixels, given ones included, as the paper counts%s. Higher is better. MSE: of %s pixels, 0..255; lower is better.\n",
-                  *e->masks ? "; hidden: of hidden ones alone" : "", *e->masks ? "hidden" : "all");
+    acf_text_addf(
+        t,
+        "\nPSNR: dB, of all pixels, given ones included, as the paper counts%s. Higher is better. MSE: of %s pixels, 0..255; lower is better.\n",
+        *e->masks ? "; hidden: of hidden ones alone" : "", *e->masks ? "hidden" : "all");
     if (e->own_features)
-        acf_text_addf(t, "Recall (F8) and precision (F1/8) of distributions, over %lld features that were made from these images: comparable with each other,\n"
-                      "not with figures over other features.\n", (long long)e->features);
-    else if (e->N < ACF_PRD_IMAGES) acf_text_addf(t, "Recall and precision of distributions take %d images or more.\n", ACF_PRD_IMAGES);
+        acf_text_addf(
+            t,
+            "Recall (F8) and precision (F1/8) of distributions, over %lld features that were made from these images: comparable with each other,\n"
+            "not with figures over other features.\n",
+            (long long)e->features);
+    else if (e->N < ACF_PRD_IMAGES)
+        acf_text_addf(t, "Recall and precision of distributions take %d images or more.\n", ACF_PRD_IMAGES);
 }
 
 static void add_parts(const acf_image_evaluation *e, acf_text *t) {
     if (!e->parts) return;
-    acf_text_addf(t, "\n%-*s%*s%*s%*s%*s%*s\n", NAME_WIDTH, "by mask", FIELD_WIDTH, "images", FIELD_WIDTH, "hidden", FIELD_WIDTH, "nats", FIELD_WIDTH, "bits",
-                  FIELD_WIDTH, "PSNR");
+    acf_text_addf(t, "\n%-*s%*s%*s%*s%*s%*s\n", NAME_WIDTH, "by mask", FIELD_WIDTH, "images", FIELD_WIDTH, "hidden",
+                  FIELD_WIDTH, "nats", FIELD_WIDTH, "bits", FIELD_WIDTH, "PSNR");
     for (int k = 0; k < e->parts; k++) {
         const acf_mask_scores *p = &e->part[k];
         acf_text_addf(t, "%-*s%*lld", NAME_WIDTH, p->name, FIELD_WIDTH, (long long)p->images);
@@ -127,7 +147,8 @@ static void add_parts(const acf_image_evaluation *e, acf_text *t) {
         add_number(t, "%.3f", p->psnr);
         acf_text_add(t, "\n");
     }
-    acf_text_add(t, "nats of what is hidden, an image; bits per dimension of it; PSNR of the best guess, all pixels.\n");
+    acf_text_add(t,
+                 "nats of what is hidden, an image; bits per dimension of it; PSNR of the best guess, all pixels.\n");
 }
 
 /* Says where a baseline wins; returns in how many scores. */
@@ -137,7 +158,8 @@ static int add_wins(const acf_image_evaluation *e, acf_text *t) {
         const int winner = acf_fill_winner(e, k, &best);
         if (winner < 0) continue;
         wins++;
-        acf_text_addf(t, "    %-10s %s, %.3f against %.3f of ", acf_fill_metrics[k].title, acf_fill_name(winner), score_of(e, winner, k), score_of(e, best, k));
+        acf_text_addf(t, "    %-10s %s, %.3f against %.3f of ", acf_fill_metrics[k].title, acf_fill_name(winner),
+                      score_of(e, winner, k), score_of(e, best, k));
         add_name(e, best, t);
         acf_text_add(t, "\n");
     }
@@ -146,9 +168,11 @@ static int add_wins(const acf_image_evaluation *e, acf_text *t) {
 
 static void add_features(const acf_image_evaluation *e, acf_text *t) {
     const acf_fill_scores *f = &e->fill[ACF_FILL_OTHER];
-    acf_text_addf(t, "recall (F8):      %.4f\nprecision (F1/8): %.4f\n\nOf %lld set%s of completions, over %lld features; %lld real images, %d clusters, %d runs, seed %llu.\n",
-                  f->recall, f->precision, (long long)f->sets, f->sets == 1 ? "" : "s", (long long)e->features, (long long)e->trained, ACF_PRD_CLUSTERS,
-                  ACF_PRD_RUNS, (unsigned long long)e->set.seed);
+    acf_text_addf(
+        t,
+        "recall (F8):      %.4f\nprecision (F1/8): %.4f\n\nOf %lld set%s of completions, over %lld features; %lld real images, %d clusters, %d runs, seed %llu.\n",
+        f->recall, f->precision, (long long)f->sets, f->sets == 1 ? "" : "s", (long long)e->features,
+        (long long)e->trained, ACF_PRD_CLUSTERS, ACF_PRD_RUNS, (unsigned long long)e->set.seed);
 }
 
 void acf_image_evaluation_text(const acf_image_evaluation *e, acf_text *t) {
@@ -163,7 +187,10 @@ void acf_image_evaluation_text(const acf_image_evaluation *e, acf_text *t) {
     if (!e->fill[ACF_FILL_MEAN].sets) return;
     acf_text unwritten = acf_text_into(NULL, 0);
     const char *who = e->model ? "acflow" : "the completed images";
-    acf_text_addf(t, add_wins(e, &unwritten) ? "\nA baseline is better than %s:\n" : "\nNo baseline is better than %s in any score.\n", who);
+    acf_text_addf(t,
+                  add_wins(e, &unwritten) ? "\nA baseline is better than %s:\n"
+                                          : "\nNo baseline is better than %s in any score.\n",
+                  who);
     add_wins(e, t);
 }
 
@@ -173,7 +200,8 @@ void acf_image_evaluation_text(const acf_image_evaluation *e, acf_text *t) {
 static json_t *number(double v) { return isfinite(v) ? json_real(v) : json_null(); }
 
 static json_t *fill_json(const acf_image_evaluation *e, int fill) {
-    json_t *o = json_pack("{s:s, s:I, s:b}", "name", acf_fill_name(fill), "sets", (json_int_t)e->fill[fill].sets, "baseline", fill < ACF_FILL_BASELINES);
+    json_t *o = json_pack("{s:s, s:I, s:b}", "name", acf_fill_name(fill), "sets", (json_int_t)e->fill[fill].sets,
+                          "baseline", fill < ACF_FILL_BASELINES);
     for (int k = 0; k < METRICS && o; k++)
         if (json_object_set_new(o, acf_fill_metrics[k].key, number(score_of(e, fill, k)))) {
             json_decref(o);
@@ -183,15 +211,17 @@ static json_t *fill_json(const acf_image_evaluation *e, int fill) {
 }
 
 static json_t *part_json(const acf_mask_scores *p) {
-    return json_pack("{s:s, s:I, s:o, s:o, s:o, s:o}", "mask", p->name, "images", (json_int_t)p->images, "hidden", number(p->hidden), "nll", number(p->nll),
-                     "bits_per_dimension", number(p->bits), "psnr", number(p->psnr));
+    return json_pack("{s:s, s:I, s:o, s:o, s:o, s:o}", "mask", p->name, "images", (json_int_t)p->images, "hidden",
+                     number(p->hidden), "nll", number(p->nll), "bits_per_dimension", number(p->bits), "psnr",
+                     number(p->psnr));
 }
 
 /* [[recall, precision], ...] from the first angle to the last. */
 static json_t *curve_json(const acf_prd *p) {
     json_t *list = json_array();
     for (int a = 0; a < ACF_PRD_ANGLES && p->curves && list; a += CURVE_STEP)
-        if (json_array_append_new(list, json_pack("[f, f]", p->recall[a] / (double)p->curves, p->precision[a] / (double)p->curves))) {
+        if (json_array_append_new(
+                list, json_pack("[f, f]", p->recall[a] / (double)p->curves, p->precision[a] / (double)p->curves))) {
             json_decref(list);
             list = NULL;
         }
@@ -203,7 +233,8 @@ static bool add_wins_json(const acf_image_evaluation *e, json_t *list) {
         int best;
         const int winner = acf_fill_winner(e, k, &best);
         if (winner < 0) continue;
-        if (json_array_append_new(list, json_pack("{s:s, s:s, s:s}", "score", acf_fill_metrics[k].key, "baseline", acf_fill_name(winner), "against", acf_fill_name(best))))
+        if (json_array_append_new(list, json_pack("{s:s, s:s, s:s}", "score", acf_fill_metrics[k].key, "baseline",
+                                                  acf_fill_name(winner), "against", acf_fill_name(best))))
             return false;
     }
     return true;
@@ -217,25 +248,30 @@ static const char *masks_of(const acf_image_evaluation *e) {
 }
 
 static json_t *head_json(const acf_image_evaluation *e) {
-    return json_pack("{s:I, s:I, s:I, s:I, s:i, s:s?, s:o, s:o, s:b, s:b, s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:b, s:i}", "images", (json_int_t)e->N, "width",
-                     (json_int_t)e->W, "height", (json_int_t)e->H, "channels", (json_int_t)e->C, "bits", e->bits, "mask", masks_of(e), "hidden",
-                     number(*e->masks ? e->share : NAN), "changed", number(e->changed), "model", e->model, "fitted", e->fitted, "draws", (json_int_t)e->fill[ACF_FILL_DRAW].sets, "masks",
-                     (json_int_t)e->set.masks, "seed", (json_int_t)e->set.seed, "nll", number(e->nll.mean), "nll_deviation", number(e->nll.deviation),
-                     "bits_per_dimension", number(e->bpd.mean), "bits_per_dimension_deviation", number(e->bpd.deviation), "joint_nll", number(e->joint),
-                     "joint_bits_per_dimension", number(e->joint_bpd), "features", (json_int_t)e->features, "own_features", e->own_features, "rounds",
-                     e->passes);
+    return json_pack(
+        "{s:I, s:I, s:I, s:I, s:i, s:s?, s:o, s:o, s:b, s:b, s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:b, s:i}",
+        "images", (json_int_t)e->N, "width", (json_int_t)e->W, "height", (json_int_t)e->H, "channels", (json_int_t)e->C,
+        "bits", e->bits, "mask", masks_of(e), "hidden", number(*e->masks ? e->share : NAN), "changed",
+        number(e->changed), "model", e->model, "fitted", e->fitted, "draws", (json_int_t)e->fill[ACF_FILL_DRAW].sets,
+        "masks", (json_int_t)e->set.masks, "seed", (json_int_t)e->set.seed, "nll", number(e->nll.mean), "nll_deviation",
+        number(e->nll.deviation), "bits_per_dimension", number(e->bpd.mean), "bits_per_dimension_deviation",
+        number(e->bpd.deviation), "joint_nll", number(e->joint), "joint_bits_per_dimension", number(e->joint_bpd),
+        "features", (json_int_t)e->features, "own_features", e->own_features, "rounds", e->passes);
 }
 
 acf_status acf_image_evaluation_json(const acf_image_evaluation *e, json_t **out) {
-    json_t *o = head_json(e), *fills = json_array(), *parts = json_array(), *wins = json_array(), *curve = curve_json(&e->prd);
+    json_t *o = head_json(e), *fills = json_array(), *parts = json_array(), *wins = json_array(),
+           *curve = curve_json(&e->prd);
     bool ok = o && fills && parts && wins && curve && add_wins_json(e, wins);
     for (int k = 0; k < ACF_FILLS && ok; k++)
         if (e->fill[k].sets) ok = json_array_append_new(fills, fill_json(e, k)) == 0;
     for (int k = 0; k < e->parts && ok; k++) ok = json_array_append_new(parts, part_json(&e->part[k])) == 0;
-    ok = ok && json_object_set(o, "methods", fills) == 0 && json_object_set(o, "by_mask", parts) == 0 && json_object_set(o, "baseline_wins", wins) == 0 &&
-         json_object_set(o, "prd_curve", curve) == 0;
+    ok = ok && json_object_set(o, "methods", fills) == 0 && json_object_set(o, "by_mask", parts) == 0 &&
+         json_object_set(o, "baseline_wins", wins) == 0 && json_object_set(o, "prd_curve", curve) == 0;
     json_decref(fills), json_decref(parts), json_decref(wins), json_decref(curve);
-    if (ok) *out = o;
-    else json_decref(o);
+    if (ok)
+        *out = o;
+    else
+        json_decref(o);
     return ok ? ACF_OK : acf_fail(ACF_EMEMORY, "out of memory: the report of an evaluation");
 }

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#define SCORE_SEED 0                        /* of the noise in levels: scores and guesses are reproducible */
+#define SCORE_SEED 0 /* of the noise in levels: scores and guesses are reproducible */
 /* Numbers of a batch, some: memory is a thousand times that. A GPU takes about as long for four times as many. */
 #define BATCH_NUMBERS ((int64_t)1 << 16)
 #define BATCH_NUMBERS_GPU ((int64_t)1 << 18)
@@ -18,8 +18,8 @@ struct acf_image_session {
     acf_device *dev; /* a handle of its own, in the precision that the model answers in */
     acf_tape *t;
     acf_image_batch *batch;
-    int64_t *row;  /* (batch) */
-    acf_real *y;   /* (batch,H,W,C) what the network answers, encoded */
+    int64_t *row;                                      /* (batch) */
+    acf_real *y;                                       /* (batch,H,W,C) what the network answers, encoded */
     acf_image_symmetry symmetry[ACF_IMAGE_SYMMETRIES]; /* of best guesses; the first is none */
     int symmetries;
     bool masks_alike; /* by each of them */
@@ -41,7 +41,8 @@ static acf_status learn_symmetries(acf_image_session *s, int64_t rows, int64_t P
     ACF_TRY(acf_image_masks_create(acf_options_text(s->m->config, "image-masks"), &masks));
     s->masks_alike = acf_image_masks_symmetric(masks, rotated, flipped);
     acf_image_masks_free(masks);
-    c->pixel = acf_alloc((size_t)(rows * P * C), "a session"), c->b = c->pixel ? acf_alloc((size_t)(rows * P), "a session") : NULL;
+    c->pixel = acf_alloc((size_t)(rows * P * C), "a session"),
+    c->b = c->pixel ? acf_alloc((size_t)(rows * P), "a session") : NULL;
     c->real = c->b ? acf_alloc((size_t)(rows * P * C) * sizeof *c->real, "a session") : NULL;
     c->sum = c->real ? acf_alloc((size_t)(rows * P * C) * sizeof *c->sum, "a session") : NULL;
     c->of = c->sum ? acf_alloc((size_t)rows * sizeof *c->of, "a session") : NULL;
@@ -74,7 +75,9 @@ done:
     return status;
 }
 
-int acf_image_session_passes(const acf_image_session *s) { return s->m->at_once ? 1 : (int)acf_options_int(s->m->config, "image-passes"); }
+int acf_image_session_passes(const acf_image_session *s) {
+    return s->m->at_once ? 1 : (int)acf_options_int(s->m->config, "image-passes");
+}
 
 void acf_image_session_free(acf_image_session *s) {
     if (!s) return;
@@ -103,7 +106,8 @@ typedef struct target {
 
 static acf_status check(const acf_image_session *s, const acf_images *im) {
     char name[ACF_IMAGE_NAME_MAX] = "the images";
-    return acf_image_model_check(s->m, im->path ? acf_images_write_name(name, im, 0) : name, (const int64_t[]){im->H, im->W, im->C}, im->bits);
+    return acf_image_model_check(s->m, im->path ? acf_images_write_name(name, im, 0) : name,
+                                 (const int64_t[]){im->H, im->W, im->C}, im->bits);
 }
 
 static int64_t images_of(const target *a) { return acf_min(a->s->batch->capacity, a->im->N - a->from); }
@@ -115,7 +119,8 @@ static bool ask(const target *a) {
     int64_t pixels = 0;
     if (!a->b) memset(role, 0, (size_t)(n * P));
     for (int64_t i = 0; i < n; i++)
-        pixels += acf_image_pass(a->passes, a->round, a->im->H, a->im->W, a->b ? a->b + (a->from + i) * P : role + i * P, role + i * P);
+        pixels += acf_image_pass(a->passes, a->round, a->im->H, a->im->W,
+                                 a->b ? a->b + (a->from + i) * P : role + i * P, role + i * P);
     return pixels > 0;
 }
 
@@ -127,7 +132,8 @@ static acf_image_view *look(const target *a) {
     for (int64_t i = 0; i < n; i++) s->row[i] = a->from + i;
     acf_image_batch_fill(s->dev, batch, a->im, NULL, a->seed, a->draw, s->row, n);
     acf_tape_begin(s->t, false);
-    return acf_image_net_view(s->t, s->m->image, &(acf_image_query){.N = n, .x = batch->x, .role = batch->b, .id = batch->id}, NULL);
+    return acf_image_net_view(s->t, s->m->image,
+                              &(acf_image_query){.N = n, .x = batch->x, .role = batch->b, .id = batch->id}, NULL);
 }
 
 /* ---- questions ------------------------------------------------------------------------------------------------------------ */
@@ -146,7 +152,8 @@ static acf_status add_logp(const target *a, double share, double *out) {
     return ACF_OK;
 }
 
-acf_status acf_image_session_query_logp(acf_image_session *s, const acf_images *im, const uint8_t *b, int32_t draws, double *out) {
+acf_status acf_image_session_query_logp(acf_image_session *s, const acf_images *im, const uint8_t *b, int32_t draws,
+                                        double *out) {
     const int passes = acf_image_session_passes(s);
     ACF_TRY(check(s, im));
     for (int64_t i = 0; i < im->N; i++) out[i] = 0;
@@ -157,14 +164,17 @@ acf_status acf_image_session_query_logp(acf_image_session *s, const acf_images *
     return ACF_OK;
 }
 
-static acf_image_code code_of(const acf_image_session *s, const acf_images *im) { return (acf_image_code){s->m->map, im->H * im->W, im->C}; }
+static acf_image_code code_of(const acf_image_session *s, const acf_images *im) {
+    return (acf_image_code){s->m->map, im->H * im->W, im->C};
+}
 
 /* One round of one batch; its levels go to out, the others stay as they are there. A temperature below 1 is the lower the more rounds follow, by one more of its
  * powers for every grid: coarse pixels decide what is seen, fine ones its texture. */
 static acf_status draw_round(const target *a, uint8_t *out) {
     acf_image_session *s = a->s;
     const acf_image_code code = code_of(s, a->im);
-    const acf_draw how = {.seed = a->seed, .draw = a->draw, .log_temperature = s->m->log_temperature * (a->passes - a->round + 1) / 2};
+    const acf_draw how = {
+        .seed = a->seed, .draw = a->draw, .log_temperature = s->m->log_temperature * (a->passes - a->round + 1) / 2};
     if (!ask(a)) return ACF_OK;
     acf_image_view *v = look(a);
     ACF_TRY(acf_image_net_draw(s->t, v, &how, s->y));
@@ -173,7 +183,8 @@ static acf_status draw_round(const target *a, uint8_t *out) {
 }
 
 /* A round is asked of what the ones before have left in out. */
-acf_status acf_image_session_query_draw(acf_image_session *s, const acf_images *im, const uint8_t *b, uint64_t seed, uint32_t draw, uint8_t *out) {
+acf_status acf_image_session_query_draw(acf_image_session *s, const acf_images *im, const uint8_t *b, uint64_t seed,
+                                        uint32_t draw, uint8_t *out) {
     const int passes = acf_image_session_passes(s);
     acf_images now = *im; /* borrows: nothing of it is freed */
     ACF_TRY(check(s, im));
@@ -192,8 +203,10 @@ static acf_status guess_batch(const target *a, uint8_t *level, double *real) {
     ask(a);
     acf_image_view *v = look(a);
     ACF_TRY(acf_image_net_guess(s->t, v, s->y));
-    if (level) acf_image_decode(s->dev, &code, batch->N, s->y, batch->b, batch->level, level);
-    else acf_image_decode_real(s->dev, &code, batch->N, s->y, batch->b, batch->level, real);
+    if (level)
+        acf_image_decode(s->dev, &code, batch->N, s->y, batch->b, batch->level, level);
+    else
+        acf_image_decode_real(s->dev, &code, batch->N, s->y, batch->b, batch->level, real);
     return ACF_OK;
 }
 
@@ -237,18 +250,22 @@ static acf_status guess_symmetric(const target *a, uint8_t *level, double *real)
     for (int k = 0; k < s->symmetries; k++) ACF_TRY(add_guesses(a, copy_images(a, n, s->symmetry[k]), s->symmetry[k]));
     for (int64_t i = 0; i < n * size; i++) {
         const double mean = s->copy.sum[i] / s->copy.n[i / size];
-        if (level) level[i] = (uint8_t)(mean + 0.5);
-        else real[i] = mean;
+        if (level)
+            level[i] = (uint8_t)(mean + 0.5);
+        else
+            real[i] = mean;
     }
     return ACF_OK;
 }
 
-acf_status acf_image_session_query_guess(acf_image_session *s, const acf_images *im, const uint8_t *b, uint8_t *level, double *real) {
+acf_status acf_image_session_query_guess(acf_image_session *s, const acf_images *im, const uint8_t *b, uint8_t *level,
+                                         double *real) {
     const int64_t size = im->H * im->W * im->C;
     ACF_TRY(check(s, im));
     for (int64_t at = 0; at < im->N; at += s->batch->capacity) {
         const target a = {s, im, b, SCORE_SEED, 0, at, 0, 1};
-        ACF_TRY((s->symmetries > 1 ? guess_symmetric : guess_batch)(&a, level ? level + at * size : NULL, real ? real + at * size : NULL));
+        ACF_TRY((s->symmetries > 1 ? guess_symmetric : guess_batch)(&a, level ? level + at * size : NULL,
+                                                                    real ? real + at * size : NULL));
     }
     return ACF_OK;
 }
@@ -261,7 +278,8 @@ static void hide_half(const acf_images *im, int64_t k, uint8_t *b) {
     }
 }
 
-acf_status acf_image_session_query_gibbs(acf_image_session *s, const acf_images *im, const uint8_t *first, uint64_t seed, int64_t steps, uint8_t *out) {
+acf_status acf_image_session_query_gibbs(acf_image_session *s, const acf_images *im, const uint8_t *first,
+                                         uint64_t seed, int64_t steps, uint8_t *out) {
     const size_t n = (size_t)(im->N * im->H * im->W * im->C);
     uint8_t *b = acf_alloc((size_t)(im->N * im->H * im->W), "masks");
     acf_status status = b ? ACF_OK : ACF_EMEMORY;

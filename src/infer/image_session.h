@@ -23,18 +23,22 @@ int acf_image_session_passes(const acf_image_session *s);
 
 /* out (N): log p(hidden | given) of each image, a density in units of levels, in nats; 0 where nothing is hidden. The noise in levels is a mean over
  * `draws` draws of it, 1 or more. */
-acf_status acf_image_session_query_logp(acf_image_session *s, const acf_images *im, const uint8_t *b, int32_t draws, double *out);
+acf_status acf_image_session_query_logp(acf_image_session *s, const acf_images *im, const uint8_t *b, int32_t draws,
+                                        double *out);
 
 /* out (N,H,W,C): draw number `draw`. */
-acf_status acf_image_session_query_draw(acf_image_session *s, const acf_images *im, const uint8_t *b, uint64_t seed, uint32_t draw, uint8_t *out);
+acf_status acf_image_session_query_draw(acf_image_session *s, const acf_images *im, const uint8_t *b, uint64_t seed,
+                                        uint32_t draw, uint8_t *out);
 
 /* The best guess, as levels and, where level is NULL, as real numbers between them, which are nearer to the truth by some hundredths. Of a model that learned
  * images with copies, turned or mirrored, the mean over these of a question, where the model knows their masks: all that it learned have their like, or this one is
  * its own. */
-acf_status acf_image_session_query_guess(acf_image_session *s, const acf_images *im, const uint8_t *b, uint8_t *level, double *real);
+acf_status acf_image_session_query_guess(acf_image_session *s, const acf_images *im, const uint8_t *b, uint8_t *level,
+                                         double *real);
 
 /* A chain: out (steps + 1, N,H,W,C) begins with `first`, or the images where it is NULL; in each step one half is drawn anew given the other: top, left, bottom, right, and
  * again. */
-acf_status acf_image_session_query_gibbs(acf_image_session *s, const acf_images *im, const uint8_t *first, uint64_t seed, int64_t steps, uint8_t *out);
+acf_status acf_image_session_query_gibbs(acf_image_session *s, const acf_images *im, const uint8_t *first,
+                                         uint64_t seed, int64_t steps, uint8_t *out);
 
 #endif

@@ -5,7 +5,8 @@
 
 #include <math.h>
 
-#define SCORE_SEED 0 /* of the noise that stands in for what rounding took away (table/encode.h): scores are reproducible */
+#define SCORE_SEED                                                                                                     \
+    0 /* of the noise that stands in for what rounding took away (table/encode.h): scores are reproducible */
 
 acf_status acf_member_create(acf_device *dev, const acf_model *m, int64_t rows, acf_member **out) {
     acf_status status = ACF_OK;
@@ -23,10 +24,13 @@ acf_status acf_member_create(acf_device *dev, const acf_model *m, int64_t rows, 
     s->row = acf_alloc((size_t)rows * sizeof *s->row, "a session");
     s->cells = s->row ? acf_alloc((size_t)(rows * D) * sizeof *s->cells, "a session") : NULL;
     s->cell_values = s->cells ? acf_alloc((size_t)rows * ACF_MEAN_VALUES * sizeof *s->cell_values, "a session") : NULL;
-    if (s->cell_values && m->draws) s->drawn = acf_alloc((size_t)rows * ACF_MEAN_VALUES * sizeof *s->drawn, "a session");
+    if (s->cell_values && m->draws)
+        s->drawn = acf_alloc((size_t)rows * ACF_MEAN_VALUES * sizeof *s->drawn, "a session");
     s->sum = s->cell_values && (!m->draws || s->drawn) ? acf_alloc((size_t)rows * sizeof *s->sum, "a session") : NULL;
-    if (!s->sum) status = ACF_EMEMORY;
-    else *out = s;
+    if (!s->sum)
+        status = ACF_EMEMORY;
+    else
+        *out = s;
 done:
     if (status) acf_member_free(s);
     return status;
@@ -82,7 +86,8 @@ static acf_real told(acf_real x) {
 }
 
 /* Masks of the rows in the batch. column (n): only that cell of a row is modelled, and not all that q asks for; NULL: all. */
-static void load(acf_member *s, const acf_table *t, acf_query q, acf_purpose why, const int64_t *row, const int32_t *column, int64_t n) {
+static void load(acf_member *s, const acf_table *t, acf_query q, acf_purpose why, const int64_t *row,
+                 const int32_t *column, int64_t n) {
     acf_batch *batch = s->batch;
     const int64_t D = batch->D;
     fill(s, t, row, n);
@@ -97,9 +102,12 @@ static void load(acf_member *s, const acf_table *t, acf_query q, acf_purpose why
         }
 }
 
-void acf_member_load(acf_member *s, const acf_table *t, acf_query q, acf_purpose why, const int64_t *row, int64_t n) { load(s, t, q, why, row, NULL, n); }
+void acf_member_load(acf_member *s, const acf_table *t, acf_query q, acf_purpose why, const int64_t *row, int64_t n) {
+    load(s, t, q, why, row, NULL, n);
+}
 
-void acf_member_load_cells(acf_member *s, const acf_table *t, acf_query q, const int64_t *row, const int32_t *column, int64_t n) {
+void acf_member_load_cells(acf_member *s, const acf_table *t, acf_query q, const int64_t *row, const int32_t *column,
+                           int64_t n) {
     load(s, t, q, ACF_TO_FILL, row, column, n);
 }
 
@@ -155,7 +163,8 @@ acf_status acf_member_score(acf_member *s, const acf_table *t, double *out) {
     acf_batch_dequantise(s->dev, s->batch, t, s->m->encoder, s->row, SCORE_SEED, ACF_NOISE_FIXED);
     bring_near(s->batch);
     ACF_TRY(ask_logp(s));
-    for (int64_t i = 0; i < batch->N; i++) out[i] = s->sum[i] + slopes(s, t, i); /* of encoded values, and the encoder's slopes */
+    for (int64_t i = 0; i < batch->N; i++)
+        out[i] = s->sum[i] + slopes(s, t, i); /* of encoded values, and the encoder's slopes */
     return ACF_OK;
 }
 

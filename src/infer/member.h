@@ -17,15 +17,16 @@ typedef struct acf_member {
     const acf_model *m; /* its next is not looked at */
     acf_tape *t;
     acf_batch *batch;
-    int64_t *row;     /* (rows) table rows of the batch */
-    acf_real *cells;  /* (rows,D) what the network answered, encoded */
-    acf_real *cell_values; /* (rows, ACF_MEAN_VALUES) the same of single cells */
-    acf_real *drawn;  /* the same by parameter draws; NULL: the model has none */
+    int64_t *row;                 /* (rows) table rows of the batch */
+    acf_real *cells;              /* (rows,D) what the network answered, encoded */
+    acf_real *cell_values;        /* (rows, ACF_MEAN_VALUES) the same of single cells */
+    acf_real *drawn;              /* the same by parameter draws; NULL: the model has none */
     acf_query_graph *query_graph; /* on a GPU; NULL: questions are asked by hand */
-    acf_gmm_draws *gmm; /* the parameters that draws use; NULL: fitted ones */
-    uint32_t orders;    /* of the attention likelihood (acf_net_view_order): scores average them, and draws take them in turn, */
-    uint32_t turns;     /* so many draws each, as many as the model has members: every member draws in every order */
-    double *sum;        /* (rows) while they are averaged */
+    acf_gmm_draws *gmm;           /* the parameters that draws use; NULL: fitted ones */
+    uint32_t
+        orders; /* of the attention likelihood (acf_net_view_order): scores average them, and draws take them in turn, */
+    uint32_t turns; /* so many draws each, as many as the model has members: every member draws in every order */
+    double *sum;    /* (rows) while they are averaged */
 } acf_member;
 
 /* Keeps dev, in whose precision it answers, and m. rows: of a batch, at least 1. Gives *out; free with
@@ -37,10 +38,13 @@ void acf_member_free(acf_member *s); /* NULL is allowed */
 void acf_member_load(acf_member *s, const acf_table *t, acf_query q, acf_purpose why, const int64_t *row, int64_t n);
 
 /* A row of the batch for one asked cell each: of table row row[i], column[i]; what else the row asks for is missing. */
-void acf_member_load_cells(acf_member *s, const acf_table *t, acf_query q, const int64_t *row, const int32_t *column, int64_t n);
+void acf_member_load_cells(acf_member *s, const acf_table *t, acf_query q, const int64_t *row, const int32_t *column,
+                           int64_t n);
 
 /* Is this cell of the batch asked for? */
-static inline bool acf_member_is_target(const acf_member *s, int64_t cell) { return s->batch->m[cell] && !s->batch->b[cell]; }
+static inline bool acf_member_is_target(const acf_member *s, int64_t cell) {
+    return s->batch->m[cell] && !s->batch->b[cell];
+}
 
 /* out (n): log p of the loaded rows in the table's units. Fails: ACF_ENUMERIC, ACF_EMEMORY, ACF_EDEVICE, like the others. */
 acf_status acf_member_score(acf_member *s, const acf_table *t, double *out);

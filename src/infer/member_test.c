@@ -1,8 +1,8 @@
 /* Models of several members: every answer is that of the mixture of what the members answer when they are asked alone. */
 #include "infer/member.h"
 
-#include "harness/model_file_lab.h"
 #include "harness/lab.h"
+#include "harness/model_file_lab.h"
 
 #include <math.h>
 #include <string.h>
@@ -30,10 +30,13 @@ static void open_bench(bench *b, int64_t batch) {
     assert_int_equal(acf_table_make(b->x, NULL, ROWS, COLS, column, &b->table), ACF_OK);
     b->m = NULL;
     for (int k = 0; k < K; k++) {
-        acf_model *m = acf_lab_fitted(b->dev, b->table, NULL, &(acf_encoding){k != 1, true}, (uint64_t)k + 3, 0.3); /* one reads the table in its own way */
+        acf_model *m = acf_lab_fitted(b->dev, b->table, NULL, &(acf_encoding){k != 1, true}, (uint64_t)k + 3,
+                                      0.3); /* one reads the table in its own way */
         assert_int_equal(acf_session_open(b->dev, m, batch, &b->one[k]), ACF_OK); /* before anything is behind it */
-        if (k) acf_model_append(b->m, m);
-        else b->m = m;
+        if (k)
+            acf_model_append(b->m, m);
+        else
+            b->m = m;
     }
     assert_int_equal(acf_session_open(b->dev, b->m, batch, &b->s), ACF_OK);
 }
@@ -63,7 +66,9 @@ static void densities_are_averaged(void **state) {
     for (int k = 0; k < K; k++) assert_int_equal(acf_session_query_cells(b.one[k], b.table, one[k]), ACF_OK);
     for (int i = 0; i < CELLS; i++) {
         assert_int_equal(isnan(cells[i]), isnan(b.x[i]));
-        if (!isnan(cells[i])) acf_assert_close(cells[i], log((exp(one[0][i]) + exp(one[1][i]) + exp(one[2][i])) / 3), 1e-9, "log p of a cell");
+        if (!isnan(cells[i]))
+            acf_assert_close(cells[i], log((exp(one[0][i]) + exp(one[1][i]) + exp(one[2][i])) / 3), 1e-9,
+                             "log p of a cell");
     }
     close_bench(&b);
 }
@@ -180,7 +185,8 @@ static void members_take_turns(void **state) {
     for (uint64_t seed = 1; seed <= SEEDS; seed++)
         for (uint32_t d = 0; d < DRAWS; d++) {
             assert_int_equal(acf_session_query_draw(b.s, b.table, all, seed, d, out), ACF_OK);
-            for (int k = 0; k < K; k++) assert_int_equal(acf_session_query_draw(b.one[k], b.table, all, seed, d, one[k]), ACF_OK);
+            for (int k = 0; k < K; k++)
+                assert_int_equal(acf_session_query_draw(b.one[k], b.table, all, seed, d, one[k]), ACF_OK);
             who[d] = -1;
             for (int i = 0; i < ROWS; i++) {
                 const int it = drawn_by(&b, out + i * COLS, (const double(*)[CELLS])one, i);
@@ -188,8 +194,10 @@ static void members_take_turns(void **state) {
                 if (who[d] >= 0) assert_int_equal(it, who[d]);
                 who[d] = it, known++;
             }
-            if (d) assert_int_equal(who[d], (who[d - 1] + 1) % K);
-            else first[who[0]]++;
+            if (d)
+                assert_int_equal(who[d], (who[d - 1] + 1) % K);
+            else
+                first[who[0]]++;
         }
     assert_true(known > 10 * SEEDS * DRAWS);
     for (int k = 0; k < K; k++) assert_true(first[k] >= 2);
@@ -220,7 +228,9 @@ static void rows_do_not_matter_to_each_other(void **state) {
     assert_int_equal(acf_session_open(b.dev, b.m, 5, &b.s), ACF_OK);
     assert_int_equal(acf_session_query_draw(b.s, b.table, all, 5, 1, again), ACF_OK);
     assert_int_equal(acf_session_query_mean(b.s, b.table, all, mean[1]), ACF_OK);
-    for (int i = 0; i < CELLS; i++) acf_assert_close(again[i], whole[i], tol, "a draw in small batches"), acf_assert_close(mean[1][i], mean[0][i], tol, "a mean");
+    for (int i = 0; i < CELLS; i++)
+        acf_assert_close(again[i], whole[i], tol, "a draw in small batches"),
+            acf_assert_close(mean[1][i], mean[0][i], tol, "a mean");
     close_bench(&b);
 }
 
@@ -234,7 +244,8 @@ static void check_summary(uint64_t seed) {
         assert_int_equal(acf_session_query_draw(b.s, b.table, all, seed, d, one), ACF_OK);
         for (int i = 0; i < CELLS; i++) sum[i] += one[i] / DRAWS, least[i] = fmin(least[i], one[i]);
     }
-    assert_int_equal(acf_session_query_summary(b.s, b.table, all, seed, DRAWS, (double[]){0}, 1, mean, quantile), ACF_OK);
+    assert_int_equal(acf_session_query_summary(b.s, b.table, all, seed, DRAWS, (double[]){0}, 1, mean, quantile),
+                     ACF_OK);
     for (int i = 0; i < CELLS; i++) {
         assert_int_equal(isnan(mean[i]), !isnan(b.x[i]));
         if (isnan(mean[i]) || i % COLS == CLASS) continue;
@@ -256,7 +267,8 @@ static int best_class(const bench *b, int i) {
     double x[3 * COLS], lp[3];
     uint8_t target[3 * COLS];
     acf_table *t;
-    for (int c = 0; c < 3 * COLS; c++) x[c] = c % COLS == CLASS ? c / COLS : b->x[i * COLS + c % COLS], target[c] = c % COLS == CLASS;
+    for (int c = 0; c < 3 * COLS; c++)
+        x[c] = c % COLS == CLASS ? c / COLS : b->x[i * COLS + c % COLS], target[c] = c % COLS == CLASS;
     assert_int_equal(acf_table_make(x, NULL, 3, COLS, b->table->column, &t), ACF_OK);
     assert_int_equal(acf_session_query_logp(b->s, t, (acf_query){.target = target}, lp), ACF_OK);
     acf_table_free(t);
@@ -273,8 +285,10 @@ static void means_are_those_of_the_mixture(void **state) {
     assert_int_equal(acf_session_query_mean(b.s, b.table, all, mean), ACF_OK);
     for (int k = 0; k < K; k++) assert_int_equal(acf_session_query_mean(b.one[k], b.table, all, one[k]), ACF_OK);
     for (int i = 0; i < CELLS; i++) {
-        if (!isnan(b.x[i])) assert_true(mean[i] == b.x[i]);
-        else if (i % COLS != CLASS) acf_assert_close(mean[i], (one[0][i] + one[1][i] + one[2][i]) / 3, 1e-9, "mean");
+        if (!isnan(b.x[i]))
+            assert_true(mean[i] == b.x[i]);
+        else if (i % COLS != CLASS)
+            acf_assert_close(mean[i], (one[0][i] + one[1][i] + one[2][i]) / 3, 1e-9, "mean");
         else {
             assert_true(mean[i] == best_class(&b, i / COLS));
             disputed += one[0][i] != mean[i];
@@ -301,7 +315,7 @@ static void intervals_are_those_of_the_mixture(void **state) {
     for (uint32_t d = 0; d < DRAWS; d++) {
         assert_int_equal(acf_session_query_draw(b.s, b.table, q, 5, d, one), ACF_OK);
         for (int i = 0; i < CELLS; i++)
-            if (target[i]) below += one[i] < low[i], above += one[i] > high[i], alone += one[i] < other[1][i];
+            if (target[i]) below += one[i]<low[i], above += one[i]> high[i], alone += one[i] < other[1][i];
     }
     acf_assert_close(below / (DRAWS * cells), 0.1, 0.012, "below");
     acf_assert_close(above / (DRAWS * cells), 0.1, 0.012, "above");
@@ -320,11 +334,16 @@ static void guesses_are_put_together(void **state) {
     for (int k = 0; k < K; k++) assert_int_equal(acf_session_query_guess(b.one[k], b.table, all, one[k]), ACF_OK);
     for (int i = 0; i < CELLS; i++) {
         const double mean = (one[0][i] + one[1][i] + one[2][i]) / 3;
-        if (!isnan(b.x[i])) assert_true(guess[i] == b.x[i]);
-        else if (i % COLS == WHOLE) assert_true(guess[i] == floor(guess[i]) && fabs(guess[i] - mean) <= 0.5 + 1e-9);
-        else if (i % COLS != CLASS) acf_assert_close(guess[i], mean, 1e-9, "guess");
-        else if (one[1][i] == one[2][i]) assert_true(guess[i] == one[1][i]), outvoted += one[0][i] != guess[i];
-        else assert_true(guess[i] == one[0][i]);
+        if (!isnan(b.x[i]))
+            assert_true(guess[i] == b.x[i]);
+        else if (i % COLS == WHOLE)
+            assert_true(guess[i] == floor(guess[i]) && fabs(guess[i] - mean) <= 0.5 + 1e-9);
+        else if (i % COLS != CLASS)
+            acf_assert_close(guess[i], mean, 1e-9, "guess");
+        else if (one[1][i] == one[2][i])
+            assert_true(guess[i] == one[1][i]), outvoted += one[0][i] != guess[i];
+        else
+            assert_true(guess[i] == one[0][i]);
     }
     assert_true(outvoted > 0);
     close_bench(&b);
@@ -354,7 +373,8 @@ static void survives_without_memory(void **state) {
 }
 
 ACF_TESTS(member, cmocka_unit_test(densities_are_averaged), cmocka_unit_test(densities_far_away_are_numbers),
-          cmocka_unit_test(the_mixture_integrates_to_one), cmocka_unit_test(orders_are_averaged), cmocka_unit_test(members_take_turns), cmocka_unit_test(rows_do_not_matter_to_each_other),
+          cmocka_unit_test(the_mixture_integrates_to_one), cmocka_unit_test(orders_are_averaged),
+          cmocka_unit_test(members_take_turns), cmocka_unit_test(rows_do_not_matter_to_each_other),
           cmocka_unit_test(summaries_are_of_the_draws), cmocka_unit_test(means_are_those_of_the_mixture),
           cmocka_unit_test(intervals_are_those_of_the_mixture), cmocka_unit_test(guesses_are_put_together),
           cmocka_unit_test(survives_without_memory))

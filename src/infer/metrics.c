@@ -99,8 +99,8 @@ double acf_metric_crps(const double *truth, const double *drawn, int64_t m, int6
     return sum / (double)n;
 }
 
-double acf_metric_coverage(const double *truth, const double *drawn, int64_t m, int64_t n, double level, double scale, const acf_shared *s,
-                           double *scratch) {
+double acf_metric_coverage(const double *truth, const double *drawn, int64_t m, int64_t n, double level, double scale,
+                           const acf_shared *s, double *scratch) {
     int64_t inside = 0;
     for (int64_t i = 0; i < n; i++) {
         sorted_draws(drawn, m, n, i, scratch);

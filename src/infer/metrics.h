@@ -48,8 +48,8 @@ double acf_metric_crps(const double *truth, const double *drawn, int64_t m, int6
 
 /* Share of cells whose truth lies in the interval of this level (interval.h), ends included; s: values that cells share, or NULL. Draws from the true
  * distribution cover `level` for every m that is large enough, acf_interval_draws(level). scratch (m). */
-double acf_metric_coverage(const double *truth, const double *drawn, int64_t m, int64_t n, double level, double scale, const acf_shared *s,
-                           double *scratch);
+double acf_metric_coverage(const double *truth, const double *drawn, int64_t m, int64_t n, double level, double scale,
+                           const acf_shared *s, double *scratch);
 
 /* value (n): the mean of each cell's draws; or the class most draws have, the lowest of equals (scratch (C) for classes 0..C-1). */
 void acf_metric_mean(const double *drawn, int64_t m, int64_t n, double *value);

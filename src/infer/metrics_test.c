@@ -2,8 +2,8 @@
 #include "infer/metrics.h"
 
 #include "base/rng.h"
-#include "harness/lab.h"
 #include "base/safetensors.h"
+#include "harness/lab.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -12,7 +12,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static double normal(int64_t i, uint32_t draw) { return acf_rng_normal((acf_rng_counter){11, (uint64_t)i, ACF_STREAM_TEST, 0, draw}); }
+static double normal(int64_t i, uint32_t draw) {
+    return acf_rng_normal((acf_rng_counter){11, (uint64_t)i, ACF_STREAM_TEST, 0, draw});
+}
 
 static void scale_is_the_deviation_of_what_is_known(void **state) {
     (void)state;
@@ -55,7 +57,8 @@ static void wasserstein_is_the_cheapest_move(void **state) {
     for (uint32_t k = 0; k < 5; k++) {
         for (int i = 0; i < N; i++) a[i] = round(3 * normal(i, k)), b[i] = 2 * normal(10 + i, k);
         acf_assert_close(acf_metric_wasserstein(a, b, N, 0.5, scratch), 2 * cheapest(a, b, N, 0), 1e-13, "W1");
-        acf_assert_close(acf_metric_wasserstein(b, a, N, 0.5, scratch), 2 * cheapest(a, b, N, 0), 1e-13, "W1, the other way");
+        acf_assert_close(acf_metric_wasserstein(b, a, N, 0.5, scratch), 2 * cheapest(a, b, N, 0), 1e-13,
+                         "W1, the other way");
     }
 }
 
@@ -63,7 +66,8 @@ static void variation_is_half_the_difference_of_shares(void **state) {
     (void)state;
     const double truth[5] = {0, 0, 1, 3, 3}, value[5] = {3, 1, 1, 1, 0};
     int64_t scratch[4];
-    acf_assert_close(acf_metric_variation(truth, value, 5, 4, scratch), 0.5 * (1 + 2 + 0 + 1) / 5, 1e-15, "total variation");
+    acf_assert_close(acf_metric_variation(truth, value, 5, 4, scratch), 0.5 * (1 + 2 + 0 + 1) / 5, 1e-15,
+                     "total variation");
     assert_true(acf_metric_variation(truth, truth, 5, 4, scratch) == 0);
 }
 
@@ -90,7 +94,8 @@ static void crps_by_its_definition(void **state) {
         for (int k = 0; k < M; k++) drawn[k * N + i] = round(2 * normal(i, 1 + (uint32_t)k)) / 2;
     }
     for (int m = 2; m <= M; m++)
-        acf_assert_close(acf_metric_crps(truth, drawn, m, N, 0.25, scratch), naive_crps(truth, drawn, m, N, 0.25), 1e-13, "CRPS");
+        acf_assert_close(acf_metric_crps(truth, drawn, m, N, 0.25, scratch), naive_crps(truth, drawn, m, N, 0.25),
+                         1e-13, "CRPS");
 }
 
 /* Draws from the truth's own distribution: the fair score is 1/sqrt(pi) for a standard normal, however many there are; an interval
@@ -106,10 +111,12 @@ static void draws_from_the_truth(void **state) {
     const int64_t few[3] = {2, 5, M}, enough[3] = {19, 20, M};
     for (int k = 0; k < 3; k++) {
         acf_assert_close(acf_metric_crps(truth, drawn, few[k], N, 1, scratch), 0.5641896, 0.008, "CRPS of the truth");
-        acf_assert_close(acf_metric_coverage(truth, drawn, enough[k], N, 0.9, 1, NULL, scratch), 0.9, 0.003, "coverage of 90 %");
+        acf_assert_close(acf_metric_coverage(truth, drawn, enough[k], N, 0.9, 1, NULL, scratch), 0.9, 0.003,
+                         "coverage of 90 %");
     }
     acf_assert_close(acf_metric_coverage(truth, drawn, 20, N, 0.5, 1, NULL, scratch), 0.5, 0.005, "coverage of 50 %");
-    acf_assert_close(acf_metric_coverage(truth, drawn, 9, N, 0.9, 1, NULL, scratch), 0.8, 0.005, "nine draws cover 8/10 at most");
+    acf_assert_close(acf_metric_coverage(truth, drawn, 9, N, 0.9, 1, NULL, scratch), 0.8, 0.005,
+                     "nine draws cover 8/10 at most");
     free(truth);
     free(drawn);
 }
@@ -180,7 +187,8 @@ static peer open_peer(char path[64]) {
              shared ? shared : "../shared", path);
     int status = system(command);
     if (status == -1 || !WIFEXITED(status) || WEXITSTATUS(status) != 0)
-        acf_skip("agreement with the scores of other imputers needs python3-sklearn, python3-pandas and ../shared/peers");
+        acf_skip(
+            "agreement with the scores of other imputers needs python3-sklearn, python3-pandas and ../shared/peers");
     peer p = {0};
     if (acf_safetensors_open(path, &p.f)) fail_msg("%s", acf_error());
     p.x = array(p.f, "x"), p.gone = array(p.f, "gone"), p.cat = array(p.f, "cat"), p.tables = array(p.f, "tables");
@@ -228,8 +236,8 @@ static void agrees_with_the_scores_of_other_imputers(void **state) {
     static cells c;
     char path[64];
     peer p = open_peer(path);
-    double nrmse = 0, nrmse1 = 0, w1 = 0, w1_point = 0, crps = 0, cover = 0, wrong = 0, wrong1 = 0, tv = 0, target = 0, numbers = 0,
-           classes = 0;
+    double nrmse = 0, nrmse1 = 0, w1 = 0, w1_point = 0, crps = 0, cover = 0, wrong = 0, wrong1 = 0, tv = 0, target = 0,
+           numbers = 0, classes = 0;
     double value[ROOM], scratch[2 * ROOM];
     int64_t count[ROOM];
     for (int64_t j = 0; j < p.D; j++) {
@@ -269,7 +277,7 @@ static void agrees_with_the_scores_of_other_imputers(void **state) {
 }
 
 ACF_TESTS(metrics, cmocka_unit_test(scale_is_the_deviation_of_what_is_known), cmocka_unit_test(points),
-          cmocka_unit_test(wasserstein_is_the_cheapest_move), cmocka_unit_test(variation_is_half_the_difference_of_shares),
-          cmocka_unit_test(crps_by_its_definition), cmocka_unit_test(draws_from_the_truth), cmocka_unit_test(coverage_by_hand),
-          cmocka_unit_test(means_and_votes), cmocka_unit_test(repeated_masks),
-          cmocka_unit_test(agrees_with_the_scores_of_other_imputers))
+          cmocka_unit_test(wasserstein_is_the_cheapest_move),
+          cmocka_unit_test(variation_is_half_the_difference_of_shares), cmocka_unit_test(crps_by_its_definition),
+          cmocka_unit_test(draws_from_the_truth), cmocka_unit_test(coverage_by_hand), cmocka_unit_test(means_and_votes),
+          cmocka_unit_test(repeated_masks), cmocka_unit_test(agrees_with_the_scores_of_other_imputers))

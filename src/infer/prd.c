@@ -1,8 +1,8 @@
 /* Precision and recall of distributions: see prd.h. */
 #include "infer/prd.h"
 
-#include "table/npy.h"
 #include "infer/clusters.h"
+#include "table/npy.h"
 
 #include <math.h>
 #include <string.h>
@@ -37,18 +37,22 @@ double acf_prd_f(const acf_prd *prd, double beta) {
 
 /* x (N + M, F): both sets around their common mean, in units of their deviation over all numbers: distances are of about 1 whatever the units. Columns
  * keep their proportions. */
-static void centre(acf_real *x, const acf_real *real, int64_t N, const acf_real *done, int64_t M, int64_t F, double *mean) {
+static void centre(acf_real *x, const acf_real *real, int64_t N, const acf_real *done, int64_t M, int64_t F,
+                   double *mean) {
     double square = 0;
     memset(mean, 0, (size_t)F * sizeof *mean);
     for (int64_t i = 0; i < N + M; i++)
-        for (int64_t f = 0; f < F; f++) mean[f] += (double)(i < N ? real[i * F + f] : done[(i - N) * F + f]) / (double)(N + M);
+        for (int64_t f = 0; f < F; f++)
+            mean[f] += (double)(i < N ? real[i * F + f] : done[(i - N) * F + f]) / (double)(N + M);
     for (int pass = 0; pass < 2; pass++) { /* the second with the scale that the first has found */
         const double scale = square > 0 ? 1 / sqrt(square) : 1;
         for (int64_t i = 0; i < N + M; i++)
             for (int64_t f = 0; f < F; f++) {
                 const double v = ((double)(i < N ? real[i * F + f] : done[(i - N) * F + f]) - mean[f]) * scale;
-                if (pass) x[i * F + f] = (acf_real)v;
-                else square += v * v / (double)((N + M) * F);
+                if (pass)
+                    x[i * F + f] = (acf_real)v;
+                else
+                    square += v * v / (double)((N + M) * F);
             }
     }
 }
@@ -59,7 +63,8 @@ static void shares(const int32_t *of, int64_t n, double *out) {
     for (int64_t i = 0; i < n; i++) out[of[i]] += 1 / (double)n;
 }
 
-acf_status acf_prd_compare(acf_device *dev, const acf_real *real, int64_t N, const acf_real *done, int64_t M, int64_t F, uint64_t seed, acf_prd *prd) {
+acf_status acf_prd_compare(acf_device *dev, const acf_real *real, int64_t N, const acf_real *done, int64_t M, int64_t F,
+                           uint64_t seed, acf_prd *prd) {
     acf_prd *curve = acf_alloc_zero(sizeof *curve, "a curve of precision and recall");
     acf_real *x = acf_alloc((size_t)((N + M) * F) * sizeof *x, "features");
     double *mean = acf_alloc((size_t)F * sizeof *mean, "features");
@@ -90,8 +95,9 @@ static acf_status read_rows(acf_npy *f, const char *path, acf_real *x, double *r
         for (int64_t k = 0; k < n * F; k++) {
             x[at * F + k] = (acf_real)rows[k];
             if (!isfinite(x[at * F + k]))
-                return acf_fail(ACF_EDATA, "%s: row %lld, column %lld (both from 0) is %g; features must be finite numbers", path, (long long)(at + k / F),
-                                (long long)(k % F), rows[k]);
+                return acf_fail(ACF_EDATA,
+                                "%s: row %lld, column %lld (both from 0) is %g; features must be finite numbers", path,
+                                (long long)(at + k / F), (long long)(k % F), rows[k]);
         }
     }
     return ACF_OK;
@@ -107,14 +113,22 @@ acf_status acf_prd_read(const char *path, acf_real **x, int64_t *N, int64_t *F) 
     ACF_TRY(acf_npy_open(path, &f));
     *N = acf_npy_rows(f), *F = acf_npy_columns(f);
     if (acf_npy_dimensions(f) != 2)
-        status = acf_fail(ACF_EDATA, "%s: an array of %d dimension%s; expected features, (images, features)", path, acf_npy_dimensions(f), acf_npy_dimensions(f) == 1 ? "" : "s");
-    else if (*N < 1) status = acf_fail(ACF_EDATA, "%s: it holds no row; expected one for each image", path);
-    else if (__builtin_mul_overflow(*N, *F, &count) || !acf_bytes(count, sizeof *all, &bytes)) status = ACF_EMEMORY;
-    else if (!(all = acf_alloc(bytes, "features")) || !(rows = acf_alloc((size_t)(ROWS * *F) * sizeof *rows, "features"))) status = ACF_EMEMORY;
-    else status = read_rows(f, path, all, rows);
+        status = acf_fail(ACF_EDATA, "%s: an array of %d dimension%s; expected features, (images, features)", path,
+                          acf_npy_dimensions(f), acf_npy_dimensions(f) == 1 ? "" : "s");
+    else if (*N < 1)
+        status = acf_fail(ACF_EDATA, "%s: it holds no row; expected one for each image", path);
+    else if (__builtin_mul_overflow(*N, *F, &count) || !acf_bytes(count, sizeof *all, &bytes))
+        status = ACF_EMEMORY;
+    else if (!(all = acf_alloc(bytes, "features")) ||
+             !(rows = acf_alloc((size_t)(ROWS * *F) * sizeof *rows, "features")))
+        status = ACF_EMEMORY;
+    else
+        status = read_rows(f, path, all, rows);
     acf_release(rows);
     acf_npy_close(f);
-    if (status) acf_release(all);
-    else *x = all;
+    if (status)
+        acf_release(all);
+    else
+        *x = all;
     return status;
 }

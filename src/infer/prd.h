@@ -29,7 +29,8 @@ double acf_prd_f(const acf_prd *prd, double beta);
 
 /* Clusters both sets, ACF_PRD_RUNS times, and adds the mean of the curves. real (N,F), done (M,F), finite; N, M, F >= 1. Same bits for any number of
  * threads. Fails: ACF_EMEMORY. */
-acf_status acf_prd_compare(acf_device *dev, const acf_real *real, int64_t N, const acf_real *done, int64_t M, int64_t F, uint64_t seed, acf_prd *prd);
+acf_status acf_prd_compare(acf_device *dev, const acf_real *real, int64_t N, const acf_real *done, int64_t M, int64_t F,
+                           uint64_t seed, acf_prd *prd);
 
 /* Reads a file of features, .npy (N,F) of numbers. Gives *x (N,F); free with acf_release. Fails: ACF_EIO, ACF_EDATA (not such a matrix, no rows, a
  * number that is not finite: names file, row and column), ACF_EMEMORY. */

@@ -2,16 +2,18 @@
 #include "infer/prd.h"
 
 #include "base/rng.h"
-#include "table/npy.h"
 #include "harness/lab.h"
 #include "infer/clusters.h"
+#include "table/npy.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-static double normal(int64_t i, uint32_t column) { return acf_rng_normal((acf_rng_counter){3, (uint64_t)i, ACF_STREAM_TEST, column, 0}); }
+static double normal(int64_t i, uint32_t column) {
+    return acf_rng_normal((acf_rng_counter){3, (uint64_t)i, ACF_STREAM_TEST, column, 0});
+}
 
 static acf_device *cpu(int threads) {
     acf_device *dev;
@@ -33,10 +35,12 @@ static double f_of(double beta, double p, double r) { return (1 + beta * beta) *
 
 static void histograms_with_known_curves(void **state) {
     (void)state;
-    const double four[4] = {.25, .25, .25, .25}, one[4] = {1, 0, 0, 0}, other[4] = {0, 0, .5, .5}, two[4] = {0, .5, .5, 0};
+    const double four[4] = {.25, .25, .25, .25}, one[4] = {1, 0, 0, 0}, other[4] = {0, 0, .5, .5},
+                 two[4] = {0, .5, .5, 0};
     expect_f(four, four, 4, 1, 1);
     expect_f(one, other, 4, 0, 0);
-    expect_f(four, one, 4, f_of(8, 1, .25), f_of(1.0 / 8, 1, .25)); /* a mode of four: all of it is real, three quarters are not found */
+    expect_f(four, one, 4, f_of(8, 1, .25),
+             f_of(1.0 / 8, 1, .25)); /* a mode of four: all of it is real, three quarters are not found */
     expect_f(one, four, 4, f_of(8, .25, 1), f_of(1.0 / 8, .25, 1)); /* and the other way round */
     expect_f(other, two, 4, f_of(8, .5, .5), f_of(1.0 / 8, .5, .5));
 }
@@ -88,7 +92,8 @@ static void clusters_are_the_nearest_centres(void **state) {
         best = fmin(best, each[run]);
     }
     for (int run = 0; run < 10; run++) found += each[run] < best * 1.001;
-    assert_true(found >= 6); /* all six blobs: k-means++ starts in each; points at random would in 15 of a thousand runs */
+    assert_true(found >=
+                6); /* all six blobs: k-means++ starts in each; points at random would in 15 of a thousand runs */
     for (int64_t i = 0; i < POINTS; i++) /* what blobs round their own means leave */
         for (uint32_t f = 0; f < WIDTH; f++) {
             double mean = 0;
@@ -127,7 +132,8 @@ static void lloyd_ends_where_nothing_moves(void **state) {
 
 /* ---- two sets ------------------------------------------------------------------------------------------------------------- */
 
-static void compare(const acf_real *real, int64_t N, const acf_real *done, int64_t M, int threads, double *recall, double *precision) {
+static void compare(const acf_real *real, int64_t N, const acf_real *done, int64_t M, int threads, double *recall,
+                    double *precision) {
     acf_device *dev = cpu(threads);
     acf_prd prd = {0};
     assert_int_equal(acf_prd_compare(dev, real, N, done, M, WIDTH, 1, &prd), ACF_OK);
@@ -232,5 +238,5 @@ static void features_from_files(void **state) {
 
 ACF_TESTS(prd, cmocka_unit_test(histograms_with_known_curves), cmocka_unit_test(the_curve_is_its_definition),
           cmocka_unit_test(clusters_are_the_nearest_centres), cmocka_unit_test(lloyd_ends_where_nothing_moves),
-          cmocka_unit_test(sets_with_plain_answers), cmocka_unit_test(scale_and_place_do_not_matter), cmocka_unit_test(memory_that_fails),
-          cmocka_unit_test(features_from_files))
+          cmocka_unit_test(sets_with_plain_answers), cmocka_unit_test(scale_and_place_do_not_matter),
+          cmocka_unit_test(memory_that_fails), cmocka_unit_test(features_from_files))

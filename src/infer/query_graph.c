@@ -1,8 +1,8 @@
 /* Captured questions: see query_graph.h. */
 #include "infer/query_graph.h"
 
-#include "table/table_on_device.h"
 #include "device/plugin.h"
+#include "table/table_on_device.h"
 #include "tensor/tape_graph.h"
 
 #include <math.h>
@@ -23,13 +23,14 @@ struct acf_query_graph {
     acf_tape *t;
     const acf_gmm_draws *gmm; /* of draws; NULL: fitted ones */
     acf_batch *there;
-    uint32_t *now; /* in device memory: which draw */
-    uint64_t seed; /* that draws were captured with */
+    uint32_t *now;           /* in device memory: which draw */
+    uint64_t seed;           /* that draws were captured with */
     bool by_hand[QUESTIONS]; /* cannot be captured */
     target target[QUESTIONS][SIZES];
 };
 
-acf_status acf_query_graph_create(const acf_net *net, acf_tape *t, int64_t rows, const acf_gmm_draws *gmm, acf_query_graph **out) {
+acf_status acf_query_graph_create(const acf_net *net, acf_tape *t, int64_t rows, const acf_gmm_draws *gmm,
+                                  acf_query_graph **out) {
     acf_status status = ACF_OK;
     acf_device *dev = t->dev;
     *out = NULL;
@@ -81,10 +82,12 @@ static int size_of(const acf_query_graph *r, const acf_batch *batch) {
     int64_t reals, real_cells = 0;
     const int32_t *column = acf_net_reals(r->net, &reals);
     const int64_t all = count_cells(batch, 0, batch->D), others = batch->D - reals;
-    if (others == 0) real_cells = all;
+    if (others == 0)
+        real_cells = all;
     else
         for (int64_t k = 0; k < reals; k++) real_cells += count_cells(batch, column[k], column[k] + 1);
-    const int64_t count[2] = {real_cells, all - real_cells}, capacity[2] = {r->there->capacity * reals, r->there->capacity * others};
+    const int64_t count[2] = {real_cells, all - real_cells},
+                  capacity[2] = {r->there->capacity * reals, r->there->capacity * others};
     int64_t size = 1;
     for (int k = 0; k < 2; k++)
         if (capacity[k]) size = acf_max(size, acf_ceil_div(SIZES * count[k], capacity[k]));
@@ -107,13 +110,16 @@ static acf_status enqueue(void *ctx) {
     acf_tape_begin(t, false);
     acf_view *v = acf_net_view(t, e->r->net, e->r->there, NULL);
     if (e->q == DRAW) acf_net_view_gmm(v, e->r->gmm);
-    if (e->q == LOGP) *e->out = (acf_answer){.reals = acf_net_logp(t, v)->data};
-    else *e->out = acf_net_answer(t, v, e->q == DRAW ? &e->draw : NULL);
+    if (e->q == LOGP)
+        *e->out = (acf_answer){.reals = acf_net_logp(t, v)->data};
+    else
+        *e->out = acf_net_answer(t, v, e->q == DRAW ? &e->draw : NULL);
     return acf_tape_status(t);
 }
 
 /* Runs the question on the batch; *a is its answer, in device memory. */
-static acf_status ask(acf_query_graph *r, acf_batch *batch, query q, uint64_t seed, const acf_answer **a, bool *by_hand) {
+static acf_status ask(acf_query_graph *r, acf_batch *batch, query q, uint64_t seed, const acf_answer **a,
+                      bool *by_hand) {
     acf_tape *t = r->t;
     const int size = size_of(r, batch);
     target *s = &r->target[q][size];
@@ -145,7 +151,8 @@ static bool all_finite(const acf_batch *batch, const acf_real *x) {
     return true;
 }
 
-acf_status acf_query_graph_answer(acf_query_graph *r, acf_batch *batch, const acf_draw *d, acf_real *out, bool *by_hand) {
+acf_status acf_query_graph_answer(acf_query_graph *r, acf_batch *batch, const acf_draw *d, acf_real *out,
+                                  bool *by_hand) {
     const query q = d ? DRAW : GUESS;
     const acf_answer *a;
     if ((*by_hand = r->by_hand[q])) return ACF_OK;

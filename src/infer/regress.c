@@ -11,8 +11,8 @@
 /* LAPACK; matrices are symmetric, so its columns are our rows. */
 void dsyev_(const char *job, const char *half, const blasint *n, double *a, const blasint *lda, double *w, double *work,
             const blasint *lwork, blasint *info);
-void dposv_(const char *half, const blasint *n, const blasint *nrhs, double *a, const blasint *lda, double *b, const blasint *ldb,
-            blasint *info);
+void dposv_(const char *half, const blasint *n, const blasint *nrhs, double *a, const blasint *lda, double *b,
+            const blasint *ldb, blasint *info);
 
 static double dot(const double *a, const double *b, int64_t n) { return cblas_ddot((blasint)n, a, 1, b, 1); }
 
@@ -25,8 +25,11 @@ static double *reals(acf_arena *a, int64_t n) { return acf_arena_alloc(a, (size_
 #define GAMMA 1e-6 /* shape and rate of the priors of both precisions: next to nothing is said about them */
 
 acf_status acf_ridge_create(acf_arena *memory, int64_t P, acf_ridge *out) {
-    *out = (acf_ridge){
-        .P = P, .coef = reals(memory, P), .mean = reals(memory, P), .axis = reals(memory, P * P), .spread = reals(memory, P)};
+    *out = (acf_ridge){.P = P,
+                       .coef = reals(memory, P),
+                       .mean = reals(memory, P),
+                       .axis = reals(memory, P * P),
+                       .spread = reals(memory, P)};
     return out->coef && out->mean && out->axis && out->spread ? ACF_OK : ACF_EMEMORY;
 }
 
@@ -77,8 +80,12 @@ static acf_status principal_axes(acf_arena *scratch, acf_ridge *r, const double 
 
 static acf_status fit_centred(acf_arena *scratch, acf_ridge *r, const double *x, const double *y, int64_t n) {
     int64_t P = r->P;
-    evidence e = {
-        .s = reals(scratch, P), .t = reals(scratch, P), .c = reals(scratch, P), .yy = dot(y, y, n), .n = (double)n, .lambda = 1};
+    evidence e = {.s = reals(scratch, P),
+                  .t = reals(scratch, P),
+                  .c = reals(scratch, P),
+                  .yy = dot(y, y, n),
+                  .n = (double)n,
+                  .lambda = 1};
     double *xy = reals(scratch, P);
     if (!e.s || !e.t || !e.c || !xy) return ACF_EMEMORY;
     ACF_TRY(principal_axes(scratch, r, x, n, e.s));
@@ -100,8 +107,10 @@ acf_status acf_ridge_fit(acf_arena *scratch, acf_ridge *r, double *x, double *y,
     for (int64_t i = 0; i < n; i++) y[i] -= r->center;
     centre(r, x, n);
     acf_status status = ACF_OK;
-    if (r->P > 0) status = fit_centred(scratch, r, x, y, n);
-    else r->noise = sqrt(dot(y, y, n) / (double)n);
+    if (r->P > 0)
+        status = fit_centred(scratch, r, x, y, n);
+    else
+        r->noise = sqrt(dot(y, y, n) / (double)n);
     r->bias = r->center - dot(r->coef, r->mean, r->P);
     acf_arena_release(scratch, mark);
     return status;
@@ -148,8 +157,8 @@ static bool newton_alloc(newton *w, acf_arena *a) {
 }
 
 static void scores(const acf_logit *l, const double *x, int64_t n, double *out) {
-    cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (blasint)n, (blasint)l->K, (blasint)l->P, 1, x, (blasint)l->P, l->coef,
-                (blasint)l->P, 0, out, (blasint)l->K);
+    cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (blasint)n, (blasint)l->K, (blasint)l->P, 1, x, (blasint)l->P,
+                l->coef, (blasint)l->P, 0, out, (blasint)l->K);
 }
 
 /* exp(score - the row's largest) in place; returns their sum. */
@@ -172,8 +181,8 @@ static void curvature(newton *w) {
             double p = w->p[from + i], root = sqrt(p * (1 - p));
             for (int64_t j = 0; j < P; j++) w->weighted[i * P + j] = root * w->x[(from + i) * P + j];
         }
-        cblas_dsyrk(CblasRowMajor, CblasLower, CblasTrans, (blasint)P, (blasint)rows, 1, w->weighted, (blasint)P, 1, w->hessian,
-                    (blasint)P);
+        cblas_dsyrk(CblasRowMajor, CblasLower, CblasTrans, (blasint)P, (blasint)rows, 1, w->weighted, (blasint)P, 1,
+                    w->hessian, (blasint)P);
     }
     for (int64_t j = 0; j < P; j++) w->hessian[j * P + j] += prior_of(w, j);
 }
@@ -204,7 +213,8 @@ static double gain_of(const newton *w, int64_t k, double part) {
         if (w->y[i] == k) gain += move;
         gain -= log1p(w->p[i] * expm1(fmin(move, SCORE_MAX)));
     }
-    for (int64_t j = 0; j < w->l->P; j++) gain -= prior_of(w, j) * part * w->step[j] * (coef[j] + 0.5 * part * w->step[j]);
+    for (int64_t j = 0; j < w->l->P; j++)
+        gain -= prior_of(w, j) * part * w->step[j] * (coef[j] + 0.5 * part * w->step[j]);
     return gain;
 }
 

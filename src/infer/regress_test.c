@@ -9,7 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-static double normal(int64_t i, uint32_t column) { return acf_rng_normal((acf_rng_counter){5, (uint64_t)i, ACF_STREAM_TEST, column, 0}); }
+static double normal(int64_t i, uint32_t column) {
+    return acf_rng_normal((acf_rng_counter){5, (uint64_t)i, ACF_STREAM_TEST, column, 0});
+}
 
 static acf_arena *open_arena(void) {
     acf_arena *a;
@@ -24,7 +26,8 @@ enum { N = 300, P = 4 };
 /* Correlated predictors and y = 3 + 2 x0 - x2 + noise. */
 static void make_numbers(double *x, double *y, int64_t n, int64_t width, double noise) {
     for (int64_t i = 0; i < n; i++) {
-        for (int64_t j = 0; j < width; j++) x[i * width + j] = (double)j + normal(i, (uint32_t)j) + 0.5 * normal(i, 100);
+        for (int64_t j = 0; j < width; j++)
+            x[i * width + j] = (double)j + normal(i, (uint32_t)j) + 0.5 * normal(i, 100);
         y[i] = 3 + 2 * x[i * width] - (width > 2 ? x[i * width + 2] : 0) + noise * normal(i, 99);
     }
 }
@@ -81,7 +84,8 @@ static void ridge_maximises_the_evidence(void **state) {
             cc += r.coef[j] * r.coef[j];
         }
         acf_assert_close(lambda * cc, P - lambda * trace, 0.01, "determined parameters");
-        assert_true(fabs(alpha * left - (N - (P - lambda * trace))) < 0.2); /* noise is what the other parameters leave */
+        assert_true(fabs(alpha * left - (N - (P - lambda * trace))) <
+                    0.2); /* noise is what the other parameters leave */
         double best = log_evidence(x, y, alpha, lambda);
         for (double f = 0.7; f < 1.5; f *= 2)
             assert_true(best >= log_evidence(x, y, alpha * f, lambda) && best >= log_evidence(x, y, alpha, lambda * f));
@@ -171,7 +175,8 @@ static void ridge_of_odd_data(void **state) {
         for (int i = 0; i < n; i++) x[i * P + 1] = x[i * P], x[i * P + 3] = 5;
         for (int i = 0; kind == 2 && i < n; i++) y[i] = 4;
         acf_ridge r = fit_numbers(a, x, y, n, width);
-        for (int64_t j = 0; j < width; j++) assert_true(isfinite(r.coef[j]) && isfinite(r.spread[j]) && r.spread[j] > 0);
+        for (int64_t j = 0; j < width; j++)
+            assert_true(isfinite(r.coef[j]) && isfinite(r.spread[j]) && r.spread[j] > 0);
         assert_true(isfinite(r.bias) && isfinite(r.noise));
         if (kind == 1) acf_assert_close(r.coef[0], r.coef[1], 1e-6, "a predictor twice"); /* the ridge shares it out */
         if (kind == 2) acf_assert_close(r.bias, 4, 1e-6, "a constant");
@@ -225,9 +230,12 @@ static void logit_ends_where_the_slope_is_zero(void **state) {
         for (int k = 0; k < K; k++)
             for (int j = 0; j < W; j++) {
                 double slope = j + 1 < W ? -coef[k * W + j] : 0;
-                for (int i = 0; i < N; i++) slope += x[i * W + j] * ((y[i] == k) - naive_probability(coef, K, x + i * W, k));
-                if (k == base) assert_true(coef[k * W + j] == 0);
-                else acf_assert_close(slope, 0, 0.05, "slope");
+                for (int i = 0; i < N; i++)
+                    slope += x[i * W + j] * ((y[i] == k) - naive_probability(coef, K, x + i * W, k));
+                if (k == base)
+                    assert_true(coef[k * W + j] == 0);
+                else
+                    acf_assert_close(slope, 0, 0.05, "slope");
             }
         for (int i = 0; i < N; i++)
             for (int k = 0; k < K; k++)

@@ -1,8 +1,8 @@
 /* Likelihoods of rows: see row_score.h. */
 #include "infer/row_score.h"
 
-#include "table/masks.h"
 #include "infer/metrics.h"
+#include "table/masks.h"
 
 #include <math.h>
 
@@ -11,10 +11,11 @@ typedef struct work {
     const acf_model *m;
     const acf_table *t;
     uint64_t *id;            /* (N) */
-    uint8_t *given, *target;  /* (N,D) */
+    uint8_t *given, *target; /* (N,D) */
     double *logp;            /* (N) */
-    double *own, *standard;  /* (masks) nats a row: in the table's units; in deviations of what the model was fitted to */
-    int64_t rows;            /* with an observed cell */
+    double *own,
+        *standard; /* (masks) nats a row: in the table's units; in deviations of what the model was fitted to */
+    int64_t rows;  /* with an observed cell */
 } work;
 
 static void *array(int64_t n, size_t size) {

@@ -19,7 +19,8 @@ static acf_status find_leading(acf_session *s) {
     s->top_level_share = acf_alloc((size_t)schema->D * sizeof *s->top_level_share, "a session");
     if (!s->top_level_share) return ACF_EMEMORY;
     for (int64_t c = 0; c < schema->n; c++)
-        if (schema->column[c].place >= 0) s->top_level_share[schema->column[c].place] = acf_spec_leading(&schema->column[c]);
+        if (schema->column[c].place >= 0)
+            s->top_level_share[schema->column[c].place] = acf_spec_leading(&schema->column[c]);
     return ACF_OK;
 }
 
@@ -27,7 +28,9 @@ static acf_status find_leading(acf_session *s) {
 static acf_status make_memory(acf_session *s) {
     const int64_t D = s->m->encoder->D, M = acf_session_classes(s);
     size_t each, mixed;
-    if (!acf_bytes(s->rows * D, (size_t)s->K * sizeof *s->each, &each) || !acf_bytes(s->rows * acf_max(M, 1), sizeof *s->mixed, &mixed)) return ACF_EMEMORY;
+    if (!acf_bytes(s->rows * D, (size_t)s->K * sizeof *s->each, &each) ||
+        !acf_bytes(s->rows * acf_max(M, 1), sizeof *s->mixed, &mixed))
+        return ACF_EMEMORY;
     s->row = acf_alloc((size_t)s->rows * sizeof *s->row, "a session");
     s->column = s->row ? acf_alloc((size_t)s->rows * sizeof *s->column, "a session") : NULL;
     s->each = s->column ? acf_alloc(each, "a session") : NULL;
@@ -38,7 +41,8 @@ static acf_status make_memory(acf_session *s) {
 
 acf_status acf_session_open(acf_device *dev, const acf_model *m, int64_t rows, acf_session **out) {
     acf_status status = ACF_OK;
-    if (rows < 1) return acf_fail(ACF_EUSAGE, "a session with batches of %lld rows; expected at least 1", (long long)rows);
+    if (rows < 1)
+        return acf_fail(ACF_EUSAGE, "a session with batches of %lld rows; expected at least 1", (long long)rows);
     acf_session *s = acf_alloc_zero(sizeof *s, "a session");
     if (!s) return ACF_EMEMORY;
     s->m = m, s->rows = rows;
@@ -72,14 +76,16 @@ void acf_session_free(acf_session *s) {
 }
 
 acf_status acf_session_set_precision(acf_session *s, acf_precision precision) {
-    if (!acf_device_multiplies(s->dev, precision)) return acf_fail(ACF_EDEVICE, "this device does not multiply in that precision; use precision float");
+    if (!acf_device_multiplies(s->dev, precision))
+        return acf_fail(ACF_EDEVICE, "this device does not multiply in that precision; use precision float");
     s->dev->precision = precision;
     for (int k = 0; k < s->K; k++) acf_query_graph_forget(s->member[k]->query_graph);
     return ACF_OK;
 }
 
 acf_status acf_session_set_orders(acf_session *s, int64_t orders) {
-    if (orders < 1 || orders > UINT32_MAX) return acf_fail(ACF_EUSAGE, "%lld orders; expected at least 1", (long long)orders);
+    if (orders < 1 || orders > UINT32_MAX)
+        return acf_fail(ACF_EUSAGE, "%lld orders; expected at least 1", (long long)orders);
     for (int k = 0; k < s->K; k++) acf_member_orders(s->member[k], (uint32_t)orders, (uint32_t)s->K);
     return ACF_OK;
 }
@@ -116,7 +122,8 @@ acf_status acf_session_score(acf_session *s, const acf_table *t, acf_query q, in
 }
 
 static acf_status logp_by_networks(acf_session *s, const acf_table *t, acf_query q, double *out) {
-    for (int64_t from = 0; from < t->N; from += s->rows) ACF_TRY(acf_session_score(s, t, q, -1, acf_session_take(s, t, from), out + from));
+    for (int64_t from = 0; from < t->N; from += s->rows)
+        ACF_TRY(acf_session_score(s, t, q, -1, acf_session_take(s, t, from), out + from));
     return ACF_OK;
 }
 
@@ -157,7 +164,9 @@ acf_status acf_session_query_cells(acf_session *s, const acf_table *t, double *o
             ACF_PARALLEL_UNEVEN(s->dev, s->donor_answers ? n * s->m->donors->N : n)
             for (int64_t i = 0; i < n; i++)
                 out[(from + i) * D + j] = !acf_table_present(acf_table_row(t, from + i)[j]) ? (double)NAN
-                                          : s->donor_answers ? acf_donor_answers_cell(s->donor_answers, t, from + i, j, one[i]) : one[i];
+                                          : s->donor_answers
+                                              ? acf_donor_answers_cell(s->donor_answers, t, from + i, j, one[i])
+                                              : one[i];
         }
     }
 done:
@@ -171,7 +180,10 @@ done:
  * a single draw that of the mixture. All rows of a draw have the same member, and the same parameters (model/gmm_draws.h): what is not known of
  * these must not average out over rows. Where a row is drawn cell after cell, each is of the mixture: chance for every column; else column 0. */
 static int chain(const acf_session *s, const acf_table *t, uint64_t seed, int64_t row, uint32_t column) {
-    const acf_rng_counter at = {.seed = seed, .row = acf_rows_apart(t) ? acf_table_row_id(t, row) : 0, .stream = ACF_STREAM_MEMBER, .column = column};
+    const acf_rng_counter at = {.seed = seed,
+                                .row = acf_rows_apart(t) ? acf_table_row_id(t, row) : 0,
+                                .stream = ACF_STREAM_MEMBER,
+                                .column = column};
     return s->K == 1 ? 0 : (int)acf_rng_below(at, s->K);
 }
 
@@ -180,25 +192,31 @@ static uint32_t beginnings(const acf_session *s, const acf_table *t, int k) {
     const acf_gmm_draws *sets = s->member[k]->m->draws;
     return sets && acf_rows_apart(t) ? (uint32_t)sets->n : 1;
 }
-static bool begins(const acf_table *t, int64_t row, uint32_t at, uint32_t of) { return of == 1 || acf_table_row_id(t, row) % of == at; }
+static bool begins(const acf_table *t, int64_t row, uint32_t at, uint32_t of) {
+    return of == 1 || acf_table_row_id(t, row) % of == at;
+}
 
 /* Member k draws with the parameters of this draw from now on. */
 static acf_status use_parameters(acf_session *s, int k, uint32_t beginning, uint32_t draw) {
     return acf_member_use(s->member[k], beginning + draw / (uint32_t)s->K);
 }
 
-static int drawer(const acf_session *s, int chain, uint32_t draw) { return (int)(((uint32_t)chain + draw % (uint32_t)s->K) % (uint32_t)s->K); }
+static int drawer(const acf_session *s, int chain, uint32_t draw) {
+    return (int)(((uint32_t)chain + draw % (uint32_t)s->K) % (uint32_t)s->K);
+}
 
 /* Rows of the table with the answers of a member that has just answered for them; out (N,D). */
 static void put_rows(const acf_member *one, const acf_table *t, double *out) {
     const int64_t D = t->D;
     for (int64_t i = 0; i < one->batch->N; i++)
         for (int64_t j = 0; j < D; j++)
-            out[one->row[i] * D + j] = acf_member_is_target(one, i * D + j) ? acf_decode(one->m->encoder, j, one->cells[i * D + j])
-                                                                        : acf_table_row(t, one->row[i])[j];
+            out[one->row[i] * D + j] = acf_member_is_target(one, i * D + j)
+                                           ? acf_decode(one->m->encoder, j, one->cells[i * D + j])
+                                           : acf_table_row(t, one->row[i])[j];
 }
 
-static acf_status draw_rows(acf_member *one, const acf_table *t, acf_query q, const acf_draw *d, const int64_t *row, int64_t n, double *out) {
+static acf_status draw_rows(acf_member *one, const acf_table *t, acf_query q, const acf_draw *d, const int64_t *row,
+                            int64_t n, double *out) {
     if (n == 0) return ACF_OK;
     acf_member_load(one, t, q, ACF_TO_FILL, row, n);
     ACF_TRY(acf_member_answer(one, d));
@@ -207,11 +225,13 @@ static acf_status draw_rows(acf_member *one, const acf_table *t, acf_query q, co
 }
 
 /* Only the rows whose turn it is. */
-static acf_status draw_by_member(acf_session *s, const acf_table *t, acf_query q, const acf_draw *d, int k, uint32_t at, uint32_t of, double *out) {
+static acf_status draw_by_member(acf_session *s, const acf_table *t, acf_query q, const acf_draw *d, int k, uint32_t at,
+                                 uint32_t of, double *out) {
     int64_t n = 0;
     ACF_TRY(use_parameters(s, k, at, d->draw));
     for (int64_t row = 0; row < t->N; row++) {
-        const uint8_t *target = s->donor_answers ? q.target + row * t->D : NULL, *cell = target ? memchr(target, 1, (size_t)t->D) : NULL;
+        const uint8_t *target = s->donor_answers ? q.target + row * t->D : NULL,
+                      *cell = target ? memchr(target, 1, (size_t)t->D) : NULL;
         if ((target && !cell) || !begins(t, row, at, of)) continue; /* without a cell it had its turns */
         if (drawer(s, chain(s, t, d->seed, row, target ? (uint32_t)(cell - target) : 0), d->draw) != k) continue;
         s->row[n++] = row;
@@ -222,14 +242,17 @@ static acf_status draw_by_member(acf_session *s, const acf_table *t, acf_query q
     return draw_rows(s->member[k], t, q, d, s->row, n, out);
 }
 
-static acf_status draw_by_networks(acf_session *s, const acf_table *t, acf_query q, uint64_t seed, uint32_t draw, double *out) {
+static acf_status draw_by_networks(acf_session *s, const acf_table *t, acf_query q, uint64_t seed, uint32_t draw,
+                                   double *out) {
     for (int k = 0; k < s->K; k++)
-        for (uint32_t of = beginnings(s, t, k), at = 0; at < of; at++) ACF_TRY(draw_by_member(s, t, q, &(acf_draw){.seed = seed, .draw = draw}, k, at, of, out));
+        for (uint32_t of = beginnings(s, t, k), at = 0; at < of; at++)
+            ACF_TRY(draw_by_member(s, t, q, &(acf_draw){.seed = seed, .draw = draw}, k, at, of, out));
     return ACF_OK;
 }
 
 /* Cell after cell of each row, as scores are: a draw of the networks, in whose place may come the cell of a row that is looked up. */
-static acf_status draw_in_turn(acf_session *s, const acf_table *t, acf_query q, uint64_t seed, uint32_t draw, double *out) {
+static acf_status draw_in_turn(acf_session *s, const acf_table *t, acf_query q, uint64_t seed, uint32_t draw,
+                               double *out) {
     acf_autoregression chain;
     acf_table filled = *t; /* with the cells that were drawn */
     const size_t bytes = (size_t)(t->N * t->D) * sizeof(double);
@@ -256,7 +279,8 @@ static acf_status draw_in_turn(acf_session *s, const acf_table *t, acf_query q, 
     return status;
 }
 
-acf_status acf_session_query_draw(acf_session *s, const acf_table *t, acf_query q, uint64_t seed, uint32_t draw, double *out) {
+acf_status acf_session_query_draw(acf_session *s, const acf_table *t, acf_query q, uint64_t seed, uint32_t draw,
+                                  double *out) {
     ACF_TRY(check(s, t));
     return s->donor_answers ? draw_in_turn(s, t, q, seed, draw, out) : draw_by_networks(s, t, q, seed, draw, out);
 }
@@ -294,10 +318,12 @@ acf_status acf_session_query_guess(acf_session *s, const acf_table *t, acf_query
             acf_member_load(one, t, q, ACF_TO_FILL, s->row, n);
             ACF_TRY(acf_member_answer(one, NULL));
             for (int64_t c = 0; c < cells; c++)
-                if (acf_member_is_target(one, c)) s->each[k * cells + c] = acf_decode(one->m->encoder, c % D, one->cells[c]);
+                if (acf_member_is_target(one, c))
+                    s->each[k * cells + c] = acf_decode(one->m->encoder, c % D, one->cells[c]);
         }
         for (int64_t c = 0; c < cells; c++)
-            out[from * D + c] = acf_member_is_target(s->member[0], c) ? one_guess(s, c % D, s->each + c, cells) : t->x[from * D + c];
+            out[from * D + c] =
+                acf_member_is_target(s->member[0], c) ? one_guess(s, c % D, s->each + c, cells) : t->x[from * D + c];
     }
     return ACF_OK;
 }
@@ -353,8 +379,8 @@ static void nothing_asked(const summary *w, int64_t cell) {
 
 /* Draws that member k makes of the rows of [from, from+n) whose first draw is member `first`'s and which begin with these parameters: drawn
  * (n·D, draws), cell-major. */
-static acf_status draw_some(acf_session *s, const acf_table *t, acf_query q, uint64_t seed, int32_t draws, int64_t from, int64_t n, int k,
-                            int first, uint32_t at, double *drawn) {
+static acf_status draw_some(acf_session *s, const acf_table *t, acf_query q, uint64_t seed, int32_t draws, int64_t from,
+                            int64_t n, int k, int first, uint32_t at, double *drawn) {
     acf_member *one = s->member[k];
     const uint32_t of = beginnings(s, t, k);
     const int64_t D = t->D;
@@ -368,16 +394,20 @@ static acf_status draw_some(acf_session *s, const acf_table *t, acf_query q, uin
         ACF_TRY(use_parameters(s, k, at, (uint32_t)i));
         ACF_TRY(acf_member_answer(one, &(acf_draw){.seed = seed, .draw = (uint32_t)i}));
         for (int64_t c = 0; c < some * D; c++)
-            if (acf_member_is_target(one, c)) drawn[((s->row[c / D] - from) * D + c % D) * draws + i] = acf_decode(one->m->encoder, c % D, one->cells[c]);
+            if (acf_member_is_target(one, c))
+                drawn[((s->row[c / D] - from) * D + c % D) * draws + i] =
+                    acf_decode(one->m->encoder, c % D, one->cells[c]);
     }
     return ACF_OK;
 }
 
 /* The same of a model with an archive: of a table of these rows alone. */
-static acf_status draw_all_in_turn(acf_session *s, const acf_table *t, acf_query q, uint64_t seed, int32_t draws, int64_t from, int64_t n, double *drawn) {
+static acf_status draw_all_in_turn(acf_session *s, const acf_table *t, acf_query q, uint64_t seed, int32_t draws,
+                                   int64_t from, int64_t n, double *drawn) {
     const int64_t D = t->D;
     acf_table part = *t;
-    part.N = n, part.x = t->x + from * D, part.first_id = t->first_id + (uint64_t)from, part.id = t->id ? t->id + from : NULL;
+    part.N = n, part.x = t->x + from * D, part.first_id = t->first_id + (uint64_t)from,
+    part.id = t->id ? t->id + from : NULL;
     const acf_query of = {q.given ? q.given + from * D : NULL, q.target ? q.target + from * D : NULL};
     double *one = acf_alloc((size_t)(n * D) * sizeof *one, "draws");
     acf_status status = one ? ACF_OK : ACF_EMEMORY;
@@ -390,11 +420,13 @@ static acf_status draw_all_in_turn(acf_session *s, const acf_table *t, acf_query
 }
 
 /* All draws of these rows. */
-static acf_status draw_all(acf_session *s, const acf_table *t, acf_query q, uint64_t seed, int32_t draws, int64_t from, int64_t n, double *drawn) {
+static acf_status draw_all(acf_session *s, const acf_table *t, acf_query q, uint64_t seed, int32_t draws, int64_t from,
+                           int64_t n, double *drawn) {
     if (s->donor_answers) return draw_all_in_turn(s, t, q, seed, draws, from, n, drawn);
     for (int k = 0; k < s->K; k++)
         for (int first = 0; first < s->K; first++)
-            for (uint32_t at = 0; at < beginnings(s, t, k); at++) ACF_TRY(draw_some(s, t, q, seed, draws, from, n, k, first, at, drawn));
+            for (uint32_t at = 0; at < beginnings(s, t, k); at++)
+                ACF_TRY(draw_some(s, t, q, seed, draws, from, n, k, first, at, drawn));
     return ACF_OK;
 }
 
@@ -415,7 +447,8 @@ static acf_status summarise_table(acf_session *s, const acf_table *t, acf_query 
             const int64_t cell = from * D + k;
             if (acf_query_asks(q, ACF_TO_FILL, cell, acf_table_present(t->x[cell])))
                 summarise(w, cell, drawn + k * draws, s->m->encoder->column[k % D].classes > 0);
-            else nothing_asked(w, cell);
+            else
+                nothing_asked(w, cell);
         }
     }
 done:
@@ -423,9 +456,16 @@ done:
     return status;
 }
 
-acf_status acf_session_query_summary(acf_session *s, const acf_table *t, acf_query q, uint64_t seed, int32_t draws, const double *level,
-                           int n_levels, double *mean, double *quantile) {
+acf_status acf_session_query_summary(acf_session *s, const acf_table *t, acf_query q, uint64_t seed, int32_t draws,
+                                     const double *level, int n_levels, double *mean, double *quantile) {
     for (int k = 0; k < n_levels; k++)
-        if (!(level[k] >= 0 && level[k] <= 1)) return acf_fail(ACF_EUSAGE, "quantile %g; expected a number from 0 to 1", level[k]);
-    return summarise_table(s, t, q, seed, &(summary){.draws = draws, .level = level, .n_levels = n_levels, .mean = mean, .quantile = quantile, .cells = t->N * t->D});
+        if (!(level[k] >= 0 && level[k] <= 1))
+            return acf_fail(ACF_EUSAGE, "quantile %g; expected a number from 0 to 1", level[k]);
+    return summarise_table(s, t, q, seed,
+                           &(summary){.draws = draws,
+                                      .level = level,
+                                      .n_levels = n_levels,
+                                      .mean = mean,
+                                      .quantile = quantile,
+                                      .cells = t->N * t->D});
 }

@@ -37,7 +37,8 @@ acf_status acf_session_query_logp(acf_session *s, const acf_table *t, acf_query 
 
 /* out (N,D): the table with one draw in each asked cell. Present cells that are not asked for come back as they were, to the bit;
  * missing ones that are not asked for as NaN. */
-acf_status acf_session_query_draw(acf_session *s, const acf_table *t, acf_query q, uint64_t seed, uint32_t draw, double *out);
+acf_status acf_session_query_draw(acf_session *s, const acf_table *t, acf_query q, uint64_t seed, uint32_t draw,
+                                  double *out);
 acf_status acf_session_query_guess(acf_session *s, const acf_table *t, acf_query q, double *out);
 
 /* The same with the mean of p(x_j | x_o) in the table's units in each asked cell, or its most probable class: every other asked cell
@@ -51,14 +52,14 @@ acf_status acf_session_query_mean(acf_session *s, const acf_table *t, acf_query 
  * parameter draws, an interval is of the first ACF_MEAN_SETS sets of each member; the mean is of the fitted
  * parameters. Not random; does not depend on the batch. Fails: ACF_EUSAGE (a level outside (0,1)), and as above. */
 #define ACF_MEAN_SETS 8
-acf_status acf_session_query_interval(acf_session *s, const acf_table *t, acf_query q, double level, double *mean, double *low,
-                            double *high);
+acf_status acf_session_query_interval(acf_session *s, const acf_table *t, acf_query q, double level, double *mean,
+                                      double *low, double *high);
 
 /* From `draws` draws numbered 0, 1, ...: mean and the quantiles q[0..n_q) of each asked cell. mean (N,D) may be NULL; quantile
  * (n_q,N,D) likewise. Cells that are not asked for are NaN. A categorical column has no mean or quantiles: its most frequent
  * class stands for both. Fails: ACF_EUSAGE (draws < 1, a q outside [0,1]), and as above. */
-acf_status acf_session_query_summary(acf_session *s, const acf_table *t, acf_query q, uint64_t seed, int32_t draws, const double *level,
-                           int n_levels, double *mean, double *quantile);
+acf_status acf_session_query_summary(acf_session *s, const acf_table *t, acf_query q, uint64_t seed, int32_t draws,
+                                     const double *level, int n_levels, double *mean, double *quantile);
 
 /* out (N,D): log p of each present cell given the other present cells of its row; NaN where missing. */
 acf_status acf_session_query_cells(acf_session *s, const acf_table *t, double *out);
@@ -67,6 +68,7 @@ acf_status acf_session_query_cells(acf_session *s, const acf_table *t, double *o
  * 1 % are as far out as is not given to the others of its row, the most surprising first (surprisal.c); given (N,D; may be NULL) says which are. A cell of the table's
  * file with a level that was never seen (table/table_file.h: strangers), though missing in t, has the probability 1/(n+1) with the n cells that the model was made from.
  * NaN where missing. Not random; does not depend on the batch. */
-acf_status acf_session_query_surprisal(acf_session *s, const acf_table *t, double *logp, double *surprisal, uint8_t *given);
+acf_status acf_session_query_surprisal(acf_session *s, const acf_table *t, double *logp, double *surprisal,
+                                       uint8_t *given);
 
 #endif

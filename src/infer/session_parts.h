@@ -9,17 +9,19 @@
 struct acf_session {
     acf_device *dev; /* a handle of its own: sessions of one model may be asked at once */
     const acf_model *m;
-    int K;                                /* members */
+    int K; /* members */
     acf_member *member[ACF_ENSEMBLE_MAX];
     int64_t rows;    /* of a batch */
     int64_t *row;    /* (rows) table rows of the batch */
     int32_t *column; /* (rows) of acf_session_query_mean: the one column that a row of the batch asks for */
     double *each;    /* (K, rows·D) what each member says */
-    acf_real *probs; /* (rows, classes) of one member, and the sum over members: where there are categories and several members */
+    acf_real *
+        probs; /* (rows, classes) of one member, and the sum over members: where there are categories and several members */
     double *mixed;
-    double *top_level_share; /* (D) the part of a category's last class that a single level may have (acf_spec_leading); NULL: all are single levels */
+    double *
+        top_level_share; /* (D) the part of a category's last class that a single level may have (acf_spec_leading); NULL: all are single levels */
     acf_donor_answers *donor_answers; /* where the model has an archive; NULL: it has none */
-    int32_t *order;           /* (D) in which its cells are asked one by one (donor_answers.h); NULL likewise */
+    int32_t *order;                   /* (D) in which its cells are asked one by one (donor_answers.h); NULL likewise */
 };
 
 /* Table rows [from, from+n) are the batch. Returns n. */

@@ -26,7 +26,8 @@ static void open_bench(bench *b, int64_t batch) {
     assert_int_equal(acf_table_make(b->x, NULL, ROWS, COLS, NULL, &b->table), ACF_OK);
     assert_int_equal(acf_config_create(&o), ACF_OK);
     assert_int_equal(acf_options_set_text(o, "mlp-width", "6"), ACF_OK);
-    assert_int_equal(acf_options_set_text(o, "likelihood", "gru"), ACF_OK); /* of random weights: not as wide as the set's */
+    assert_int_equal(acf_options_set_text(o, "likelihood", "gru"),
+                     ACF_OK); /* of random weights: not as wide as the set's */
     assert_int_equal(acf_options_set_text(o, "coupling-units", "5"), ACF_OK);
     assert_int_equal(acf_options_set_text(o, "likelihood-units", "7"), ACF_OK);
     assert_int_equal(acf_options_set_text(o, "components", "3"), ACF_OK);
@@ -167,7 +168,8 @@ static void summaries_are_of_the_draws(void **state) {
         for (int i = 0; i < CELLS; i++) sum[i] += one[i] / DRAWS, least[i] = fmin(least[i], one[i]);
     }
     const double level[3] = {0, 0.5, 1};
-    assert_int_equal(acf_session_query_summary(b.s, b.table, (acf_query){0}, 8, DRAWS, level, 3, mean, quantile), ACF_OK);
+    assert_int_equal(acf_session_query_summary(b.s, b.table, (acf_query){0}, 8, DRAWS, level, 3, mean, quantile),
+                     ACF_OK);
     for (int i = 0; i < CELLS; i++) {
         if (!isnan(b.x[i])) {
             assert_true(isnan(mean[i]) && isnan(quantile[i]));
@@ -177,8 +179,10 @@ static void summaries_are_of_the_draws(void **state) {
         assert_true(quantile[i] == least[i]);
         assert_true(quantile[i] <= quantile[CELLS + i] && quantile[CELLS + i] <= quantile[2 * CELLS + i]);
     }
-    assert_int_equal(acf_session_query_summary(b.s, b.table, (acf_query){0}, 8, 0, level, 3, mean, quantile), ACF_EUSAGE);
-    assert_int_equal(acf_session_query_summary(b.s, b.table, (acf_query){0}, 8, 2, (double[]){1.5}, 1, mean, quantile), ACF_EUSAGE);
+    assert_int_equal(acf_session_query_summary(b.s, b.table, (acf_query){0}, 8, 0, level, 3, mean, quantile),
+                     ACF_EUSAGE);
+    assert_int_equal(acf_session_query_summary(b.s, b.table, (acf_query){0}, 8, 2, (double[]){1.5}, 1, mean, quantile),
+                     ACF_EUSAGE);
     close_bench(&b);
 }
 
@@ -193,8 +197,10 @@ static void a_cell_is_a_conditional(void **state) {
     for (int i = 0; i < CELLS; i++) target[i] = i % COLS == 2;
     assert_int_equal(acf_session_query_logp(b.s, b.table, (acf_query){.target = target}, lp), ACF_OK);
     for (int i = 0; i < ROWS; i++) {
-        if (isnan(b.x[i * COLS + 2])) assert_true(isnan(cells[i * COLS + 2]) && lp[i] == 0);
-        else assert_true(cells[i * COLS + 2] == lp[i]);
+        if (isnan(b.x[i * COLS + 2]))
+            assert_true(isnan(cells[i * COLS + 2]) && lp[i] == 0);
+        else
+            assert_true(cells[i * COLS + 2] == lp[i]);
     }
     close_bench(&b);
 }
@@ -204,7 +210,8 @@ static void a_cell_is_a_conditional(void **state) {
 /* Heavy-tailed measurements; whole numbers 1..10, half of them 1; a category; the same numbers in tenths. */
 static void open_shaped(bench *b, int64_t batch) {
     static const acf_column column[COLS] = {{NULL, 0}, {NULL, 0}, {NULL, 3}, {NULL, 0}};
-    static const char *const set[][2] = {{"mlp-width", "6"}, {"coupling-units", "5"}, {"likelihood-units", "7"}, {"components", "3"}};
+    static const char *const set[][2] = {
+        {"mlp-width", "6"}, {"coupling-units", "5"}, {"likelihood-units", "7"}, {"components", "3"}};
     acf_options *o;
     acf_encoder *e;
     for (int i = 0; i < CELLS; i++) {
@@ -253,7 +260,8 @@ static void scores_are_densities(void **state) {
     const acf_normal_scores *w = &b.m->encoder->normal_scores[0];
     double sum = 0;
     for (int i = 0; i < N; i++) /* even steps in z, so that spikes and tails get their share of points */
-        v[i] = b.m->encoder->mean[0] + b.m->encoder->scale[0] * acf_normal_scores_inverse(w, -12 + 24.0 * (i + 0.5) / N);
+        v[i] =
+            b.m->encoder->mean[0] + b.m->encoder->scale[0] * acf_normal_scores_inverse(w, -12 + 24.0 * (i + 0.5) / N);
     scores_of(&b, 0, v, N, lp);
     for (int i = 0; i < N; i++) sum += exp(lp[i] - acf_encode_log_slope(b.m->encoder, 0, v[i])) * 24.0 / N;
     acf_assert_close(sum, 1, 1e-3, "integral of a warped column");
@@ -272,7 +280,8 @@ static void scores_are_reproducible(void **state) {
     bench b;
     double first[ROWS], second[ROWS];
     open_shaped(&b, 16);
-    for (int k = 0; k < 2; k++) assert_int_equal(acf_session_query_logp(b.s, b.table, (acf_query){0}, k ? second : first), ACF_OK);
+    for (int k = 0; k < 2; k++)
+        assert_int_equal(acf_session_query_logp(b.s, b.table, (acf_query){0}, k ? second : first), ACF_OK);
     assert_memory_equal(first, second, sizeof first);
     b.table->first_id = 100;
     assert_int_equal(acf_session_query_logp(b.s, b.table, (acf_query){0}, second), ACF_OK);
@@ -291,7 +300,8 @@ static void draws_could_be_observed(void **state) {
         for (int i = 0; i < CELLS; i++) {
             if (!isnan(b.x[i])) continue;
             double tenth = out[i] * 10;
-            const acf_encoder *e = b.m->encoder; /* half of the values are the least: none is below, and what is above the largest goes on in steps */
+            const acf_encoder *e =
+                b.m->encoder; /* half of the values are the least: none is below, and what is above the largest goes on in steps */
             assert_true(i % 2 == 0 || (e->least[i % COLS] == (i % COLS == 1 ? 1 : 0.1) && e->most[i % COLS] > 11));
             if (i % COLS == 1) assert_true(out[i] == floor(out[i]) && out[i] >= 1 && guess[i] == floor(guess[i]));
             if (i % COLS == 3) assert_true(fabs(tenth - nearbyint(tenth)) < 1e-9 * fmax(tenth, 1) && out[i] >= 0.1);
@@ -378,7 +388,8 @@ static void intervals_are_those_of_the_density(void **state) {
     }
     static const double none[] = {0, 1, (double)NAN};
     for (int k = 0; k < 3; k++)
-        assert_int_equal(acf_session_query_interval(b.s, b.table, (acf_query){0}, none[k], mean, low, high), ACF_EUSAGE);
+        assert_int_equal(acf_session_query_interval(b.s, b.table, (acf_query){0}, none[k], mean, low, high),
+                         ACF_EUSAGE);
     close_bench(&b);
 }
 
@@ -398,8 +409,10 @@ static void intervals_are_of_numbers_that_are_asked_for(void **state) {
         assert_true(number ? low[0][i] <= high[0][i] : isnan(low[0][i]) && isnan(high[0][i]));
         const double least = i % COLS == 1 ? 1 : 0.1; /* half of the cells have it, and none less */
         if (number && i % 2) assert_true(low[0][i] >= least);
-        if (target[i]) assert_true(low[1][i] == low[0][i] && high[1][i] == high[0][i]);
-        else assert_true(isnan(low[1][i]) && isnan(high[1][i]));
+        if (target[i])
+            assert_true(low[1][i] == low[0][i] && high[1][i] == high[0][i]);
+        else
+            assert_true(isnan(low[1][i]) && isnan(high[1][i]));
     }
     close_bench(&b);
 }
@@ -418,12 +431,14 @@ static void a_shared_class_counts_as_its_first_level(void **state) {
         const acf_json_source from = {"test", ACF_EMODEL};
         open_shaped(&b, 64);
         acf_params *ps = acf_net_params(b.m->net);
-        ps->value[acf_params_find(ps, "categories.net.head.b")->offset + 2] += ACF_R(1.0); /* the last class is the most probable in some rows */
-        snprintf(text, sizeof text,
-                 "{\"rows\": 9, \"named\": true, \"missing_markers\": [\"\"], \"columns\": [{\"name\": \"a\", \"observed\": 9, \"missing\": 0, \"kind\": \"real\", \"min\": 0, \"max\": 9},"
-                 "{\"name\": \"b\", \"observed\": 9, \"missing\": 0, \"kind\": \"real\", \"min\": 0, \"max\": 9}, {\"name\": \"c\", \"observed\": 9, \"missing\": 0, \"kind\": \"category\","
-                 "\"levels\": [\"u\", \"v\", \"w\", \"x\", \"y\"], \"counts\": [3, 3, %s], \"pooled\": 3}, {\"name\": \"d\", \"observed\": 9, \"missing\": 0, \"kind\": \"real\", \"min\": 0, \"max\": 9}]}",
-                 counts[k]);
+        ps->value[acf_params_find(ps, "categories.net.head.b")->offset + 2] +=
+            ACF_R(1.0); /* the last class is the most probable in some rows */
+        snprintf(
+            text, sizeof text,
+            "{\"rows\": 9, \"named\": true, \"missing_markers\": [\"\"], \"columns\": [{\"name\": \"a\", \"observed\": 9, \"missing\": 0, \"kind\": \"real\", \"min\": 0, \"max\": 9},"
+            "{\"name\": \"b\", \"observed\": 9, \"missing\": 0, \"kind\": \"real\", \"min\": 0, \"max\": 9}, {\"name\": \"c\", \"observed\": 9, \"missing\": 0, \"kind\": \"category\","
+            "\"levels\": [\"u\", \"v\", \"w\", \"x\", \"y\"], \"counts\": [3, 3, %s], \"pooled\": 3}, {\"name\": \"d\", \"observed\": 9, \"missing\": 0, \"kind\": \"real\", \"min\": 0, \"max\": 9}]}",
+            counts[k]);
         assert_int_equal(acf_json_parse(from, text, strlen(text), sizeof text, &v), ACF_OK);
         if (acf_schema_from_json(from, v, true, &b.m->schema) != ACF_OK) fail_msg("%s", acf_error());
         json_decref(v);
@@ -482,11 +497,13 @@ static void refuses_a_table_of_other_columns(void **state) {
     close_bench(&b);
 }
 
-ACF_TESTS(session, cmocka_unit_test(given_cells_far_away_are_brought_near), cmocka_unit_test(scores_are_in_the_tables_units), cmocka_unit_test(batches_do_not_matter),
+ACF_TESTS(session, cmocka_unit_test(given_cells_far_away_are_brought_near),
+          cmocka_unit_test(scores_are_in_the_tables_units), cmocka_unit_test(batches_do_not_matter),
           cmocka_unit_test(observed_cells_come_back_to_the_bit), cmocka_unit_test(what_takes_no_part_changes_nothing),
           cmocka_unit_test(summaries_are_of_the_draws), cmocka_unit_test(a_cell_is_a_conditional),
           cmocka_unit_test(scores_are_densities), cmocka_unit_test(scores_are_reproducible),
-          cmocka_unit_test(draws_could_be_observed), cmocka_unit_test(means_are_those_of_the_density), cmocka_unit_test(a_shared_class_counts_as_its_first_level),
-          cmocka_unit_test(means_are_those_of_draws), cmocka_unit_test(intervals_are_those_of_the_density),
+          cmocka_unit_test(draws_could_be_observed), cmocka_unit_test(means_are_those_of_the_density),
+          cmocka_unit_test(a_shared_class_counts_as_its_first_level), cmocka_unit_test(means_are_those_of_draws),
+          cmocka_unit_test(intervals_are_those_of_the_density),
           cmocka_unit_test(intervals_are_of_numbers_that_are_asked_for),
           cmocka_unit_test(refuses_a_table_of_other_columns))

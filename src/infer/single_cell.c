@@ -54,8 +54,10 @@ static acf_status add_member(acf_session *s, int k, int64_t n, const span *w) {
     ACF_PARALLEL_UNEVEN(s->dev, n * ACF_MEAN_VALUES)
     for (int64_t i = 0; i < n; i++) {
         const int32_t j = s->column[i];
-        if (!is_category(s, j)) add_number(s, k, drawn, w, i);
-        else if (M == 0) s->each[i] = acf_decode(one->m->encoder, j, one->cell_values[i * ACF_MEAN_VALUES]);
+        if (!is_category(s, j))
+            add_number(s, k, drawn, w, i);
+        else if (M == 0)
+            s->each[i] = acf_decode(one->m->encoder, j, one->cell_values[i * ACF_MEAN_VALUES]);
     }
     if (!categories || M == 0) return ACF_OK;
     ACF_TRY(acf_member_classes(one, s->probs));
@@ -154,7 +156,8 @@ static void share_values(const acf_donors *a, int64_t j, acf_shared *out) {
 
 /* Memory for a batch and for every thread, in one block. */
 static acf_status open_desks(const acf_session *s, span *w) {
-    const int64_t values = s->K * ACF_MEAN_VALUES, donors = s->donor_answers ? acf_donor_answers_capacity(s->donor_answers) : 0;
+    const int64_t values = s->K * ACF_MEAN_VALUES,
+                  donors = s->donor_answers ? acf_donor_answers_capacity(s->donor_answers) : 0;
     const int64_t capacity = values + donors, threads = acf_max(s->dev->threads, 1);
     size_t bytes;
     w->desk = acf_alloc_zero((size_t)threads * sizeof *w->desk, "intervals");
@@ -168,8 +171,8 @@ static acf_status open_desks(const acf_session *s, span *w) {
     return ACF_OK;
 }
 
-acf_status acf_session_query_interval(acf_session *s, const acf_table *t, acf_query q, double level, double *mean, double *low,
-                            double *high) {
+acf_status acf_session_query_interval(acf_session *s, const acf_table *t, acf_query q, double level, double *mean,
+                                      double *low, double *high) {
     if (!(level > 0 && level < 1))
         return acf_fail(ACF_EUSAGE, "an interval of level %g; expected a number between 0 and 1", level);
     const acf_donors *a = s->m->donors; /* donors give their own values: which of them are shared, it knows */

@@ -12,8 +12,8 @@
 #include "infer/session_parts.h"
 
 #include "base/rng.h"
-#include "table/table_file.h"
 #include "device/cpu.h"
+#include "table/table_file.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -41,34 +41,44 @@ typedef struct item {
 typedef struct work {
     acf_session *s;
     const acf_table *t;
-    acf_table part;     /* rows of the batch */
-    double *x;          /* (rows,D) their cells, without those that are not given */
-    uint64_t *id;       /* (rows) */
-    uint8_t *target;     /* (rows,D) the column at hand */
-    double *lp;         /* (rows) what the networks say of the cells */
-    double *out;        /* (rows) surprises of a column */
-    point *points;      /* (rows, points) values of the conditional, on the scale of curve() */
-    acf_real *probs;    /* (rows,M) classes of one member, and the sum over members: */
+    acf_table part;  /* rows of the batch */
+    double *x;       /* (rows,D) their cells, without those that are not given */
+    uint64_t *id;    /* (rows) */
+    uint8_t *target; /* (rows,D) the column at hand */
+    double *lp;      /* (rows) what the networks say of the cells */
+    double *out;     /* (rows) surprises of a column */
+    point *points;   /* (rows, points) values of the conditional, on the scale of curve() */
+    acf_real *probs; /* (rows,M) classes of one member, and the sum over members: */
     double *mixed;
-    item *pending;      /* what to ask: (N), or (TRIED·N) */
-    uint8_t *withheld;  /* (N,D) cells that are not given to the others of their row */
-    int64_t M, K;       /* classes; points of the networks */
+    item *pending;     /* what to ask: (N), or (TRIED·N) */
+    uint8_t *withheld; /* (N,D) cells that are not given to the others of their row */
+    int64_t M, K;      /* classes; points of the networks */
     double *logp, *surprisal;
 } work;
 
 static acf_status open_work(work *w, acf_session *s, const acf_table *t, double *logp, double *surprisal) {
     const int64_t rows = s->rows, D = t->D;
-    *w = (work){.s = s, .t = t, .part = *t, .M = acf_net_classes(s->m->net), .K = s->K * ACF_MEAN_VALUES,
-        .logp = logp, .surprisal = surprisal};
+    *w = (work){.s = s,
+                .t = t,
+                .part = *t,
+                .M = acf_net_classes(s->m->net),
+                .K = s->K * ACF_MEAN_VALUES,
+                .logp = logp,
+                .surprisal = surprisal};
     const struct {
         void *to;
         int64_t n;
         size_t size;
-    } list[] = {{&w->x, rows * D, sizeof *w->x}, {&w->id, rows, sizeof *w->id}, {&w->target, rows * D, 1},
-                {&w->lp, rows, sizeof *w->lp}, {&w->out, rows, sizeof *w->out},
+    } list[] = {{&w->x, rows * D, sizeof *w->x},
+                {&w->id, rows, sizeof *w->id},
+                {&w->target, rows * D, 1},
+                {&w->lp, rows, sizeof *w->lp},
+                {&w->out, rows, sizeof *w->out},
                 {&w->points, rows * (w->K + DONORS), sizeof *w->points},
-                {&w->probs, rows * (w->M + 1), sizeof *w->probs}, {&w->mixed, rows * (w->M + 1), sizeof *w->mixed},
-                {&w->pending, TRIED * t->N + 1, sizeof *w->pending}, {&w->withheld, t->N * D + 1, 1}};
+                {&w->probs, rows * (w->M + 1), sizeof *w->probs},
+                {&w->mixed, rows * (w->M + 1), sizeof *w->mixed},
+                {&w->pending, TRIED * t->N + 1, sizeof *w->pending},
+                {&w->withheld, t->N * D + 1, 1}};
     for (size_t k = 0; k < sizeof list / sizeof *list; k++) {
         size_t bytes;
         void *p = acf_bytes(list[k].n, list[k].size, &bytes) ? acf_alloc_zero(bytes, "surprises") : NULL;
@@ -179,10 +189,13 @@ static int64_t add_donors(const work *w, int64_t i, int64_t j, point *p) {
     for (int64_t k = 0; k < w->K; k++) p[k].weight = (1 - h) / (double)w->K;
     for (int d = 0; h > 0 && d < DONORS; d++) {
         uint32_t bits[4];
-        acf_rng_bits((acf_rng_counter){.row = acf_table_row_id(&w->part, i), .stream = ACF_STREAM_DONOR_DRAW, .column = (uint32_t)j,
-            .draw = (uint32_t)d}, bits);
+        acf_rng_bits((acf_rng_counter){.row = acf_table_row_id(&w->part, i),
+                                       .stream = ACF_STREAM_DONOR_DRAW,
+                                       .column = (uint32_t)j,
+                                       .draw = (uint32_t)d},
+                     bits);
         const double u[3] = {(d + 0.5) / DONORS, ((double)bits[1] + 0.5) / 4294967296.0,
-            ((double)bits[2] + 0.5) / 4294967296.0};
+                             ((double)bits[2] + 0.5) / 4294967296.0};
         p[w->K + d] = (point){curve(s->m->encoder, j, acf_donor_answers_value(s->donor_answers, j, u)), h / DONORS};
     }
     return w->K + (h > 0 ? DONORS : 0);
@@ -226,7 +239,8 @@ static acf_status ask_column(work *w, int64_t from, int64_t j, double *logp, dou
         const bool present = acf_table_present(acf_table_row(&w->part, i)[j]);
         surprisal[cell] = present ? w->out[i] : (double)NAN;
         logp[cell] = present ? w->lp[i] : (double)NAN;
-        if (present && s->donor_answers) logp[cell] = acf_donor_answers_cell(s->donor_answers, &w->part, i, j, w->lp[i]);
+        if (present && s->donor_answers)
+            logp[cell] = acf_donor_answers_cell(s->donor_answers, &w->part, i, j, w->lp[i]);
     }
     return ACF_OK;
 }
@@ -246,7 +260,8 @@ static acf_status ask_pending(work *w, int64_t pending, double *logp, double *su
 static int64_t most_surprising(const work *w, int64_t row, const double *surprisal, int64_t but, double below) {
     int64_t most = -1;
     for (int64_t j = 0; j < w->t->D; j++) {
-        const bool given = j != but && acf_table_present(acf_table_row(w->t, row)[j]) && !w->withheld[row * w->t->D + j];
+        const bool given =
+            j != but && acf_table_present(acf_table_row(w->t, row)[j]) && !w->withheld[row * w->t->D + j];
         if (given && surprisal[j] < below && (most < 0 || surprisal[j] > surprisal[most])) most = j;
     }
     return most;
@@ -258,8 +273,8 @@ static int64_t add_trials(work *w, int64_t row, item *to) {
     const double *surprisal = w->surprisal + row * w->t->D;
     double below = (double)INFINITY;
     int64_t n = 0;
-    for (int64_t j; n < TRIED && (j = most_surprising(w, row, surprisal, -1, below)) >= 0
-        && surprisal[j] > DOUBTFUL; n++) {
+    for (int64_t j; n < TRIED && (j = most_surprising(w, row, surprisal, -1, below)) >= 0 && surprisal[j] > DOUBTFUL;
+         n++) {
         to[n] = (item){row, j}, below = surprisal[j];
         if (most_surprising(w, row, surprisal, j, (double)INFINITY) < 0) return 0;
     }
@@ -320,13 +335,15 @@ static void score_strangers(const work *w) {
     }
 }
 
-acf_status acf_session_query_surprisal(acf_session *s, const acf_table *t, double *logp, double *surprisal, uint8_t *given) {
+acf_status acf_session_query_surprisal(acf_session *s, const acf_table *t, double *logp, double *surprisal,
+                                       uint8_t *given) {
     work w;
     ACF_TRY(acf_encoder_check(s->m->encoder, t));
     acf_status status = open_work(&w, s, t, logp, surprisal);
     if (!status) status = ask_all(&w);
     if (!status) score_strangers(&w);
-    for (int64_t c = 0; !status && given && c < t->N * t->D; c++) given[c] = acf_table_present(t->x[c]) && !w.withheld[c];
+    for (int64_t c = 0; !status && given && c < t->N * t->D; c++)
+        given[c] = acf_table_present(t->x[c]) && !w.withheld[c];
     close_work(&w);
     return status;
 }

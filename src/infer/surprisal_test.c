@@ -2,8 +2,8 @@
  * levels that were never seen, and numbers far away. */
 #include "harness/donor_lab.h"
 
-#include "table/table_file.h"
 #include "harness/lab.h"
+#include "table/table_file.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 /* ---- tails ------------------------------------------------------------------------------------------------------- */
 
 enum { DRAWS = 1002, SETS = 3, AT_ONCE = DRAWS / SETS }; /* a draw is of one member: one of each of three */
-#define ERROR 0.06 /* of a share of them, 4 deviations */
+#define ERROR 0.06                                       /* of a share of them, 4 deviations */
 
 static int by_value(const void *a, const void *b) {
     const double x = *(const double *)a, y = *(const double *)b;
@@ -26,7 +26,8 @@ static void draw_column(acf_session *s, const double *row, int j, double *to) {
     acf_table *t = acf_donor_lab_copies(row, AT_ONCE);
     for (int c = 0; c < DRAWS * COLS; c++) target[c] = c % COLS == j;
     for (uint32_t d = 0; d < SETS; d++)
-        assert_int_equal(acf_session_query_draw(s, t, (acf_query){.target = target}, 5, d, out + d * AT_ONCE * COLS), ACF_OK);
+        assert_int_equal(acf_session_query_draw(s, t, (acf_query){.target = target}, 5, d, out + d * AT_ONCE * COLS),
+                         ACF_OK);
     for (int i = 0; i < DRAWS; i++) to[i] = out[i * COLS + j];
     qsort(to, DRAWS, sizeof *to, by_value);
     acf_table_free(t);
@@ -192,8 +193,10 @@ static void batches_and_threads_do_not_matter(void **state) {
         acf_donor_lab_open(&b, threads[k], 3, batch[k]);
         assert_int_equal(acf_session_query_surprisal(b.s, b.table, logp[k], surprisal[k], NULL), ACF_OK);
         for (int c = 0; c < CELLS; c++) {
-            if (isnan(b.x[c])) assert_true(isnan(surprisal[k][c]) && isnan(logp[k][c]));
-            else acf_assert_close(surprisal[k][c], surprisal[0][c], 5000 * (double)ACF_REAL_EPS, "surprisal");
+            if (isnan(b.x[c]))
+                assert_true(isnan(surprisal[k][c]) && isnan(logp[k][c]));
+            else
+                acf_assert_close(surprisal[k][c], surprisal[0][c], 5000 * (double)ACF_REAL_EPS, "surprisal");
         }
         acf_donor_lab_close(&b);
     }
@@ -217,8 +220,8 @@ static void levels_never_seen_are_improbable(void **state) {
     acf_assert_close(logp[COLS + CLASS], -log(1 + (double)b.m->encoder->observed[CLASS]), 1e-12, "log p of a stranger");
     assert_true(surprisal[COLS + CLASS] > 0 && surprisal[COLS + CLASS] <= -logp[COLS + CLASS]);
     for (int c = 0; c < 2 * COLS; c++)
-        if (c != COLS + CLASS) assert_true(isnan(plain[c]) ? isnan(surprisal[c]) && isnan(logp[c])
-            : surprisal[c] == plain[c]);
+        if (c != COLS + CLASS)
+            assert_true(isnan(plain[c]) ? isnan(surprisal[c]) && isnan(logp[c]) : surprisal[c] == plain[c]);
     acf_table_free(t);
     acf_donor_lab_close(&b);
 }
@@ -247,8 +250,7 @@ static void cells_far_away_are_answered(void **state) {
 }
 
 ACF_TESTS(surprisal, cmocka_unit_test(a_class_has_the_tail_of_its_draws),
-    cmocka_unit_test(a_number_has_the_tail_of_its_draws), cmocka_unit_test(tails_go_on_beyond_the_draws),
+          cmocka_unit_test(a_number_has_the_tail_of_its_draws), cmocka_unit_test(tails_go_on_beyond_the_draws),
           cmocka_unit_test(a_wrong_cell_does_not_condemn_the_others), cmocka_unit_test(scores_are_those_of_cells),
-              cmocka_unit_test(surprise_has_no_unit),
-          cmocka_unit_test(batches_and_threads_do_not_matter), cmocka_unit_test(levels_never_seen_are_improbable),
-          cmocka_unit_test(cells_far_away_are_answered))
+          cmocka_unit_test(surprise_has_no_unit), cmocka_unit_test(batches_and_threads_do_not_matter),
+          cmocka_unit_test(levels_never_seen_are_improbable), cmocka_unit_test(cells_far_away_are_answered))

@@ -44,8 +44,8 @@ static acf_tensor *told_values(acf_tape *t, const acf_attention_like *k, const a
 
 /* (T,W) for all tokens. */
 static acf_tensor *hidden(acf_tape *t, const acf_attention_like *k, const acf_attention_rows *r, acf_tensor *z) {
-    const acf_told told = acf_token_inputs(t, r->s, &k->columns, r->given, r->codes, NULL,
-                                           t->failure.status ? 0 : r->s->T);
+    const acf_told told =
+        acf_token_inputs(t, r->s, &k->columns, r->given, r->codes, NULL, t->failure.status ? 0 : r->s->T);
     return acf_transformer_run(t, &k->net, told_values(t, k, r, z), told, r->s, r->pass);
 }
 
@@ -104,9 +104,9 @@ typedef struct walk {
     const acf_attention_rows *r;
     const acf_draw *draw; /* NULL: means and most probable classes */
     const acf_attention_value *value;
-    acf_tensor *x;        /* (N,K) as told */
+    acf_tensor *x; /* (N,K) as told */
     acf_transformer_cache cache;
-    acf_classes local;    /* as acf_class_logits lays classes out: every first is 0 */
+    acf_classes local; /* as acf_class_logits lays classes out: every first is 0 */
 } walk;
 
 /* A step of a part's cells. */
@@ -131,8 +131,8 @@ static acf_draw draw_at(const walk *w, const step *s) {
 
 static void class_step(acf_tape *t, const walk *w, const step *s, acf_tensor *z) {
     const acf_attention_like *k = w->k;
-    acf_tensor *logits = acf_class_logits(t, hidden_at(t, w, s), acf_p(k->classes.w), acf_p(k->classes.b),
-                                          &k->columns.classes, s->at);
+    acf_tensor *logits =
+        acf_class_logits(t, hidden_at(t, w, s), acf_p(k->classes.w), acf_p(k->classes.b), &k->columns.classes, s->at);
     const acf_draw d = w->draw ? draw_at(w, s) : (acf_draw){0};
     const int32_t *made = w->draw ? acf_categorical_sample(t, logits, &w->local, &d)
                                   : acf_categorical_argmax(t, logits, &w->local, s->at);
@@ -144,8 +144,8 @@ static void real_step(acf_tape *t, const walk *w, const step *s, acf_tensor *z) 
     const acf_attention_like *k = w->k;
     acf_tensor *p = head(t, hidden_at(t, w, s), &k->mixture);
     const acf_draw d = w->draw ? draw_at(w, s) : (acf_draw){0};
-    acf_tensor *made = w->draw ? acf_mixture_sample(t, p, k->components, k->lo, k->hi, &d)
-                               : acf_mixture_mean(t, p, k->components);
+    acf_tensor *made =
+        w->draw ? acf_mixture_sample(t, p, k->components, k->lo, k->hi, &d) : acf_mixture_mean(t, p, k->components);
     if (t->failure.status) return;
     if (acf_device_copy(t->dev, z->data + s->first, made->data, (size_t)s->n * sizeof(acf_real), ACF_ON_DEVICE))
         acf_tape_fail(t, NULL);
@@ -180,8 +180,8 @@ static bool begin(acf_tape *t, walk *w) {
     w->local = (acf_classes){categories, memset(zeros, 0, (size_t)(categories + 1) * sizeof *zeros),
                              w->k->columns.classes.count};
     w->x = r->u_real ? known_values(t, r) : NULL;
-    const acf_told told = acf_token_inputs(t, r->s, &w->k->columns, r->given, r->codes, NULL,
-                                           t->failure.status ? 0 : r->s->T);
+    const acf_told told =
+        acf_token_inputs(t, r->s, &w->k->columns, r->given, r->codes, NULL, t->failure.status ? 0 : r->s->T);
     acf_transformer_fill(t, &w->k->net, w->x, told, r->s, &w->cache);
     return t->failure.status == ACF_OK;
 }

@@ -21,12 +21,12 @@
 typedef struct acf_attention_like {
     acf_transformer net;
     acf_token_columns columns;
-    const int32_t *stage;     /* (D) in device memory: the part of the sequence where a column's modelled cells are */
+    const int32_t *stage; /* (D) in device memory: the part of the sequence where a column's modelled cells are */
     const int32_t *real_column, *category_column; /* in device memory: places of the parts' columns among the D */
-    int64_t components;       /* K */
-    double lo, hi;            /* bounds of log-scales */
-    acf_dense_layer mixture;  /* (3K,W) */
-    acf_dense_layer classes;  /* (Σ count,W) */
+    int64_t components;                           /* K */
+    double lo, hi;                                /* bounds of log-scales */
+    acf_dense_layer mixture;                      /* (3K,W) */
+    acf_dense_layer classes;                      /* (Σ count,W) */
 } acf_attention_like;
 
 typedef struct acf_attention_like_shape {

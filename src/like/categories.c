@@ -28,7 +28,8 @@ static acf_status check_shape(const char *name, const acf_categories_shape *s) {
     if (s->embedding < 1) return acf_fail(ACF_EUSAGE, "%s: embeddings of %lld numbers", name, (long long)s->embedding);
     for (int64_t j = 0; j < s->classes.D; j++) {
         if (s->classes.count[j] < 1 || s->classes.first[j] != W)
-            return acf_fail(ACF_EUSAGE, "%s: column %lld has %d classes from row %d on; expected at least 1, from row %lld on",
+            return acf_fail(ACF_EUSAGE,
+                            "%s: column %lld has %d classes from row %d on; expected at least 1, from row %lld on",
                             name, (long long)j, s->classes.count[j], s->classes.first[j], (long long)W);
         W += s->classes.count[j];
     }
@@ -52,7 +53,8 @@ acf_status acf_categories_declare(acf_categories *k, acf_params *ps, const char 
         return acf_deep_sets_declare(&k->set, ps, full, &set, ACF_SITE_CLASS_SET);
     }
     /* The embedding stands where other networks have the one value before. */
-    acf_rnn_shape net = {s->embedding - 1 + 2 * s->column_embedding, s->context, s->units, s->layers, s->deep, width_of(&k->classes), 1};
+    acf_rnn_shape net = {
+        s->embedding - 1 + 2 * s->column_embedding, s->context, s->units, s->layers, s->deep, width_of(&k->classes), 1};
     return acf_rnn_declare(&k->net, ps, full, &net);
 }
 
@@ -78,7 +80,8 @@ static acf_tensor *hidden(acf_tape *t, const acf_categories *k, const int32_t *r
         return acf_deep_sets_all(t, &r, NULL, rows);
     }
     acf_tensor *before = acf_gather_prev(t, acf_embedding(t, acf_p(k->table), rows, c->u->T, c->u), c->u, 0);
-    acf_tensor *h = acf_gru_stack(t, with_known(t, before, acf_cond_known(t, c)), c->context, net->layers, net->gru, c->u, NULL);
+    acf_tensor *h =
+        acf_gru_stack(t, with_known(t, before, acf_cond_known(t, c)), c->context, net->layers, net->gru, c->u, NULL);
     return acf_pass_dropout(t, c->pass, acf_linear(t, h, net->w1, net->b1, net->act), ACF_SITE_CATEGORY);
 }
 
@@ -108,10 +111,10 @@ typedef struct walk {
     const acf_draw *draw; /* NULL: the most probable class */
     acf_classes local;    /* as acf_class_logits lays classes out: every first is 0 */
     acf_steps steps;
-    acf_deep_sets_run set;      /* of the set's network, or of the GRU: */
-    acf_tensor *known;    /* (T,2E) or NULL */
+    acf_deep_sets_run set;                                    /* of the set's network, or of the GRU: */
+    acf_tensor *known;                                        /* (T,2E) or NULL */
     acf_tensor *cond[ACF_RNN_LAYERS], *state[ACF_RNN_LAYERS]; /* (N,3H), (active[0],H) */
-    int32_t *codes;       /* (T) */
+    int32_t *codes;                                           /* (T) */
 } walk;
 
 static acf_cells cells_of(const walk *w, int64_t step) {
@@ -168,8 +171,10 @@ static void walk_begin(acf_tape *t, walk *w, const acf_cond *c) {
     const acf_rnn *net = &w->k->net;
     size_t bytes = (size_t)w->k->classes.D * sizeof(int32_t);
     int32_t *zeros = acf_arena_alloc(t->host, bytes);
-    if (!zeros) acf_tape_fail(t, NULL);
-    else w->local = (acf_classes){w->k->classes.D, memset(zeros, 0, bytes), w->k->classes.count};
+    if (!zeros)
+        acf_tape_fail(t, NULL);
+    else
+        w->local = (acf_classes){w->k->classes.D, memset(zeros, 0, bytes), w->k->classes.count};
     w->codes = acf_tape_ints(t, w->u->T);
     w->steps = acf_tape_steps(t, w->u);
     if (t->failure.status) return;

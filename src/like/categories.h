@@ -22,29 +22,31 @@
 #include "nn/deep_sets.h"
 
 typedef struct acf_categories_shape {
-    acf_classes classes; /* kept: must outlive the model. first[j] = Σ count before j; every count at least 1 */
-    int64_t embedding;   /* E, width of a class's embedding, at least 1 */
-    int64_t column_embedding;    /* width of c->columns; 0: the network is not told the column */
-    int64_t context;     /* width of c->context */
+    acf_classes classes;      /* kept: must outlive the model. first[j] = Σ count before j; every count at least 1 */
+    int64_t embedding;        /* E, width of a class's embedding, at least 1 */
+    int64_t column_embedding; /* width of c->columns; 0: the network is not told the column */
+    int64_t context;          /* width of c->context */
     int64_t units;
-    int layers;          /* of the GRU, or blocks of the set's network */
-    bool deep;           /* every layer of the GRU sees the context */
-    bool set;            /* a network on the set of what is known, instead of the GRU. It shares its embeddings with the context: */
-    int64_t mask_at;     /*   where in it the mask of given categories (D) is, */
-    int64_t class_at;    /*   and where acf_category_context of `table` (D·E) */
+    int layers; /* of the GRU, or blocks of the set's network */
+    bool deep;  /* every layer of the GRU sees the context */
+    bool
+        set; /* a network on the set of what is known, instead of the GRU. It shares its embeddings with the context: */
+    int64_t mask_at;  /*   where in it the mask of given categories (D) is, */
+    int64_t class_at; /*   and where acf_category_context of `table` (D·E) */
 } acf_categories_shape;
 
 typedef struct acf_categories {
     acf_classes classes;
     acf_param *table; /* (W,E): embeddings of classes; may serve acf_category_context too */
     bool by_set;
-    acf_rnn net;      /* its input is the class before instead of a value; net.w2 (W,F), net.b2 (W) */
-    acf_deep_sets set;  /* set.w (W,F), set.bias (W) */
+    acf_rnn net;       /* its input is the class before instead of a value; net.w2 (W,F), net.b2 (W) */
+    acf_deep_sets set; /* set.w (W,F), set.bias (W) */
     int64_t mask_at, class_at;
 } acf_categories;
 
 /* Declares "name.classes" and "name.net.0.wx", ..., or for a set "name.net.wc", ... Fails: ACF_EMEMORY, ACF_EUSAGE. */
-acf_status acf_categories_declare(acf_categories *k, acf_params *ps, const char *name, const acf_categories_shape *shape);
+acf_status acf_categories_declare(acf_categories *k, acf_params *ps, const char *name,
+                                  const acf_categories_shape *shape);
 
 /* (N): log p(x_u^c | x_o); 0 for a row that has no modelled category. Fails: ACF_EDATA (a code that is not a class of its column:
  * the sentence names row and column). */

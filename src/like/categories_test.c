@@ -39,7 +39,8 @@ static void open_bench(bench *b, int64_t N, acf_lab_mask mask, int64_t column_em
     b->s = acf_model_lab_sizes(D, column_embedding);
     if (f == SET) b->s.context = CLASS_AT + D * 3;
     acf_model_lab_open(&b->m, N, mask, &b->s, 31);
-    acf_categories_shape shape = {classes, 3, column_embedding, b->s.context, 6, 2, f == DEEP, f == SET, MASK_AT, CLASS_AT};
+    acf_categories_shape shape = {classes, 3,         column_embedding, b->s.context, 6,
+                                  2,       f == DEEP, f == SET,         MASK_AT,      CLASS_AT};
     assert_int_equal(acf_categories_declare(&b->k, b->m.ps, "categories", &shape), ACF_OK);
     b->table = acf_category_table(b->m.ps, "observed", &classes, 2);
     assert_non_null(b->table);
@@ -111,7 +112,8 @@ static void check_cells(form f) {
     open_bench(&b, OUTCOMES, ACF_MASK_RANDOM, 2, f);
     acf_cond c = begin(&b, false);
     acf_tensor *cells = acf_categories_cells(b.m.l.t, &b.k, b.codes, &c);
-    acf_tensor *p = acf_categories_probs(b.m.l.t, &b.k, b.codes, &c), *lp = acf_categories_logp(b.m.l.t, &b.k, b.codes, &c);
+    acf_tensor *p = acf_categories_probs(b.m.l.t, &b.k, b.codes, &c),
+               *lp = acf_categories_logp(b.m.l.t, &b.k, b.codes, &c);
     must(&b);
     double row[OUTCOMES] = {0}, tol = 64 * (double)ACF_REAL_EPS;
     assert_int_equal(p->dim[1], 4);
@@ -390,7 +392,8 @@ static void refuses_what_does_not_fit(void **state) {
     acf_cond c = begin(&b, false);
     acf_categories_logp(b.m.l.t, &b.k, b.codes, &c);
     assert_int_equal(acf_tape_status(b.m.l.t), ACF_EDATA);
-    assert_string_equal(acf_error(), "class_rows: row 2, column 1: the code is 3, but the column has 3 classes (0 to 2)");
+    assert_string_equal(acf_error(),
+                        "class_rows: row 2, column 1: the code is 3, but the column has 3 classes (0 to 2)");
     c = begin(&b, true);
     assert_null(acf_categories_draw(b.m.l.t, &b.k, &c, NULL));
     assert_int_equal(acf_tape_status(b.m.l.t), ACF_EUSAGE);

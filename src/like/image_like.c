@@ -12,7 +12,8 @@
 #include <math.h>
 #include <stdio.h>
 
-const acf_image_like_kind *const acf_image_like_kinds[] = {&acf_image_normal, &acf_image_gaussian, &acf_image_pixelcnn, NULL};
+const acf_image_like_kind *const acf_image_like_kinds[] = {&acf_image_normal, &acf_image_gaussian, &acf_image_pixelcnn,
+                                                           NULL};
 
 static acf_tensor *filled(acf_tape *t, const acf_image_cond *c, double value) {
     return t->failure.status ? &t->empty : acf_tensor_const(t, NULL, value, 4, c->u->dim);
@@ -34,30 +35,37 @@ static acf_status normal_declare(acf_image_like *k, acf_params *ps, const char *
 static acf_status declare_say(acf_image_like *k, acf_params *ps, const char *name, int64_t out) {
     char part[96];
     snprintf(part, sizeof part, "%s.say", name);
-    return acf_conv_layer_declare(&k->say, ps, part, (acf_conv_size){1, 1, k->width, out, 0}, acf_conv_same(1, 1, ACF_IDENTITY));
+    return acf_conv_layer_declare(&k->say, ps, part, (acf_conv_size){1, 1, k->width, out, 0},
+                                  acf_conv_same(1, 1, ACF_IDENTITY));
 }
 
-static acf_tensor *say(acf_tape *t, const acf_image_like *k, acf_tensor *seen) { return acf_conv_layer_run(t, &k->say, acf_act(t, ACF_RELU, seen)); }
+static acf_tensor *say(acf_tape *t, const acf_image_like *k, acf_tensor *seen) {
+    return acf_conv_layer_run(t, &k->say, acf_act(t, ACF_RELU, seen));
+}
 
 static acf_status gaussian_declare(acf_image_like *k, acf_params *ps, const char *name) {
     char part[96];
     snprintf(part, sizeof part, "%s.see", name);
-    ACF_TRY(acf_image_embed_declare(&k->see, ps, part, &(acf_image_embed_shape){k->H, k->W, k->C, k->width, k->blocks, k->embed_deep}));
+    ACF_TRY(acf_image_embed_declare(&k->see, ps, part,
+                                    &(acf_image_embed_shape){k->H, k->W, k->C, k->width, k->blocks, k->embed_deep}));
     return declare_say(k, ps, name, 2 * k->C);
 }
 
 /* Mean and log-scale of every number. */
-static void normal_about(acf_tape *t, const acf_image_like *k, const acf_image_cond *c, acf_tensor **mean, acf_tensor **scale) {
+static void normal_about(acf_tape *t, const acf_image_like *k, const acf_image_cond *c, acf_tensor **mean,
+                         acf_tensor **scale) {
     (void)k;
     *mean = filled(t, c, 0), *scale = filled(t, c, 0);
 }
 
-static void gaussian_about(acf_tape *t, const acf_image_like *k, const acf_image_cond *c, acf_tensor **mean, acf_tensor **scale) {
+static void gaussian_about(acf_tape *t, const acf_image_like *k, const acf_image_cond *c, acf_tensor **mean,
+                           acf_tensor **scale) {
     acf_tensor *p = say(t, k, acf_image_embed_run(t, &k->see, c->given, c->b));
     *mean = acf_slice(t, p, 0, k->C), *scale = acf_slice(t, p, k->C, k->C);
 }
 
-typedef void (*about)(acf_tape *t, const acf_image_like *k, const acf_image_cond *c, acf_tensor **mean, acf_tensor **scale);
+typedef void (*about)(acf_tape *t, const acf_image_like *k, const acf_image_cond *c, acf_tensor **mean,
+                      acf_tensor **scale);
 
 static acf_tensor *logp_of(acf_tape *t, const acf_image_like *k, acf_tensor *z, const acf_image_cond *c, about of) {
     acf_tensor *mean, *scale;
@@ -71,7 +79,8 @@ static acf_tensor *mean_of(acf_tape *t, const acf_image_like *k, const acf_image
     return acf_choose(t, c->u, mean, c->given);
 }
 
-static acf_tensor *sample_of(acf_tape *t, const acf_image_like *k, const acf_image_cond *c, const acf_draw *d, about of) {
+static acf_tensor *sample_of(acf_tape *t, const acf_image_like *k, const acf_image_cond *c, const acf_draw *d,
+                             about of) {
     acf_tensor *mean, *scale;
     acf_draw here = *d;
     of(t, k, c, &mean, &scale);
@@ -83,26 +92,31 @@ static acf_tensor *sample_of(acf_tape *t, const acf_image_like *k, const acf_ima
     return t->failure.status ? &t->empty : acf_choose(t, c->u, acf_tensor_view(t, z, 4, c->u->dim), c->given);
 }
 
-#define GAUSSIAN(name)                                                                                                                          \
-    static acf_tensor *name##_logp(acf_tape *t, const acf_image_like *k, acf_tensor *z, const acf_image_cond *c) {                               \
-        return logp_of(t, k, z, c, name##_about);                                                                                               \
-    }                                                                                                                                           \
-    static acf_tensor *name##_mean(acf_tape *t, const acf_image_like *k, const acf_image_cond *c) { return mean_of(t, k, c, name##_about); }     \
-    static acf_tensor *name##_sample(acf_tape *t, const acf_image_like *k, const acf_image_cond *c, const acf_draw *d) {                         \
-        return sample_of(t, k, c, d, name##_about);                                                                                             \
+#define GAUSSIAN(name)                                                                                                 \
+    static acf_tensor *name##_logp(acf_tape *t, const acf_image_like *k, acf_tensor *z, const acf_image_cond *c) {     \
+        return logp_of(t, k, z, c, name##_about);                                                                      \
+    }                                                                                                                  \
+    static acf_tensor *name##_mean(acf_tape *t, const acf_image_like *k, const acf_image_cond *c) {                    \
+        return mean_of(t, k, c, name##_about);                                                                         \
+    }                                                                                                                  \
+    static acf_tensor *name##_sample(acf_tape *t, const acf_image_like *k, const acf_image_cond *c,                    \
+                                     const acf_draw *d) {                                                              \
+        return sample_of(t, k, c, d, name##_about);                                                                    \
     }
 GAUSSIAN(normal)
 GAUSSIAN(gaussian)
 
 const acf_image_like_kind acf_image_normal = {"normal", normal_declare, normal_logp, normal_mean, normal_sample, true};
-const acf_image_like_kind acf_image_gaussian = {"gaussian", gaussian_declare, gaussian_logp, gaussian_mean, gaussian_sample, true};
+const acf_image_like_kind acf_image_gaussian = {"gaussian",    gaussian_declare, gaussian_logp,
+                                                gaussian_mean, gaussian_sample,  true};
 
 /* ---- PixelCNN ---------------------------------------------------------------------------------------------------------------------- */
 
 static acf_status pixel_declare(acf_image_like *k, acf_params *ps, const char *name) {
     if (k->components < 1 || k->components > ACF_MAX_COMPONENTS)
         return acf_fail(ACF_EUSAGE, "%lld components; expected 1 to %d", (long long)k->components, ACF_MAX_COMPONENTS);
-    const acf_pixelcnn_shape shape = {k->H, k->W, k->C, k->width, acf_chain_width(k->C, k->components), k->blocks, k->embed_blocks, k->embed_deep};
+    const acf_pixelcnn_shape shape = {
+        k->H, k->W, k->C, k->width, acf_chain_width(k->C, k->components), k->blocks, k->embed_blocks, k->embed_deep};
     ACF_TRY(acf_pixelcnn_declare(&k->pixel, ps, name, &shape));
     return k->guess ? declare_say(k, ps, name, k->C) : ACF_OK;
 }
@@ -115,18 +129,22 @@ static acf_tensor *pixel_logp(acf_tape *t, const acf_image_like *k, acf_tensor *
 
 /* The numbers of one pixel (N,1,1,C): channel by channel, as each has its say in the next one's mixture. Numbers of later channels are made
  * as well, and made again when their turn comes; those before come out the same again. */
-static acf_tensor *make_pixel(acf_tape *t, const acf_image_like *k, acf_tensor *p, acf_tensor *old, acf_tensor *u, const acf_draw *d) {
+static acf_tensor *make_pixel(acf_tape *t, const acf_image_like *k, acf_tensor *p, acf_tensor *old, acf_tensor *u,
+                              const acf_draw *d) {
     acf_tensor *pixel = old;
     for (int64_t c = 0; c < k->C && !t->failure.status; c++) {
         acf_tensor *m = acf_chain_means(t, p, pixel, k->components);
-        acf_tensor *v = d ? acf_mixture_sample(t, m, k->components, k->lo + d->log_temperature, k->hi + d->log_temperature, d) : acf_mixture_mean(t, m, k->components);
+        acf_tensor *v =
+            d ? acf_mixture_sample(t, m, k->components, k->lo + d->log_temperature, k->hi + d->log_temperature, d)
+              : acf_mixture_mean(t, m, k->components);
         pixel = t->failure.status ? &t->empty : acf_choose(t, u, acf_tensor_view(t, v, 4, old->dim), old);
     }
     return pixel;
 }
 
 /* The pixels of a row that was begun, one by one. at: the row's numbers, for draws. */
-static void fill_row(acf_tape *t, const acf_image_like *k, const acf_image_cond *c, acf_pixel_walk *walk, int64_t h, const acf_draw *d, acf_cells at) {
+static void fill_row(acf_tape *t, const acf_image_like *k, const acf_image_cond *c, acf_pixel_walk *walk, int64_t h,
+                     const acf_draw *d, acf_cells at) {
     const int64_t NC = c->u->dim[0] * k->C;
     for (int64_t w = 0; w < k->W && !t->failure.status; w++) {
         acf_draw here = d ? *d : (acf_draw){0};
@@ -140,7 +158,8 @@ static void fill_row(acf_tape *t, const acf_image_like *k, const acf_image_cond 
 /* A temperature changes what the network says of each channel's mixture, [logits | means | log-scales]: logits / T, log-scales + log T. */
 static acf_pixel_change warmed(acf_tape *t, const acf_image_like *k, double log_temperature) {
     const int64_t K = k->components, A = acf_chain_width(k->C, K);
-    acf_real *times = acf_arena_alloc(t->host, (size_t)A * sizeof *times), *plus = times ? acf_arena_alloc(t->host, (size_t)A * sizeof *plus) : NULL;
+    acf_real *times = acf_arena_alloc(t->host, (size_t)A * sizeof *times),
+             *plus = times ? acf_arena_alloc(t->host, (size_t)A * sizeof *plus) : NULL;
     if (!plus) {
         acf_tape_fail(t, NULL);
         return (acf_pixel_change){&t->empty, &t->empty};
@@ -166,9 +185,12 @@ static acf_tensor *pixel_fill(acf_tape *t, const acf_image_like *k, const acf_im
     ACF_ASSERT(!t->record);
     const double warm = d ? d->log_temperature : 0;
     const acf_pixel_change change = warm != 0 ? warmed(t, k, warm) : (acf_pixel_change){0};
-    const int64_t line = c->u->dim[0] * k->W * k->C, H = rows_to_walk(c, k->H), A = acf_chain_width(k->C, k->components);
-    const bool at_once = t->dev->kind == ACF_DEVICE_CUDA && acf_pixel_row_fits(k->width, k->C, A, k->components, k->blocks);
-    const acf_pixel_row how = {.u = c->u, .given = c->given, .K = k->components, .lo = k->lo + warm, .hi = k->hi + warm};
+    const int64_t line = c->u->dim[0] * k->W * k->C, H = rows_to_walk(c, k->H),
+                  A = acf_chain_width(k->C, k->components);
+    const bool at_once =
+        t->dev->kind == ACF_DEVICE_CUDA && acf_pixel_row_fits(k->width, k->C, A, k->components, k->blocks);
+    const acf_pixel_row how = {
+        .u = c->u, .given = c->given, .K = k->components, .lo = k->lo + warm, .hi = k->hi + warm};
     const acf_cells all = d ? acf_image_cells(t, c->u->dim[0], k->H * k->W, k->C, false) : (acf_cells){0};
     acf_pixel_walk *walk = acf_pixel_walk_new(t, &k->pixel, c->given, c->b, warm != 0 ? &change : NULL);
     for (int64_t h = 0; h < H && !t->failure.status; h++) {
@@ -176,8 +198,10 @@ static acf_tensor *pixel_fill(acf_tape *t, const acf_image_like *k, const acf_im
         if (d) here.at = (acf_cells){all.row + h * line, all.column + h * line};
         acf_pixel_walk_row(t, walk, h);
         if (c->rows && !c->rows[h]) continue;
-        if (at_once) acf_pixel_walk_fill(t, walk, how, d ? &here : NULL);
-        else fill_row(t, k, c, walk, h, d, here.at);
+        if (at_once)
+            acf_pixel_walk_fill(t, walk, how, d ? &here : NULL);
+        else
+            fill_row(t, k, c, walk, h, d, here.at);
     }
     return t->failure.status ? &t->empty : acf_pixel_walk_image(walk);
 }

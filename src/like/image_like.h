@@ -25,21 +25,22 @@ typedef struct acf_image_like_kind {
     acf_status (*declare)(acf_image_like *k, acf_params *ps, const char *name);
     acf_tensor *(*logp)(acf_tape *t, const acf_image_like *k, acf_tensor *z, const acf_image_cond *c); /* (N) */
     acf_tensor *(*mean)(acf_tape *t, const acf_image_like *k, const acf_image_cond *c);
-    acf_tensor *(*sample)(acf_tape *t, const acf_image_like *k, const acf_image_cond *c, const acf_draw *d); /* d->at is not used */
-    bool mean_has_gradient;    /* without `guess` */
+    acf_tensor *(*sample)(acf_tape *t, const acf_image_like *k, const acf_image_cond *c,
+                          const acf_draw *d); /* d->at is not used */
+    bool mean_has_gradient;                   /* without `guess` */
 } acf_image_like_kind;
 
 struct acf_image_like {
     const acf_image_like_kind *kind;
     int64_t H, W, C;
-    int64_t width;             /* of its network */
-    int blocks, embed_blocks;  /* of its network, and of the one that reads what is observed */
-    int embed_deep;            /* blocks of the latter's coarse maps */
-    int64_t components;        /* K */
-    bool guess;                /* pixelcnn: a network says the mean */
-    double lo, hi;             /* bounds of log-scales */
-    acf_image_embed see;       /* of gaussian: what is observed, */
-    acf_conv_layer say;        /* and what follows for every pixel; also of guess */
+    int64_t width;            /* of its network */
+    int blocks, embed_blocks; /* of its network, and of the one that reads what is observed */
+    int embed_deep;           /* blocks of the latter's coarse maps */
+    int64_t components;       /* K */
+    bool guess;               /* pixelcnn: a network says the mean */
+    double lo, hi;            /* bounds of log-scales */
+    acf_image_embed see;      /* of gaussian: what is observed, */
+    acf_conv_layer say;       /* and what follows for every pixel; also of guess */
     acf_pixelcnn pixel;
 };
 

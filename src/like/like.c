@@ -34,7 +34,8 @@ acf_status acf_like_fill(const acf_like *k, acf_device *dev) {
 
 static acf_status ar_declare(acf_like *k, acf_params *ps, const char *name) {
     const acf_flow_sizes *s = &k->size;
-    acf_rnn_shape shape = {2 * s->column_embedding, s->context, s->units, s->gru_layers, s->deep, 3 * k->components, k->normal ? 0 : 1};
+    acf_rnn_shape shape = {2 * s->column_embedding, s->context,       s->units, s->gru_layers, s->deep,
+                           3 * k->components,       k->normal ? 0 : 1};
     ACF_TRY(acf_rnn_declare(&k->rnn, ps, name, &shape));
     k->head = k->rnn.b2;
     return ACF_OK;
@@ -89,9 +90,10 @@ static acf_tensor *gaussian_sample(acf_tape *t, const acf_like *k, const acf_con
 }
 
 static void gaussian_spread(acf_tape *t, const acf_like *k, const acf_cond *c, int n, acf_tensor **z) {
-    for (int i = 0; i < n; i++) z[i] = acf_tensor_const(t, c->u, acf_normal_quantile((i + 0.5) / n, false), 1, &c->u->T);
+    for (int i = 0; i < n; i++)
+        z[i] = acf_tensor_const(t, c->u, acf_normal_quantile((i + 0.5) / n, false), 1, &c->u->T);
     acf_flow_inverse_alone(t, &k->linear, n, z, c);
 }
 
-const acf_like_kind acf_like_gaussian = {"gaussian", gaussian_declare, gaussian_logp, gaussian_mean, gaussian_sample,
-                                         gaussian_spread};
+const acf_like_kind acf_like_gaussian = {"gaussian",    gaussian_declare, gaussian_logp,
+                                         gaussian_mean, gaussian_sample,  gaussian_spread};

@@ -16,9 +16,9 @@ typedef struct acf_like acf_like;
 typedef struct acf_like_kind {
     const char *name;
     acf_status (*declare)(acf_like *k, acf_params *ps, const char *name);
-    acf_tensor *(*logp)(acf_tape *t, const acf_like *k, acf_tensor *z, const acf_cond *c);         /* (N) */
-    acf_tensor *(*mean)(acf_tape *t, const acf_like *k, const acf_cond *c);                        /* (T) */
-    acf_tensor *(*sample)(acf_tape *t, const acf_like *k, const acf_cond *c, const acf_draw *d);   /* (T) */
+    acf_tensor *(*logp)(acf_tape *t, const acf_like *k, acf_tensor *z, const acf_cond *c);       /* (N) */
+    acf_tensor *(*mean)(acf_tape *t, const acf_like *k, const acf_cond *c);                      /* (T) */
+    acf_tensor *(*sample)(acf_tape *t, const acf_like *k, const acf_cond *c, const acf_draw *d); /* (T) */
     /* A stratified sample for rows that model one value: n sets (T), whose mean over the n is that of any function to 1/n. */
     void (*cell_values)(acf_tape *t, const acf_like *k, const acf_cond *c, int n, acf_tensor **z);
 } acf_like_kind;
@@ -29,12 +29,13 @@ struct acf_like {
     int64_t components;  /* K of `ar` and `set` */
     double lo, hi;       /* bounds of their log-scales */
     acf_rnn rnn;         /* of `ar` */
-    acf_deep_sets set;     /* of `set`: as many blocks as gru_layers; the context begins with x·b (D) and b (D) */
-    acf_param *slots;    /* of `set`, (F,2D): what values modelled before add, where they live in another space than given ones */
-    bool apart;          /* they do: something was done to the modelled values before */
-    bool normal;         /* `ar`, `set`: initialised as the standard normal density (acf_like_fill) */
-    acf_tensor *head;    /* (3K): the bias of the mixtures' parameters; NULL: there are none */
-    acf_flow linear;     /* of `gaussian` */
+    acf_deep_sets set;   /* of `set`: as many blocks as gru_layers; the context begins with x·b (D) and b (D) */
+    acf_param *
+        slots; /* of `set`, (F,2D): what values modelled before add, where they live in another space than given ones */
+    bool apart;       /* they do: something was done to the modelled values before */
+    bool normal;      /* `ar`, `set`: initialised as the standard normal density (acf_like_fill) */
+    acf_tensor *head; /* (3K): the bias of the mixtures' parameters; NULL: there are none */
+    acf_flow linear;  /* of `gaussian` */
 };
 
 /* Where k->normal, fills the head: K components of one scale with means at quantiles of N(0, 0.09). Together they are
@@ -43,6 +44,7 @@ struct acf_like {
 acf_status acf_like_fill(const acf_like *k, acf_device *dev);
 
 extern const acf_like_kind acf_like_gru, acf_like_gaussian, acf_like_sets;
-extern const acf_like_kind *const acf_like_kinds[]; /* in the order of the option `likelihood`; NULL: attention, which is no part's own (attention_like.h) */
+extern const acf_like_kind *const acf_like_kinds
+    []; /* in the order of the option `likelihood`; NULL: attention, which is no part's own (attention_like.h) */
 
 #endif

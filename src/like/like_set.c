@@ -12,9 +12,12 @@
 static acf_status set_declare(acf_like *k, acf_params *ps, const char *name) {
     const acf_flow_sizes *s = &k->size;
     if (s->context < 2 * s->D)
-        return acf_fail(ACF_EUSAGE, "%s: a context of %lld numbers; expected values and masks of %lld columns, and what else there is",
-                        name, (long long)s->context, (long long)s->D);
-    acf_deep_sets_shape shape = {s->context, s->column_embedding, s->units, s->gru_layers, 3 * k->components, k->normal ? 0 : 1};
+        return acf_fail(
+            ACF_EUSAGE,
+            "%s: a context of %lld numbers; expected values and masks of %lld columns, and what else there is", name,
+            (long long)s->context, (long long)s->D);
+    acf_deep_sets_shape shape = {s->context,    s->column_embedding, s->units,
+                                 s->gru_layers, 3 * k->components,   k->normal ? 0 : 1};
     if (k->apart) {
         k->slots = acf_declare(ps, name, "slots", ACF_INIT_UNIFORM, 1, 2, (int64_t[]){s->units, 2 * s->D});
         if (!k->slots) return acf_error_status();
@@ -42,7 +45,8 @@ static acf_tensor *set_logp(acf_tape *t, const acf_like *k, acf_tensor *z, const
 }
 
 /* One step's values: means, or draws where d is given. */
-static acf_tensor *values(acf_tape *t, const acf_like *k, acf_deep_sets_run *r, int64_t step, acf_tensor *before, const acf_draw *d) {
+static acf_tensor *values(acf_tape *t, const acf_like *k, acf_deep_sets_run *r, int64_t step, acf_tensor *before,
+                          const acf_draw *d) {
     int64_t first = r->steps.first[step];
     const int32_t *slot = step ? r->column + r->steps.first[step - 1] : NULL;
     acf_tensor *p = acf_deep_sets_out(t, &k->set, acf_deep_sets_step(t, r, step, before, slot));
@@ -54,7 +58,8 @@ static acf_tensor *values(acf_tape *t, const acf_like *k, acf_deep_sets_run *r, 
 
 /* Copies a step's values to where no rewind reaches; the view of them. */
 static acf_tensor *keep(acf_tape *t, acf_tensor *to, const acf_tensor *v) {
-    if (!t->failure.status && acf_device_copy(t->dev, to->data, v->data, (size_t)to->dim[0] * sizeof(acf_real), ACF_ON_DEVICE))
+    if (!t->failure.status &&
+        acf_device_copy(t->dev, to->data, v->data, (size_t)to->dim[0] * sizeof(acf_real), ACF_ON_DEVICE))
         acf_tape_fail(t, NULL);
     return to;
 }
@@ -92,7 +97,9 @@ static acf_tensor *chain(acf_tape *t, const acf_like *k, const acf_cond *c, cons
 
 static acf_tensor *set_mean(acf_tape *t, const acf_like *k, const acf_cond *c) { return chain(t, k, c, NULL); }
 
-static acf_tensor *set_sample(acf_tape *t, const acf_like *k, const acf_cond *c, const acf_draw *d) { return chain(t, k, c, d); }
+static acf_tensor *set_sample(acf_tape *t, const acf_like *k, const acf_cond *c, const acf_draw *d) {
+    return chain(t, k, c, d);
+}
 
 /* The first cell of a row sees no value of it: any z will do. */
 static void set_spread(acf_tape *t, const acf_like *k, const acf_cond *c, int n, acf_tensor **z) {
@@ -100,7 +107,8 @@ static void set_spread(acf_tape *t, const acf_like *k, const acf_cond *c, int n,
     acf_tensor *none = acf_tensor_const(t, c->u, 0, 1, &c->u->T);
     acf_tensor *p = acf_deep_sets_out(t, &k->set, acf_deep_sets_all(t, &r, none, r.column));
     for (int i = 0; i < n; i++)
-        z[i] = acf_mixture_stratum(t, p, acf_tensor_const(t, NULL, (i + 0.5) / n, 0, NULL), k->components, k->lo, k->hi);
+        z[i] =
+            acf_mixture_stratum(t, p, acf_tensor_const(t, NULL, (i + 0.5) / n, 0, NULL), k->components, k->lo, k->hi);
 }
 
 const acf_like_kind acf_like_sets = {"sets", set_declare, set_logp, set_mean, set_sample, set_spread};

@@ -66,7 +66,8 @@ static void check_integral(const acf_like_kind *kind, const char *flow, int64_t 
 
 static void densities_integrate_to_one(void **state) {
     (void)state;
-    const char *const chains[] = {"", "linear leaky rnn reverse coupling affine", "lowrank leaky rnn-shift reverse packed"};
+    const char *const chains[] = {"", "linear leaky rnn reverse coupling affine",
+                                  "lowrank leaky rnn-shift reverse packed"};
     for (int k = 0; k < KINDS; k++)
         for (int c = 0; c < 3; c++)
             for (int64_t D = 1; D <= 2; D++) check_integral(kinds[k], chains[c], D);
@@ -79,7 +80,8 @@ static acf_tensor *loss(acf_model_lab *m, void *ctx) {
     for (int64_t p = 0; p < c.u->T; p++) x->data[p] = (acf_real)acf_lab_random(5, c.u->cell[p], -1, 1);
     acf_cond behind = acf_chain_cond(&b->chain, &c);
     acf_tensor *guess = acf_chain_inverse(m->l.t, &b->chain, b->like.kind->mean(m->l.t, &b->like, &behind), &c, NULL);
-    return acf_add(m->l.t, acf_mean(m->l.t, logp(b, x, &c)), acf_mean(m->l.t, acf_square(m->l.t, acf_sub(m->l.t, guess, x))));
+    return acf_add(m->l.t, acf_mean(m->l.t, logp(b, x, &c)),
+                   acf_mean(m->l.t, acf_square(m->l.t, acf_sub(m->l.t, guess, x))));
 }
 
 /* Log-likelihood and best-guess error in one loss, through chained means and the inverse flow. */
@@ -107,7 +109,8 @@ static void samples_follow_the_density(void **state) {
         acf_tensor *x = acf_chain_inverse(b.m.l.t, &b.chain, z, &c, NULL);
         assert_int_equal(acf_tape_status(b.m.l.t), ACF_OK);
         double mean = 0, square = 0, mass[CELLS] = {0}, seen[CELLS] = {0}, chi = 0;
-        for (int i = 0; i < N; i++) mean += (double)x->data[i] / N, square += (double)x->data[i] * (double)x->data[i] / N;
+        for (int i = 0; i < N; i++)
+            mean += (double)x->data[i] / N, square += (double)x->data[i] * (double)x->data[i] / N;
         double sd = sqrt(square - mean * mean), lo = mean - 4 * sd, width = 8 * sd / CELLS;
         for (int i = 0; i < N; i++) {
             int at = (int)floor(((double)x->data[i] - lo) / width);
@@ -176,7 +179,8 @@ static acf_tensor *written_out(bench *b, acf_tensor *z, const acf_cond *c) {
         acf_tensor *more = acf_linear(t, acf_act(t, ACF_RELU, h), acf_p(w->w1), acf_p(w->b1), ACF_RELU);
         h = acf_add(t, h, acf_linear(t, more, acf_p(w->w2), acf_p(w->b2), ACF_IDENTITY));
     }
-    return acf_tensor_as_packed(t, acf_linear(t, acf_act(t, ACF_RELU, h), acf_p(net->w), acf_p(net->bias), ACF_IDENTITY), u);
+    return acf_tensor_as_packed(
+        t, acf_linear(t, acf_act(t, ACF_RELU, h), acf_p(net->w), acf_p(net->bias), ACF_IDENTITY), u);
 }
 
 /* Running sums are those vectors' layer; and what the loops make is what the network says of it when it is given. */
@@ -231,7 +235,8 @@ static void spread_values_follow_the_density(void **state) {
             double mass = exp((double)lp->data[c.u->rank[i]]) * step, under = 0;
             want += mass * (-12 + step * (i + 0.5)), below += mass;
             for (int v = 0; v < VALUES; v++) under += (double)x[v]->data[7] < -12 + step * (i + 1);
-            if (fabs(under / VALUES - below) > 4.0 / VALUES) fail_msg("%s: %g of the values, %g of the mass", b.like.kind->name, under / VALUES, below);
+            if (fabs(under / VALUES - below) > 4.0 / VALUES)
+                fail_msg("%s: %g of the values, %g of the mass", b.like.kind->name, under / VALUES, below);
         }
         acf_assert_close(mean, want, 0.03, b.like.kind->name);
         acf_model_lab_close(&b.m);
@@ -257,6 +262,7 @@ static void draws_of_a_set_take_the_memory_of_one_step(void **state) {
     acf_model_lab_close(&b.m);
 }
 
-ACF_TESTS(like, cmocka_unit_test(spread_values_follow_the_density), cmocka_unit_test(densities_integrate_to_one), cmocka_unit_test(gradients_are_right),
-          cmocka_unit_test(samples_follow_the_density), cmocka_unit_test(the_gaussian_mean_is_its_mean),
-          cmocka_unit_test(the_set_is_what_was_filled_in), cmocka_unit_test(draws_of_a_set_take_the_memory_of_one_step))
+ACF_TESTS(like, cmocka_unit_test(spread_values_follow_the_density), cmocka_unit_test(densities_integrate_to_one),
+          cmocka_unit_test(gradients_are_right), cmocka_unit_test(samples_follow_the_density),
+          cmocka_unit_test(the_gaussian_mean_is_its_mean), cmocka_unit_test(the_set_is_what_was_filled_in),
+          cmocka_unit_test(draws_of_a_set_take_the_memory_of_one_step))

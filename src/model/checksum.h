@@ -15,8 +15,8 @@
 #define ACF_CHECKSUM_TEXT 17 /* 16 hex digits and a NUL */
 
 /* Of what acf_safetensors_write would write from these. Borrows all. */
-void acf_checksum_write(const acf_safetensors_tensor *tensor, int64_t n, const acf_safetensors_text *text, int64_t n_texts,
-                        char out[ACF_CHECKSUM_TEXT]);
+void acf_checksum_write(const acf_safetensors_tensor *tensor, int64_t n, const acf_safetensors_text *text,
+                        int64_t n_texts, char out[ACF_CHECKSUM_TEXT]);
 
 /* Compares a file with the checksum it has, if any: other programs need not write one. Reads all of it. Fails: ACF_EMODEL. */
 acf_status acf_checksum_verify(const acf_safetensors *f, const char *path);

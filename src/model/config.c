@@ -55,8 +55,7 @@ static const struct {
     {"paper", "scale-bound", "1"},
     {"paper", "likelihood-units", "256"},
     {"paper", "likelihood-layers", "4"},
-    {"paper-2d", "flow",
-     PAPER_LAYER " reverse " PAPER_LAYER " reverse " PAPER_LAYER " reverse " PAPER_LAYER},
+    {"paper-2d", "flow", PAPER_LAYER " reverse " PAPER_LAYER " reverse " PAPER_LAYER " reverse " PAPER_LAYER},
     {"paper-2d", "rank", "0"},
     {"paper-2d", "mlp-width", "256"},
     {"paper-2d", "mlp-layers", "2"},
@@ -199,9 +198,11 @@ static const struct {
 #define FIRST_IMAGE_PRESET 5
 
 /* What a model file means that does not say: options that came later, at the value under which nothing changes. */
-static const char *const later[][2] = {{"gmm", "0"}, {"factors", "0"}, {"gmm-indicators", "0"}, {"context-width", "0"}, {"likelihood", "gru"}, {"likelihood-units", "96"},
-                                        {"encode", "standard"}, {"dequantise", "false"}, {"donors", "false"}, {"refit", "false"}, {"ensemble", "1"}, {"image-dequantise", "uniform-logit"},
-                                        {"valid-on", "cells"}};
+static const char *const later[][2] = {
+    {"gmm", "0"},          {"factors", "0"},           {"gmm-indicators", "0"}, {"context-width", "0"},
+    {"likelihood", "gru"}, {"likelihood-units", "96"}, {"encode", "standard"},  {"dequantise", "false"},
+    {"donors", "false"},   {"refit", "false"},         {"ensemble", "1"},       {"image-dequantise", "uniform-logit"},
+    {"valid-on", "cells"}};
 
 acf_status acf_config_create(acf_options **out) { return acf_options_make(acf_option_table, acf_option_count, out); }
 
@@ -225,8 +226,10 @@ acf_status acf_config_create_old(acf_options **out) {
     ACF_TRY(acf_config_create(&o));
     for (size_t i = 0; i < sizeof later / sizeof later[0] && !status; i++)
         status = acf_options_set_from(o, later[i][0], later[i][1], ACF_FROM_PRESET);
-    if (status) acf_options_free(o);
-    else *out = o;
+    if (status)
+        acf_options_free(o);
+    else
+        *out = o;
     return status;
 }
 
@@ -251,12 +254,17 @@ acf_status acf_config_finish(acf_options *o) {
     ACF_TRY(acf_options_write(o, "preset", &name));
     if (acf_config_follows_paper(o)) ACF_TRY(apply(o, "protocol"));
     if (acf_options_choice(o, "preset") >= FIRST_IMAGE_PRESET)
-        return acf_fail(ACF_EUSAGE, "the preset '%s' is one of image models, but this is a table; expected default, flow, paper, paper-2d or ar", text);
+        return acf_fail(
+            ACF_EUSAGE,
+            "the preset '%s' is one of image models, but this is a table; expected default, flow, paper, paper-2d or ar",
+            text);
     ACF_TRY(apply(o, text));
     if (!acf_config_follows_paper(o)) return apply(o, effort_name[acf_options_choice(o, "effort")]);
     if (acf_options_choice(o, "effort") == ACF_EFFORT_NORMAL) return ACF_OK;
-    return acf_fail(ACF_EUSAGE, "the preset '%s' is the paper's model, trained as the paper's was; the option 'effort' is for the "
-                    "presets default and flow", text);
+    return acf_fail(ACF_EUSAGE,
+                    "the preset '%s' is the paper's model, trained as the paper's was; the option 'effort' is for the "
+                    "presets default and flow",
+                    text);
 }
 
 acf_status acf_config_finish_images(acf_options *o) {
@@ -265,13 +273,20 @@ acf_status acf_config_finish_images(acf_options *o) {
     const int preset = acf_options_choice(o, "preset");
     ACF_TRY(acf_options_write(o, "preset", &name));
     if (preset > 0 && preset < FIRST_IMAGE_PRESET)
-        return acf_fail(ACF_EUSAGE, "the preset '%s' is one of table models, but these are images; expected default, tiny, mnist, omniglot, celeba64, "
-                        "olivetti or cifar", text);
+        return acf_fail(
+            ACF_EUSAGE,
+            "the preset '%s' is one of table models, but these are images; expected default, tiny, mnist, omniglot, celeba64, "
+            "olivetti or cifar",
+            text);
     if (acf_options_choice(o, "effort") != ACF_EFFORT_NORMAL)
-        return acf_fail(ACF_EUSAGE, "the option 'effort' is for tables, but these are images; leave it out: their presets say how much "
-                        "work goes into a model");
+        return acf_fail(
+            ACF_EUSAGE,
+            "the option 'effort' is for tables, but these are images; leave it out: their presets say how much "
+            "work goes into a model");
     if (acf_options_origin(o, "batch") != ACF_FROM_DEFAULT && acf_options_int(o, "batch") == ACF_INT_AUTO)
-        return acf_fail(ACF_EUSAGE, "the option 'batch' is auto, which is settled for tables only; give images a number, such as 64");
+        return acf_fail(
+            ACF_EUSAGE,
+            "the option 'batch' is auto, which is settled for tables only; give images a number, such as 64");
     ACF_TRY(apply(o, "images"));
     return apply(o, text);
 }
@@ -284,7 +299,8 @@ int64_t acf_config_rows(int64_t D) { return acf_max(4, acf_min(ACF_BATCH_ROWS, A
 
 /* Sets an option that nobody has set. */
 static acf_status suggest(acf_options *o, const char *name, int64_t value) {
-    return acf_options_origin(o, name) == ACF_FROM_DEFAULT ? acf_options_set_int(o, name, value, ACF_FROM_PRESET) : ACF_OK;
+    return acf_options_origin(o, name) == ACF_FROM_DEFAULT ? acf_options_set_int(o, name, value, ACF_FROM_PRESET)
+                                                           : ACF_OK;
 }
 
 /* The flow of preset `flow` with every `linear` replaced; those of the paper's presets are the paper's. */
@@ -308,8 +324,8 @@ static acf_status suggest_lowrank(acf_options *o) {
 acf_status acf_config_ensemble(acf_options *o, int64_t rows, int64_t columns) {
     if (acf_options_int(o, "ensemble") != ACF_INT_AUTO) return ACF_OK;
     const int64_t several = acf_options_choice(o, "effort") == ACF_EFFORT_BEST ? ACF_ENSEMBLE_BEST : ACF_ENSEMBLE_AUTO;
-    return acf_options_set_int(o, "ensemble",
-                            rows < ACF_ENSEMBLE_ROWS && columns <= ACF_ENSEMBLE_COLUMNS ? several : 1, ACF_FROM_USER);
+    return acf_options_set_int(o, "ensemble", rows < ACF_ENSEMBLE_ROWS && columns <= ACF_ENSEMBLE_COLUMNS ? several : 1,
+                               ACF_FROM_USER);
 }
 
 static acf_status suggest_large(acf_options *o, const acf_column *column, int64_t D) {
@@ -331,7 +347,9 @@ acf_status acf_config_height(acf_options *o, const acf_column *column, int64_t D
 /* The attention likelihood learns as many conditionals of a row as the row models cells: all, where no order is imposed on them by what stands before it. */
 static acf_status suggest_masks(acf_options *o, int64_t reals, int64_t D) {
     const bool ordered = *acf_options_text(o, "flow") || (reals < D && acf_options_int(o, "gmm") > 0);
-    if (acf_like_kinds[acf_options_choice(o, "likelihood")] || ordered || acf_options_origin(o, "masks") != ACF_FROM_DEFAULT) return ACF_OK;
+    if (acf_like_kinds[acf_options_choice(o, "likelihood")] || ordered ||
+        acf_options_origin(o, "masks") != ACF_FROM_DEFAULT)
+        return ACF_OK;
     return acf_options_set_from(o, "masks", "joint", ACF_FROM_PRESET);
 }
 

@@ -50,15 +50,20 @@ static const char *preset_flow(bool wide) {
 
 static void width_chooses_the_matrices(void **state) {
     (void)state;
-    assert_non_null(strstr(preset_flow(false), "linear")); /* else there is nothing to choose, and this test to change */
+    assert_non_null(
+        strstr(preset_flow(false), "linear")); /* else there is nothing to choose, and this test to change */
     assert_null(strstr(preset_flow(true), "linear"));
     expect(options_for(1, 0, (const char *[]){"preset", "flow", NULL}), preset_flow(false), 0, 256);
     expect(options_for(ACF_WIDTH_FULL, 0, (const char *[]){"preset", "flow", NULL}), preset_flow(false), 0, 256);
-    expect(options_for(ACF_WIDTH_FULL + 1, 0, (const char *[]){"preset", "flow", NULL}), preset_flow(false), ACF_WIDTH_RANK, 256);
-    expect(options_for(ACF_WIDTH_BASE, 0, (const char *[]){"preset", "flow", NULL}), preset_flow(false), ACF_WIDTH_RANK, 128);
-    expect(options_for(ACF_WIDTH_BASE + 1, 0, (const char *[]){"preset", "flow", NULL}), preset_flow(true), ACF_WIDTH_RANK, 127);
-    expect(options_for(ACF_WIDTH_FULL, 40, (const char *[]){"preset", "flow", NULL}), preset_flow(false), 0, 256); /* categories have no matrix */
-    expect(options_for(2, 1022, (const char *[]){"preset", "flow", NULL}), preset_flow(false), 0, 64);             /* but cells */
+    expect(options_for(ACF_WIDTH_FULL + 1, 0, (const char *[]){"preset", "flow", NULL}), preset_flow(false),
+           ACF_WIDTH_RANK, 256);
+    expect(options_for(ACF_WIDTH_BASE, 0, (const char *[]){"preset", "flow", NULL}), preset_flow(false), ACF_WIDTH_RANK,
+           128);
+    expect(options_for(ACF_WIDTH_BASE + 1, 0, (const char *[]){"preset", "flow", NULL}), preset_flow(true),
+           ACF_WIDTH_RANK, 127);
+    expect(options_for(ACF_WIDTH_FULL, 40, (const char *[]){"preset", "flow", NULL}), preset_flow(false), 0,
+           256); /* categories have no matrix */
+    expect(options_for(2, 1022, (const char *[]){"preset", "flow", NULL}), preset_flow(false), 0, 64); /* but cells */
 }
 
 static void rows_are_bounded_by_cells(void **state) {
@@ -72,7 +77,8 @@ static void rows_are_bounded_by_cells(void **state) {
 /* What a user or a preset has said stays. */
 static void nobody_is_overruled(void **state) {
     (void)state;
-    expect(options_for(1000, 0, (const char *[]){"preset", "flow", "rank", "3", "batch", "200", NULL}), preset_flow(true), 3, 200);
+    expect(options_for(1000, 0, (const char *[]){"preset", "flow", "rank", "3", "batch", "200", NULL}),
+           preset_flow(true), 3, 200);
     expect(options_for(1000, 0, (const char *[]){"flow", "linear rnn", "rank", "0", NULL}), "linear rnn", 0, 65);
     expect(options_for(1000, 0, (const char *[]){"preset", "ar", NULL}), "", ACF_WIDTH_RANK, 1024);
     acf_options *o = options_for(1000, 0, (const char *[]){"preset", "paper", NULL});
@@ -129,9 +135,9 @@ static void the_papers_presets_are_the_papers(void **state) {
     static const char *const presets[] = {"paper", "paper-2d", "ar"};
     static const char *const protocol[][2] = {
         {"encode", "standard"},     {"dequantise", "false"},   {"gmm", "0"},
-        {"factors", "0"},       {"likelihood", "gru"},      {"column-embedding", "0"},
+        {"factors", "0"},           {"likelihood", "gru"},     {"column-embedding", "0"},
         {"context-width", "0"},     {"deep-context", "false"}, {"donors", "false"},
-        {"ensemble", "1"},           {"components", "40"},      {"batch", "1024"},
+        {"ensemble", "1"},          {"components", "40"},      {"batch", "1024"},
         {"steps", "60000"},         {"lr", "0.005"},           {"warmup", "0"},
         {"decay", "constant"},      {"halve-every", "10000"},  {"clip", "1"},
         {"weight-decay", "0"},      {"dropout", "0"},          {"ema", "0"},
@@ -177,7 +183,8 @@ static void small_tables_have_several_members(void **state) {
         int64_t rows, columns;
         const char *target;
         int64_t members;
-    } cases[] = {{1, 1, "auto", 3}, {1999, 56, "auto", 3}, {2000, 5, "auto", 1}, {100, 57, "auto", 1}, {100000, 300, "5", 5}, {10, 3, "1", 1}};
+    } cases[] = {{1, 1, "auto", 3},    {1999, 56, "auto", 3}, {2000, 5, "auto", 1},
+                 {100, 57, "auto", 1}, {100000, 300, "5", 5}, {10, 3, "1", 1}};
     for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
         acf_options *o = options_for(4, 0, (const char *const[]){"ensemble", cases[k].target, NULL});
         assert_int_equal(acf_config_ensemble(o, cases[k].rows, cases[k].columns), ACF_OK);
@@ -251,11 +258,14 @@ static void effort_sets_what_nobody_set(void **state) {
         int64_t members, steps;
         bool donor_trust, refit;
     } cases[] = {
-        {300, {"effort", "quick"}, 1, 150, true, false},    {2000, {"effort", "quick"}, 1, 150, true, false},
+        {300, {"effort", "quick"}, 1, 150, true, false},
+        {2000, {"effort", "quick"}, 1, 150, true, false},
         {2001, {"effort", "quick"}, 1, 150, false, false},
         {2001, {"effort", "quick", "donors", "true"}, 1, 150, true, false},
-        {300, {"effort", "normal"}, 3, 5000, true, true},   {300, {"effort", "best"}, 5, 10000, true, true},
-        {3000, {"effort", "best"}, 1, 10000, true, true},   {300, {"effort", "best", "steps", "7"}, 5, 7, true, true},
+        {300, {"effort", "normal"}, 3, 5000, true, true},
+        {300, {"effort", "best"}, 5, 10000, true, true},
+        {3000, {"effort", "best"}, 1, 10000, true, true},
+        {300, {"effort", "best", "steps", "7"}, 5, 7, true, true},
     };
     for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
         acf_options *o = tall(cases[k].rows, 6, true, false, cases[k].set);
@@ -270,8 +280,9 @@ static void effort_sets_what_nobody_set(void **state) {
     assert_int_equal(acf_options_set_text(o, "preset", "paper-2d"), ACF_OK);
     assert_int_equal(acf_options_set_text(o, "effort", "quick"), ACF_OK);
     assert_int_equal(acf_config_finish(o), ACF_EUSAGE);
-    assert_string_equal(acf_error(), "the preset 'paper-2d' is the paper's model, trained as the paper's was; the option "
-                                     "'effort' is for the presets default and flow");
+    assert_string_equal(acf_error(),
+                        "the preset 'paper-2d' is the paper's model, trained as the paper's was; the option "
+                        "'effort' is for the presets default and flow");
     acf_options_free(o);
     assert_int_equal(acf_config_create(&o), ACF_OK);
     assert_int_equal(acf_options_set_text(o, "effort", "best"), ACF_OK);
@@ -280,8 +291,8 @@ static void effort_sets_what_nobody_set(void **state) {
     acf_options_free(o);
 }
 
-ACF_TESTS(config, cmocka_unit_test(large_tables_on_a_gpu_get_attention),
-          cmocka_unit_test(effort_sets_what_nobody_set), cmocka_unit_test(width_chooses_the_matrices), cmocka_unit_test(rows_are_bounded_by_cells),
-          cmocka_unit_test(nobody_is_overruled), cmocka_unit_test(attention_learns_whole_rows), cmocka_unit_test(small_tables_have_several_members),
-          cmocka_unit_test(presets_fill_in), cmocka_unit_test(the_papers_presets_are_the_papers),
-          cmocka_unit_test(every_allocation_may_fail))
+ACF_TESTS(config, cmocka_unit_test(large_tables_on_a_gpu_get_attention), cmocka_unit_test(effort_sets_what_nobody_set),
+          cmocka_unit_test(width_chooses_the_matrices), cmocka_unit_test(rows_are_bounded_by_cells),
+          cmocka_unit_test(nobody_is_overruled), cmocka_unit_test(attention_learns_whole_rows),
+          cmocka_unit_test(small_tables_have_several_members), cmocka_unit_test(presets_fill_in),
+          cmocka_unit_test(the_papers_presets_are_the_papers), cmocka_unit_test(every_allocation_may_fail))

@@ -5,8 +5,8 @@
 #include <string.h>
 
 static const char *const end_name[ACF_END_COUNT] = {"steps", "epochs", "patience", "interrupted", "diverged"};
-static const char *const end_text[ACF_END_COUNT] = {"all steps were taken", "all epochs were taken", "nothing got better any more",
-                                                    "interrupted", "diverged"};
+static const char *const end_text[ACF_END_COUNT] = {"all steps were taken", "all epochs were taken",
+                                                    "nothing got better any more", "interrupted", "diverged"};
 static const char *const refit_name[ACF_REFIT_COUNT] = {"none", "done", "diverged"};
 static const char *const refit_text[ACF_REFIT_COUNT] = {"", "; then fitted to all cells for twice as many steps",
                                                         "; fitting it to all cells diverged and was given up"};
@@ -19,14 +19,16 @@ static json_t *recall_to_json(const double *v) {
 }
 
 acf_status acf_fit_record_to_json(const acf_fit_record *r, json_t **out) {
-    json_t *o = json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:s, s:f}", "end", end_name[r->end], "rows", (json_int_t)r->rows, "held",
-                          (json_int_t)r->held, "steps", (json_int_t)r->steps, "epochs", (json_int_t)r->epochs, "skipped",
-                          (json_int_t)r->skipped, "left_out", (json_int_t)r->left_out, "refit", refit_name[r->refit], "seconds", r->seconds);
+    json_t *o = json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:s, s:f}", "end", end_name[r->end], "rows",
+                          (json_int_t)r->rows, "held", (json_int_t)r->held, "steps", (json_int_t)r->steps, "epochs",
+                          (json_int_t)r->epochs, "skipped", (json_int_t)r->skipped, "left_out", (json_int_t)r->left_out,
+                          "refit", refit_name[r->refit], "seconds", r->seconds);
     bool ok = o;
     if (ok && isfinite(r->valid))
         ok = !json_object_set_new(o, "valid", json_real(r->valid)) &&
              !json_object_set_new(o, "valid_step", json_integer(r->valid_step)) &&
-             !json_object_set_new(o, "widen", json_real(r->scale_factor)) && !json_object_set_new(o, "soften", json_real(r->temperature));
+             !json_object_set_new(o, "widen", json_real(r->scale_factor)) &&
+             !json_object_set_new(o, "soften", json_real(r->temperature));
     if (ok && r->donor_trust[ACF_DONOR_TRUST_CHANCE] > 0)
         ok = !json_object_set_new(o, "donor_trust", recall_to_json(r->donor_trust)) &&
              !json_object_set_new(o, "donor_trust_given", json_real(r->donor_trust[ACF_DONOR_TRUST_GIVEN]));
@@ -55,13 +57,15 @@ static acf_status choice(acf_json_source from, const json_t *o, const char *key,
     ACF_TRY(acf_json_text(from, o, key, &name));
     for (*out = 0; *out < n; ++*out)
         if (strcmp(name, names[*out]) == 0) return ACF_OK;
-    return acf_fail(from.status, "%s: '%s' is '%s', expected %s", from.name, key, acf_text_excerpt(shown, name), expected);
+    return acf_fail(from.status, "%s: '%s' is '%s', expected %s", from.name, key, acf_text_excerpt(shown, name),
+                    expected);
 }
 
 static acf_status read_recall(acf_json_source from, const json_t *list, double *out) {
     const size_t n = json_array_size(list);
     if (n < ACF_DONOR_TRUST_COLUMN || n > ACF_DONOR_TRUST_GIVEN)
-        return acf_fail(from.status, "%s: 'recall' must be a list of %d to %d numbers", from.name, ACF_DONOR_TRUST_COLUMN, ACF_DONOR_TRUST_GIVEN);
+        return acf_fail(from.status, "%s: 'recall' must be a list of %d to %d numbers", from.name,
+                        ACF_DONOR_TRUST_COLUMN, ACF_DONOR_TRUST_GIVEN);
     for (size_t k = 0; k < n; k++) ACF_TRY(acf_json_to_real(from, "donor_trust", json_array_get(list, k), &out[k]));
     return ACF_OK;
 }
@@ -71,7 +75,8 @@ acf_status acf_fit_record_from_json(acf_json_source from, const json_t *o, acf_f
     if (!json_is_object(o)) return acf_fail(from.status, "%s: it is not an object", from.name);
     int end, refit = ACF_REFIT_NONE;
     ACF_TRY(choice(from, o, "end", end_name, ACF_END_COUNT, "steps, epochs, patience, interrupted or diverged", &end));
-    if (json_object_get(o, "refit")) ACF_TRY(choice(from, o, "refit", refit_name, ACF_REFIT_COUNT, "none, done or diverged", &refit));
+    if (json_object_get(o, "refit"))
+        ACF_TRY(choice(from, o, "refit", refit_name, ACF_REFIT_COUNT, "none, done or diverged", &refit));
     r.end = (acf_train_end)end, r.refit = (acf_refit)refit;
     ACF_TRY(count(from, o, "rows", &r.rows));
     ACF_TRY(count(from, o, "held", &r.held));
@@ -87,7 +92,8 @@ acf_status acf_fit_record_from_json(acf_json_source from, const json_t *o, acf_f
         if (json_object_get(o, "soften")) ACF_TRY(acf_json_real(from, o, "soften", &r.temperature));
     }
     if (json_object_get(o, "donor_trust")) ACF_TRY(read_recall(from, json_object_get(o, "donor_trust"), r.donor_trust));
-    if (json_object_get(o, "donor_trust_given")) ACF_TRY(acf_json_real(from, o, "donor_trust_given", &r.donor_trust[ACF_DONOR_TRUST_GIVEN]));
+    if (json_object_get(o, "donor_trust_given"))
+        ACF_TRY(acf_json_real(from, o, "donor_trust_given", &r.donor_trust[ACF_DONOR_TRUST_GIVEN]));
     if (json_object_get(o, "ridge")) ACF_TRY(acf_json_real(from, o, "ridge", &r.ridge));
     if (r.ridge < 0) return acf_fail(from.status, "%s: 'ridge' is %g, expected 0 or more", from.name, r.ridge);
     if (json_object_get(o, "filled")) ACF_TRY(acf_json_bool(from, o, "filled", &r.filled));
@@ -102,14 +108,19 @@ void acf_fit_record_text(const acf_fit_record *r, bool images, acf_text *t) {
         acf_text_add(t, "not recorded");
         return;
     }
-    acf_text_addf(t, "%lld steps, %lld epochs of %lld %s in %s: %s", (long long)r->steps, (long long)r->epochs, (long long)r->rows,
-                  images ? "images" : "rows", acf_text_duration(time, r->seconds), end_text[r->end]);
+    acf_text_addf(t, "%lld steps, %lld epochs of %lld %s in %s: %s", (long long)r->steps, (long long)r->epochs,
+                  (long long)r->rows, images ? "images" : "rows", acf_text_duration(time, r->seconds),
+                  end_text[r->end]);
     if (r->before) acf_text_addf(t, "; started from a model after %lld steps", (long long)r->before);
     if (isfinite(r->valid)) /* rounded by hand: printf would follow the locale */
         acf_text_addf(t, "; best at step %lld with %s nats per held-out %s (%lld %ss)", (long long)r->valid_step,
-                      acf_text_real(nats, round(r->valid * 1e4) / 1e4), images ? "image" : "cell", (long long)r->held, images ? "image" : "cell");
+                      acf_text_real(nats, round(r->valid * 1e4) / 1e4), images ? "image" : "cell", (long long)r->held,
+                      images ? "image" : "cell");
     acf_text_add(t, refit_text[r->refit]);
-    if (r->filled && r->refit == ACF_REFIT_DONE) acf_text_add(t, ", with holes filled in, for what is missing depends on what is seen");
+    if (r->filled && r->refit == ACF_REFIT_DONE)
+        acf_text_add(t, ", with holes filled in, for what is missing depends on what is seen");
     if (r->skipped) acf_text_addf(t, "; %lld steps were not finite", (long long)r->skipped);
-    if (r->left_out) acf_text_addf(t, "; %lld times a row found no room on the GPU in its step and was not learned from", (long long)r->left_out);
+    if (r->left_out)
+        acf_text_addf(t, "; %lld times a row found no room on the GPU in its step and was not learned from",
+                      (long long)r->left_out);
 }

@@ -23,7 +23,8 @@ typedef enum acf_refit {
 } acf_refit;
 
 /* Numbers that say how far rows that are looked up are believed, and the share of the network's score that is won by it, with its deviation: 0 where nothing was asked. */
-#define ACF_DONOR_TRUST_COLUMNS 128 /* of a table whose rows are looked up, at most: what is learned for that grows with their square */
+#define ACF_DONOR_TRUST_COLUMNS                                                                                        \
+    128 /* of a table whose rows are looked up, at most: what is learned for that grows with their square */
 enum {
     ACF_DONOR_TRUST_SHIFT,
     ACF_DONOR_TRUST_SLOPE,
@@ -40,20 +41,24 @@ enum {
 typedef struct acf_fit_record {
     bool known; /* false: never trained, or the file does not say; the rest is not read then */
     acf_train_end end;
-    int64_t rows;            /* of the table; images */
-    int64_t held;            /* cells or images held out; 0: there was no validation */
-    int64_t steps, epochs;   /* taken; complete passes over the rows */
-    int64_t skipped;         /* steps that were not finite */
-    int64_t left_out;        /* rows that found no room on the GPU in their step (acf_tape_subset), and were not learned from there; of the last run */
-    double valid;            /* the best validation: mean -log p per held-out cell, encoded units, or per held-out image; infinite: there was none */
-    int64_t valid_step;      /* and its step */
-    double scale_factor, temperature;    /* logs of the factors that held-out cells asked for (train/calibrate.h): of scales, and of a temperature of classes; 0: none */
-    double ridge;            /* that the Gaussian mixture was fitted with (train/gmm_fit.h); 0: the usual one */
-    double donor_trust[ACF_DONOR_TRUST_NUMBERS]; /* how far rows that are looked up are believed (train/donor_trust.h); chance 0: it was not asked for */
+    int64_t rows;          /* of the table; images */
+    int64_t held;          /* cells or images held out; 0: there was no validation */
+    int64_t steps, epochs; /* taken; complete passes over the rows */
+    int64_t skipped;       /* steps that were not finite */
+    int64_t
+        left_out; /* rows that found no room on the GPU in their step (acf_tape_subset), and were not learned from there; of the last run */
+    double
+        valid; /* the best validation: mean -log p per held-out cell, encoded units, or per held-out image; infinite: there was none */
+    int64_t valid_step; /* and its step */
+    double scale_factor,
+        temperature; /* logs of the factors that held-out cells asked for (train/calibrate.h): of scales, and of a temperature of classes; 0: none */
+    double ridge;    /* that the Gaussian mixture was fitted with (train/gmm_fit.h); 0: the usual one */
+    double donor_trust
+        [ACF_DONOR_TRUST_NUMBERS]; /* how far rows that are looked up are believed (train/donor_trust.h); chance 0: it was not asked for */
     acf_refit refit;
-    bool filled;             /* the second pass learned from rows whose holes were filled in (train/fill_missing.h) */
-    double seconds;          /* of training, over all runs and both passes */
-    int64_t before;          /* steps of the models that it was started from, one from the other; in none of the numbers above */
+    bool filled;    /* the second pass learned from rows whose holes were filled in (train/fill_missing.h) */
+    double seconds; /* of training, over all runs and both passes */
+    int64_t before; /* steps of the models that it was started from, one from the other; in none of the numbers above */
 } acf_fit_record;
 
 /* {"end", "rows", "held", "steps", "epochs", "skipped", "left_out", "refit", "seconds"} and, where there was a validation, {"valid",

@@ -5,7 +5,9 @@
 
 const char *const acf_gmm_draws_name[ACF_GMM_DRAWS_TENSORS] = {"gmm.draws.weight", "gmm.draws.mean", "gmm.draws.cov"};
 
-static int64_t numbers(const acf_gmm_draws *g, int i) { return g->n * g->K * (i == 0 ? 1 : i == 1 ? g->W : g->W * g->W); }
+static int64_t numbers(const acf_gmm_draws *g, int i) {
+    return g->n * g->K * (i == 0 ? 1 : i == 1 ? g->W : g->W * g->W);
+}
 
 int64_t acf_gmm_draws_count(const acf_gmm_draws *g) { return numbers(g, 0) + numbers(g, 1) + numbers(g, 2); }
 
@@ -26,8 +28,10 @@ acf_status acf_gmm_draws_create(acf_device *dev, int64_t n, int64_t K, int64_t W
 
 void acf_gmm_draws_free(acf_gmm_draws *g) {
     if (!g) return;
-    if (g->dev->memory.host) acf_release(g->weight);
-    else g->dev->memory.free(g->dev->memory.ctx, g->weight);
+    if (g->dev->memory.host)
+        acf_release(g->weight);
+    else
+        g->dev->memory.free(g->dev->memory.ctx, g->weight);
     acf_release(g);
 }
 
@@ -46,22 +50,28 @@ acf_status acf_gmm_draws_pick(acf_gmm_draws *to, const acf_gmm_draws *from, int6
 
 acf_safetensors_tensor acf_gmm_draws_tensor(const acf_gmm_draws *g, int i, const acf_real *values) {
     for (int k = 0; k < i; k++) values += numbers(g, k);
-    return (acf_safetensors_tensor){.dtype = ACF_SAFETENSORS_REAL, .ndim = 2 + i, .dim = {g->n, g->K, g->W, g->W}, .data = values,
-                           .bytes = (size_t)numbers(g, i) * sizeof *values};
+    return (acf_safetensors_tensor){.dtype = ACF_SAFETENSORS_REAL,
+                                    .ndim = 2 + i,
+                                    .dim = {g->n, g->K, g->W, g->W},
+                                    .data = values,
+                                    .bytes = (size_t)numbers(g, i) * sizeof *values};
 }
 
 /* Every number finite, no weight below 0, and some above it in every set. */
-static acf_status check_values(const acf_gmm_draws *g, const char *path, const char *const *name, const acf_real *values) {
+static acf_status check_values(const acf_gmm_draws *g, const char *path, const char *const *name,
+                               const acf_real *values) {
     for (int i = 0; i < ACF_GMM_DRAWS_TENSORS; i++) {
         const int64_t n = numbers(g, i);
         for (int64_t k = 0; k < n; k++)
             if (!isfinite(values[k]) || (i == 0 && values[k] < 0))
-                return acf_fail(ACF_EMODEL, "%s: tensor '%s' is %g at element %lld; expected a finite number%s", path, name[i], (double)values[k],
-                                (long long)k, i ? "" : ", 0 or more");
+                return acf_fail(ACF_EMODEL, "%s: tensor '%s' is %g at element %lld; expected a finite number%s", path,
+                                name[i], (double)values[k], (long long)k, i ? "" : ", 0 or more");
         for (int64_t set = 0; i == 0 && set < g->n; set++) {
             double sum = 0;
             for (int64_t k = 0; k < g->K; k++) sum += (double)values[set * g->K + k];
-            if (sum <= 0) return acf_fail(ACF_EMODEL, "%s: tensor '%s' has no weight above 0 in set %lld; expected one", path, name[i], (long long)set);
+            if (sum <= 0)
+                return acf_fail(ACF_EMODEL, "%s: tensor '%s' has no weight above 0 in set %lld; expected one", path,
+                                name[i], (long long)set);
         }
         values += n;
     }
@@ -86,7 +96,8 @@ done:
     return status;
 }
 
-acf_status acf_gmm_draws_read(acf_device *dev, const acf_safetensors *f, const char *path, const char *const name[ACF_GMM_DRAWS_TENSORS], int64_t K, int64_t W,
+acf_status acf_gmm_draws_read(acf_device *dev, const acf_safetensors *f, const char *path,
+                              const char *const name[ACF_GMM_DRAWS_TENSORS], int64_t K, int64_t W,
                               acf_gmm_draws **out) {
     const acf_safetensors_tensor *weight = acf_safetensors_find(f, name[0]), *t;
     acf_gmm_draws *g;
@@ -94,13 +105,17 @@ acf_status acf_gmm_draws_read(acf_device *dev, const acf_safetensors *f, const c
     if (!weight) return ACF_OK;
     const int64_t n = weight->ndim == 2 ? weight->dim[0] : 0, used = weight->ndim == 2 ? weight->dim[1] : 0;
     if (n < 1 || n > ACF_GMM_DRAWS_MAX || used < 1 || used > K)
-        return acf_fail(ACF_EMODEL, "%s: tensor '%s' has a shape that parameter draws cannot have; expected 1 to %d sets of 1 to %lld components", path,
-                        name[0], ACF_GMM_DRAWS_MAX, (long long)K);
+        return acf_fail(
+            ACF_EMODEL,
+            "%s: tensor '%s' has a shape that parameter draws cannot have; expected 1 to %d sets of 1 to %lld components",
+            path, name[0], ACF_GMM_DRAWS_MAX, (long long)K);
     ACF_TRY(acf_safetensors_need(f, name[1], 3, (int64_t[]){n, used, W}, &t)); /* before there is memory for them */
     ACF_TRY(acf_safetensors_need(f, name[2], 4, (int64_t[]){n, used, W, W}, &t));
     ACF_TRY(acf_gmm_draws_create(dev, n, used, W, &g));
     acf_status status = read_values(g, f, path, name);
-    if (status) acf_gmm_draws_free(g);
-    else *out = g;
+    if (status)
+        acf_gmm_draws_free(g);
+    else
+        *out = g;
     return status;
 }

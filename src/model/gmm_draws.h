@@ -5,8 +5,8 @@
 #ifndef ACF_MODEL_GMM_DRAWS_H
 #define ACF_MODEL_GMM_DRAWS_H
 
-#include "device/device.h"
 #include "base/safetensors.h"
+#include "device/device.h"
 
 #define ACF_GMM_DRAWS_MAX 64 /* sets of a member */
 
@@ -19,7 +19,7 @@ typedef struct acf_gmm_draws {
 
 /* Memory for them, without values. Gives *out; free with acf_gmm_draws_free. Fails: ACF_EMEMORY. */
 acf_status acf_gmm_draws_create(acf_device *dev, int64_t n, int64_t K, int64_t W, acf_gmm_draws **out);
-void acf_gmm_draws_free(acf_gmm_draws *g); /* NULL is allowed */
+void acf_gmm_draws_free(acf_gmm_draws *g);           /* NULL is allowed */
 int64_t acf_gmm_draws_count(const acf_gmm_draws *g); /* of all its numbers */
 
 /* Set i of `from` becomes the only one of `to`, which has as many components and columns. Work of the device's stream. */
@@ -41,7 +41,7 @@ acf_safetensors_tensor acf_gmm_draws_tensor(const acf_gmm_draws *g, int i, const
 
 /* The sets in f, whose tensors have these names; *out is NULL where it has none. There must be from 1 to ACF_GMM_DRAWS_MAX of at most K components of W
  * columns, all numbers finite, and weights positive in sum. Fails: ACF_EMODEL, ACF_EMEMORY, ACF_EDEVICE. */
-acf_status acf_gmm_draws_read(acf_device *dev, const acf_safetensors *f, const char *path, const char *const name[ACF_GMM_DRAWS_TENSORS], int64_t K, int64_t W,
-                              acf_gmm_draws **out);
+acf_status acf_gmm_draws_read(acf_device *dev, const acf_safetensors *f, const char *path,
+                              const char *const name[ACF_GMM_DRAWS_TENSORS], int64_t K, int64_t W, acf_gmm_draws **out);
 
 #endif

@@ -18,18 +18,22 @@
 static const acf_golden_spec specs[] = {
     {"one real column", "ar", "", "gru", .likelihood_layers = 1, .coupling_layers = 1, .columns = 1, OLD},
     {"default", "default", "", "sets", 2, 1, 2, .column_embedding = 3, .columns = 3, .gmm = 2},
-    {"flow", "flow", LAYER MORE, "gru", 2, 1, 2, .column_embedding = 3, .deep = true, .columns = 3, .gmm = 2, .reader = 2},
+    {"flow", "flow", LAYER MORE, "gru", 2, 1, 2, .column_embedding = 3, .deep = true, .columns = 3, .gmm = 2,
+     .reader = 2},
     {"paper", "paper", LAYER MORE MORE MORE MORE MORE, "gru", 2, 2, 4, .columns = 3},
     {"paper-2d", "paper-2d", LAYER MORE MORE MORE, "gru", 2, 2, 2, .columns = 2},
     {"ar", "ar", "", "gru", 2, 1, 4, .columns = 3},
-    {"every kind", "default", "packed lowrank leaky reverse rnn-shift coupling affine rnn linear", "gaussian", 1, 1, 1, .columns = 4,
-     .wide = true, OLD},
-    {"every kind, rank 2", "default", "affine reverse lowrank coupling packed linear", "gaussian", 0, 1, 1, .rank = 2, .column_embedding = 2,
-     .columns = 3, OLD},
-    {"mixed", "default", LAYER " reverse affine", "gru", 2, 1, 2, .column_embedding = 2, .deep = true, .columns = 4, .classes = {2, 0, 3, 0}, OLD},
-    {"categories", "default", LAYER, "gru", 2, 1, 2, .column_embedding = 2, .deep = true, .columns = 3, .classes = {2, 4, 3}, OLD},
+    {"every kind", "default", "packed lowrank leaky reverse rnn-shift coupling affine rnn linear", "gaussian", 1, 1, 1,
+     .columns = 4, .wide = true, OLD},
+    {"every kind, rank 2", "default", "affine reverse lowrank coupling packed linear", "gaussian", 0, 1, 1, .rank = 2,
+     .column_embedding = 2, .columns = 3, OLD},
+    {"mixed", "default", LAYER " reverse affine", "gru", 2, 1, 2, .column_embedding = 2, .deep = true, .columns = 4,
+     .classes = {2, 0, 3, 0}, OLD},
+    {"categories", "default", LAYER, "gru", 2, 1, 2, .column_embedding = 2, .deep = true, .columns = 3,
+     .classes = {2, 4, 3}, OLD},
     {"sets", "default", "", "sets", 2, 1, 1, .columns = 2},
-    {"mixed set behind a flow", "default", LAYER, "sets", 2, 1, 2, .columns = 4, .classes = {2, 0, 3, 0}, .gmm = 3, .reader = 3},
+    {"mixed set behind a flow", "default", LAYER, "sets", 2, 1, 2, .columns = 4, .classes = {2, 0, 3, 0}, .gmm = 3,
+     .reader = 3},
 };
 enum { MIXED = 8 };
 enum { SPECS = sizeof specs / sizeof specs[0] };
@@ -166,7 +170,8 @@ static void what_is_optional_may_be_absent(void **state) {
     check_answers(&g, m);
     assert_int_equal(acf_model_info(m, text, sizeof text, NULL), ACF_OK);
     assert_non_null(strstr(text, "\"training\": null"));
-    assert_non_null(strstr(text, "\"encode\": \"standard\"")); /* an option that came later: what it was before there was a choice */
+    assert_non_null(strstr(
+        text, "\"encode\": \"standard\"")); /* an option that came later: what it was before there was a choice */
     assert_int_equal(acf_model_info_text(m, text, sizeof text, NULL), ACF_OK);
     assert_non_null(strstr(text, "training: not recorded\n"));
     acf_model_free(m);
@@ -211,7 +216,9 @@ static void drop_tensor(acf_golden *g) {
     *t = g->tensor[--g->n];
 }
 static void extra_tensor(acf_golden *g) { acf_golden_add(g, "flow.2.rnn.1.wh", 2, 6, 2); }
-static void renamed_tensor(acf_golden *g) { strcpy(acf_golden_find(g, "likelihood.head.b2")->name, "likelihood.head.b3"); }
+static void renamed_tensor(acf_golden *g) {
+    strcpy(acf_golden_find(g, "likelihood.head.b2")->name, "likelihood.head.b3");
+}
 static void other_shape(acf_golden *g) {
     acf_golden_tensor *t = acf_golden_find(g, "likelihood.head.w2"); /* (6,2): as many numbers, turned */
     t->dim[0] = 2, t->dim[1] = 6;

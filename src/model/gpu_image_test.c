@@ -38,7 +38,8 @@ static void mask_both(pair *p, acf_image_mask mask) {
 
 /* Models of every likelihood, with and without transformations. */
 static acf_image_sizes sizes_of(int k) {
-    static const acf_image_like_kind *const likes[] = {&acf_image_normal, &acf_image_gaussian, &acf_image_pixelcnn, &acf_image_pixelcnn};
+    static const acf_image_like_kind *const likes[] = {&acf_image_normal, &acf_image_gaussian, &acf_image_pixelcnn,
+                                                       &acf_image_pixelcnn};
     acf_image_sizes s = acf_image_lab_sizes(8, k == 3 ? 3 : 1, k == 2 ? 0 : k == 3 ? 2 : 3, likes[k]);
     s.width = 12, s.like_width = 12;
     return s;
@@ -64,7 +65,9 @@ static void same_likelihoods(void **state) {
             mask_both(&p, (acf_image_mask)mask);
             acf_real *x = fetch_logp(&p.cpu), *y = fetch_logp(&p.gpu);
             for (int64_t n = 0; n < 5; n++)
-                if (!(fabs((double)(x[n] - y[n])) <= 1e-3)) fail_msg("%s, mask %d, image %d: log p is %.6f here and %.6f there", s.like->name, mask, (int)n, (double)x[n], (double)y[n]);
+                if (!(fabs((double)(x[n] - y[n])) <= 1e-3))
+                    fail_msg("%s, mask %d, image %d: log p is %.6f here and %.6f there", s.like->name, mask, (int)n,
+                             (double)x[n], (double)y[n]);
             free(x), free(y);
         }
         close_pair(&p);
@@ -82,8 +85,10 @@ static void check_inverse(acf_image_lab *l, acf_image_mask mask) {
     acf_real *there = acf_lab_fetch(l->dev, z->data, n), *back = acf_lab_fetch(l->dev, x->data, n);
     for (int64_t i = 0; i < n; i++) {
         const acf_real was = l->role[i / l->C] != ACF_PIXEL_ABSENT ? l->x[i] : 0;
-        if (acf_image_lab_modelled(l, i)) acf_assert_close((double)back[i], (double)was, 1e-4, "x again");
-        else assert_true(memcmp(&there[i], &was, sizeof was) == 0 && memcmp(&back[i], &was, sizeof was) == 0);
+        if (acf_image_lab_modelled(l, i))
+            acf_assert_close((double)back[i], (double)was, 1e-4, "x again");
+        else
+            assert_true(memcmp(&there[i], &was, sizeof was) == 0 && memcmp(&back[i], &was, sizeof was) == 0);
     }
     free(there), free(back);
 }
@@ -103,7 +108,8 @@ static void inverts_for_every_mask(void **state) {
 /* -mean log p a number, and the best guess where it has a derivative. */
 static acf_tensor *loss_of(acf_image_lab *l, const acf_image_query *q, const acf_pass *pass, bool guess) {
     acf_image_view *v = acf_image_net_view(l->t, l->net, q, pass);
-    acf_tensor *loss = acf_scale(l->t, -2.0 / (double)(l->H * l->W * l->C), acf_mean(l->t, acf_image_net_logp(l->t, v)));
+    acf_tensor *loss =
+        acf_scale(l->t, -2.0 / (double)(l->H * l->W * l->C), acf_mean(l->t, acf_image_net_logp(l->t, v)));
     acf_tensor *error = guess ? acf_image_net_guess_error(l->t, v) : NULL;
     return error ? acf_axpy(l->t, 0.1, acf_mean(l->t, error), loss) : loss;
 }
@@ -128,7 +134,8 @@ static void same_gradients(void **state) {
         for (int64_t i = 0; i < acf_image_net_params(p.cpu.net)->total; i++) {
             apart += pow((double)x[i] - (double)y[i], 2), norm += pow((double)x[i], 2);
         }
-        if (!(norm > 0 && sqrt(apart) <= 1e-3 * sqrt(norm))) fail_msg("kind %d: gradients of norm %g are %g apart", k, sqrt(norm), sqrt(apart));
+        if (!(norm > 0 && sqrt(apart) <= 1e-3 * sqrt(norm)))
+            fail_msg("kind %d: gradients of norm %g are %g apart", k, sqrt(norm), sqrt(apart));
         free(x), free(y);
         close_pair(&p);
     }
@@ -137,12 +144,14 @@ static void same_gradients(void **state) {
 /* ---- answers ------------------------------------------------------------------------------------------------------------------------- */
 
 /* A draw near the border of two components may fall on the other side, and what follows in its image with it: so many images may differ. */
-static void assert_same_images(const acf_image_lab *l, const acf_real *x, const acf_real *y, int most, const char *what) {
+static void assert_same_images(const acf_image_lab *l, const acf_real *x, const acf_real *y, int most,
+                               const char *what) {
     int others = 0;
     for (int64_t n = 0; n < l->N; n++) {
         const int64_t size = l->H * l->W * l->C;
         bool same = true;
-        for (int64_t i = n * size; i < (n + 1) * size; i++) same = same && fabs((double)(x[i] - y[i])) <= 5e-3 * (1 + fabs((double)x[i]));
+        for (int64_t i = n * size; i < (n + 1) * size; i++)
+            same = same && fabs((double)(x[i] - y[i])) <= 5e-3 * (1 + fabs((double)x[i]));
         others += !same;
     }
     if (others > most) fail_msg("%s: %d of %d images differ", what, others, (int)l->N);
@@ -163,7 +172,8 @@ static void same_answers(void **state) {
                 acf_image_lab *l = side ? &p.gpu : &p.cpu;
                 acf_tape_begin(l->t, false);
                 acf_image_view *v = acf_image_net_view(l->t, l->net, &l->q, NULL);
-                must(draw < 2 ? acf_image_net_draw(l->t, v, &d, side ? y : x) : acf_image_net_guess(l->t, v, side ? y : x));
+                must(draw < 2 ? acf_image_net_draw(l->t, v, &d, side ? y : x)
+                              : acf_image_net_guess(l->t, v, side ? y : x));
             }
             assert_same_images(&p.cpu, x, y, draw < 2 ? 1 : 0, draw < 2 ? "draws" : "best guesses");
         }
@@ -195,7 +205,9 @@ static void open_errand(errand *e, acf_image_lab *l) {
     const size_t pixels = (size_t)(l->N * l->H * l->W);
     const uint32_t zero = 0;
     *e = (errand){.l = l, .now = place(l->dev, &zero, sizeof zero)};
-    e->there = (acf_image_query){.N = l->N, .x = place(l->dev, l->x, pixels * (size_t)l->C * sizeof *l->x), .role = place(l->dev, l->role, pixels),
+    e->there = (acf_image_query){.N = l->N,
+                                 .x = place(l->dev, l->x, pixels * (size_t)l->C * sizeof *l->x),
+                                 .role = place(l->dev, l->role, pixels),
                                  .there = true};
 }
 
@@ -208,7 +220,8 @@ static acf_status enqueue_draw(void *ctx) {
     errand *e = ctx;
     acf_tape *t = e->l->t;
     acf_tape_begin(t, false);
-    e->answer = acf_image_net_answer(t, acf_image_net_view(t, e->l->net, &e->there, NULL), &(acf_draw){.seed = 4, .now = e->l->dev->plugin ? e->now : NULL});
+    e->answer = acf_image_net_answer(t, acf_image_net_view(t, e->l->net, &e->there, NULL),
+                                     &(acf_draw){.seed = 4, .now = e->l->dev->plugin ? e->now : NULL});
     return acf_tape_status(t);
 }
 
@@ -228,7 +241,8 @@ static void replays_tell_draws_apart(void **state) {
         acf_real *hand[4], *replayed[4];
         for (uint32_t draw = 0; draw < 4; draw++) {
             acf_tape_begin(l.t, false);
-            acf_tensor *y = acf_image_net_answer(l.t, acf_image_net_view(l.t, l.net, &l.q, NULL), &(acf_draw){.seed = 4, .draw = draw});
+            acf_tensor *y = acf_image_net_answer(l.t, acf_image_net_view(l.t, l.net, &l.q, NULL),
+                                                 &(acf_draw){.seed = 4, .draw = draw});
             must(acf_tape_status(l.t));
             hand[draw] = acf_lab_fetch(l.dev, y->data, n);
         }
@@ -270,7 +284,8 @@ static void draw_edges(acf_image_lab *l, int step) {
     for (int64_t i = 0; i < l->N * 64; i++) {
         const int64_t n = i / 64, h = i / 8 % 8, w = i % 8, id = step * l->N + n;
         const double slope = acf_lab_random(1, id, -1, 1), at = acf_lab_random(2, id, 2, 6);
-        l->x[i] = (acf_real)(((double)w - at > slope * ((double)h - 3.5) ? 1 : -1) + 0.2 * acf_lab_random(3, id * 64 + h * 8 + w, -1, 1));
+        l->x[i] = (acf_real)(((double)w - at > slope * ((double)h - 3.5) ? 1 : -1) +
+                             0.2 * acf_lab_random(3, id * 64 + h * 8 + w, -1, 1));
         l->role[i] = acf_lab_random(4, id * 64 + h * 8 + w, 0, 1) < 0.5;
     }
 }
@@ -317,7 +332,15 @@ static void same_training(void **state) {
     enum { STEPS = 40 };
     const acf_image_sizes kinds[] = {
         {.H = 8, .W = 8, .C = 1, .scales = 2, .blocks = 1, .width = 12, .like = &acf_image_normal},
-        {.H = 8, .W = 8, .C = 1, .like = &acf_image_pixelcnn, .like_width = 12, .like_blocks = 2, .embed_blocks = 1, .embed_deep = 2, .components = 3}};
+        {.H = 8,
+         .W = 8,
+         .C = 1,
+         .like = &acf_image_pixelcnn,
+         .like_width = 12,
+         .like_blocks = 2,
+         .embed_blocks = 1,
+         .embed_deep = 2,
+         .components = 3}};
     for (int k = 0; k < 2; k++) {
         pair p;
         double x[STEPS], y[STEPS], end[2] = {0, 0};
@@ -326,11 +349,13 @@ static void same_training(void **state) {
         train(&p.gpu, STEPS, y);
         for (int i = 0; i < 8; i++) acf_assert_close(y[i], x[i], 2e-3, "the loss of a step");
         for (int i = STEPS - 10; i < STEPS; i++) end[0] += x[i] / 10, end[1] += y[i] / 10;
-        print_message("%s: nats a number after %d steps: %.3f here, %.3f there, %.3f at first\n", kinds[k].like->name, STEPS, end[0], end[1], x[0]);
+        print_message("%s: nats a number after %d steps: %.3f here, %.3f there, %.3f at first\n", kinds[k].like->name,
+                      STEPS, end[0], end[1], x[0]);
         assert_true(end[1] < x[0] - 0.3 && fabs(end[0] - end[1]) < 0.1);
         close_pair(&p);
     }
 }
 
-ACF_DEVICE_TESTS(gpu_image, cmocka_unit_test(same_likelihoods), cmocka_unit_test(inverts_for_every_mask), cmocka_unit_test(same_gradients),
-                 cmocka_unit_test(same_answers), cmocka_unit_test(replays_tell_draws_apart), cmocka_unit_test(same_training))
+ACF_DEVICE_TESTS(gpu_image, cmocka_unit_test(same_likelihoods), cmocka_unit_test(inverts_for_every_mask),
+                 cmocka_unit_test(same_gradients), cmocka_unit_test(same_answers),
+                 cmocka_unit_test(replays_tell_draws_apart), cmocka_unit_test(same_training))

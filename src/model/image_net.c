@@ -29,16 +29,26 @@ static acf_status declare(acf_image_net *net) {
     const acf_image_sizes *s = &net->size;
     const acf_image_flow_size flow = {s->H, s->W, s->C, s->scales, s->blocks, s->width};
     ACF_TRY(acf_image_flow_declare(&net->flow, net->ps, "flow", &flow));
-    net->like = (acf_image_like){.kind = s->like, .H = s->H, .W = s->W, .C = s->C, .width = s->like_width, .blocks = s->like_blocks,
-                                 .embed_blocks = s->embed_blocks, .embed_deep = s->embed_deep, .components = s->components, .guess = s->guess, .lo = LOG_SCALE_MIN, .hi = LOG_SCALE_MAX};
+    net->like = (acf_image_like){.kind = s->like,
+                                 .H = s->H,
+                                 .W = s->W,
+                                 .C = s->C,
+                                 .width = s->like_width,
+                                 .blocks = s->like_blocks,
+                                 .embed_blocks = s->embed_blocks,
+                                 .embed_deep = s->embed_deep,
+                                 .components = s->components,
+                                 .guess = s->guess,
+                                 .lo = LOG_SCALE_MIN,
+                                 .hi = LOG_SCALE_MAX};
     return s->like->declare(&net->like, net->ps, "likelihood");
 }
 
 acf_status acf_image_net_declare(acf_device *dev, const acf_image_sizes *s, acf_image_net **out) {
     acf_status status = ACF_OK;
     if (s->H < 1 || s->W < 1 || s->H > SIDE_MAX || s->W > SIDE_MAX || s->C < 1 || s->C > 4)
-        return acf_fail(ACF_EUSAGE, "images of %lld x %lld pixels and %lld channels; expected 1 to %d, and 1 to 4", (long long)s->H, (long long)s->W,
-                        (long long)s->C, SIDE_MAX);
+        return acf_fail(ACF_EUSAGE, "images of %lld x %lld pixels and %lld channels; expected 1 to %d, and 1 to 4",
+                        (long long)s->H, (long long)s->W, (long long)s->C, SIDE_MAX);
     acf_image_net *net = acf_alloc_zero(sizeof *net, "an image model");
     if (!net) return ACF_EMEMORY;
     net->dev = dev, net->size = *s;
@@ -50,7 +60,9 @@ done:
     return status;
 }
 
-acf_status acf_image_net_build(acf_image_net *net, uint64_t seed, bool train) { return acf_params_build(net->ps, seed, train); }
+acf_status acf_image_net_build(acf_image_net *net, uint64_t seed, bool train) {
+    return acf_params_build(net->ps, seed, train);
+}
 
 void acf_image_net_free(acf_image_net *net) {
     if (!net) return;
@@ -58,7 +70,9 @@ void acf_image_net_free(acf_image_net *net) {
     acf_release(net);
 }
 
-void acf_image_net_decode(acf_image_net *net, const acf_knots *guess, const acf_knots *truth) { net->guess = *guess, net->truth = *truth; }
+void acf_image_net_decode(acf_image_net *net, const acf_knots *guess, const acf_knots *truth) {
+    net->guess = *guess, net->truth = *truth;
+}
 
 /* ---- a batch as the network sees it -------------------------------------------------------------------------------------------------- */
 
@@ -103,7 +117,8 @@ static void see(acf_tape *t, acf_image_view *v) {
     v->x = p.x, v->cond.given = p.given, v->cond.b = p.b, v->cond.u = p.u, v->cond.rows = rows_of(t, q, s->H, s->W);
 }
 
-acf_image_view *acf_image_net_view(acf_tape *t, const acf_image_net *net, const acf_image_query *q, const acf_pass *pass) {
+acf_image_view *acf_image_net_view(acf_tape *t, const acf_image_net *net, const acf_image_query *q,
+                                   const acf_pass *pass) {
     acf_image_view *v = t->failure.status ? NULL : acf_arena_alloc(t->host, sizeof *v);
     if (!v) {
         acf_tape_fail(t, NULL);
@@ -150,7 +165,8 @@ static acf_status put(acf_tape *t, const acf_image_view *v, acf_tensor *x, acf_r
     ACF_ASSERT(!v->q.there || !t->dev->plugin); /* its roles are read */
     const int64_t n = acf_tensor_count(x), C = v->net->size.C;
     acf_real *host = acf_arena_alloc(t->host, (size_t)n * sizeof *host);
-    if (!host || acf_device_copy(t->dev, host, x->data, (size_t)n * sizeof *host, ACF_TO_HOST) || acf_device_sync(t->dev))
+    if (!host || acf_device_copy(t->dev, host, x->data, (size_t)n * sizeof *host, ACF_TO_HOST) ||
+        acf_device_sync(t->dev))
         return acf_tape_fail(t, NULL);
     for (int64_t i = 0; i < n; i++)
         if (v->q.role[i / C] == ACF_PIXEL_ASKED) out[i] = host[i];
@@ -160,7 +176,8 @@ static acf_status put(acf_tape *t, const acf_image_view *v, acf_tensor *x, acf_r
 acf_tensor *acf_image_net_answer(acf_tape *t, const acf_image_view *v, const acf_draw *d) {
     if (!v) return &t->empty;
     if (!d) return best_guess(t, v);
-    const acf_draw here = {.seed = d->seed, .draw = d->draw, .now = d->now, .log_temperature = d->log_temperature, .row_id = v->id};
+    const acf_draw here = {
+        .seed = d->seed, .draw = d->draw, .now = d->now, .log_temperature = d->log_temperature, .row_id = v->id};
     return acf_image_net_inverse(t, v, v->net->like.kind->sample(t, &v->net->like, &v->cond, &here));
 }
 

@@ -49,7 +49,8 @@ typedef struct acf_image_query {
 /* What a batch looks like to the network: made once per step. Lives on the tape. pass NULL: inference. NULL after a failure, which the
  * calls below accept. */
 typedef struct acf_image_view acf_image_view;
-acf_image_view *acf_image_net_view(acf_tape *t, const acf_image_net *net, const acf_image_query *q, const acf_pass *pass);
+acf_image_view *acf_image_net_view(acf_tape *t, const acf_image_net *net, const acf_image_query *q,
+                                   const acf_pass *pass);
 
 /* (N): log p(x_u | x_o) in encoded units; 0 for an image with nothing to model. */
 acf_tensor *acf_image_net_logp(acf_tape *t, const acf_image_view *v);

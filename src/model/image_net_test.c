@@ -1,8 +1,8 @@
 /* Truths about the image model's transformations and gradients: for every kind of mask. Densities are in image_truth_test.c. */
 #include "model/image_net.h"
 
-#include "image/image_map.h"
 #include "harness/image_lab.h"
+#include "image/image_map.h"
 #include "ops/adam.h"
 #include "ops/arith.h"
 #include "ops/reduce.h"
@@ -36,7 +36,8 @@ static void check_inverse(acf_image_lab *l, acf_image_mask mask) {
         }
     }
     assert_int_equal(changed, modelled);
-    for (int64_t n = 0; n < l->N; n++) assert_true(isfinite(logdet->data[n]) && (logdet->data[n] != 0) == (modelled > 0));
+    for (int64_t n = 0; n < l->N; n++)
+        assert_true(isfinite(logdet->data[n]) && (logdet->data[n] != 0) == (modelled > 0));
 }
 
 static void inverts_for_every_mask(void **state) {
@@ -148,9 +149,11 @@ static void guesses_see_what_is_given_alone(void **state) {
             const acf_real was = at < 0 ? 0 : l.x[at];
             if (at >= 0) l.x[at] += 1;
             acf_tape_begin(l.t, false);
-            assert_int_equal(acf_image_net_guess(l.t, acf_image_net_view(l.t, l.net, &l.q, NULL), at < 0 ? before : after), ACF_OK);
+            assert_int_equal(
+                acf_image_net_guess(l.t, acf_image_net_view(l.t, l.net, &l.q, NULL), at < 0 ? before : after), ACF_OK);
             if (at >= 0 && (before[HERE] != after[HERE]) != l.role[at])
-                fail_msg("%s: pixel %d is %s, and the guess %s on it", s.like->name, at, l.role[at] ? "given" : "hidden", l.role[at] ? "does not depend" : "depends");
+                fail_msg("%s: pixel %d is %s, and the guess %s on it", s.like->name, at,
+                         l.role[at] ? "given" : "hidden", l.role[at] ? "does not depend" : "depends");
             if (at >= 0) l.x[at] = was;
         }
         acf_image_lab_close(&l);
@@ -224,7 +227,9 @@ static void refuses_sizes_that_cannot_be_squeezed(void **state) {
     acf_image_sizes s = acf_image_lab_sizes(28, 1, 4, &acf_image_normal);
     assert_int_equal(acf_device_open_cpu(1, &dev), ACF_OK);
     assert_int_equal(acf_image_net_declare(dev, &s, &net), ACF_EUSAGE);
-    assert_string_equal(acf_error(), "images of 28 x 28 pixels cannot be halved 3 times, which 4 scales do: pad them to multiples of 8, or use fewer scales");
+    assert_string_equal(
+        acf_error(),
+        "images of 28 x 28 pixels cannot be halved 3 times, which 4 scales do: pad them to multiples of 8, or use fewer scales");
     s = acf_image_lab_sizes(0, 1, 1, &acf_image_normal);
     assert_int_equal(acf_image_net_declare(dev, &s, &net), ACF_EUSAGE);
     assert_string_equal(acf_error(), "images of 0 x 0 pixels and 1 channels; expected 1 to 4096, and 1 to 4");
@@ -263,11 +268,13 @@ static void guesses_are_compared_as_levels(void **state) {
         acf_tape_begin(l.t, false);
         memcpy(error, acf_image_net_guess_error(l.t, acf_image_net_view(l.t, l.net, &l.q, NULL))->data, sizeof error);
         memcpy(x, l.x, (size_t)n * sizeof *x);
-        if (decoded) acf_polyline_fwd_cpu(l.dev, guess, guess, &of_guess, n), acf_polyline_fwd_cpu(l.dev, x, x, &of_truth, n);
+        if (decoded)
+            acf_polyline_fwd_cpu(l.dev, guess, guess, &of_guess, n), acf_polyline_fwd_cpu(l.dev, x, x, &of_truth, n);
         for (int64_t i = 0; i < l.N; i++) {
             double sum = 0;
             for (int64_t k = i * n / l.N; k < (i + 1) * n / l.N; k++)
-                if (acf_image_lab_modelled(&l, k)) sum += ((double)guess[k] - (double)x[k]) * ((double)guess[k] - (double)x[k]);
+                if (acf_image_lab_modelled(&l, k))
+                    sum += ((double)guess[k] - (double)x[k]) * ((double)guess[k] - (double)x[k]);
             acf_assert_close((double)error[i], sum, 1e-5 * (1 + sum), "squared error");
         }
     }
@@ -277,7 +284,8 @@ static void guesses_are_compared_as_levels(void **state) {
 /* -mean log p + best-guess error, as training has it. */
 static acf_tensor *loss_of(acf_image_lab *l, const acf_pass *pass) {
     acf_image_view *v = acf_image_net_view(l->t, l->net, &l->q, pass);
-    acf_tensor *loss = acf_scale(l->t, -1, acf_mean(l->t, acf_image_net_logp(l->t, v))), *error = acf_image_net_guess_error(l->t, v);
+    acf_tensor *loss = acf_scale(l->t, -1, acf_mean(l->t, acf_image_net_logp(l->t, v))),
+               *error = acf_image_net_guess_error(l->t, v);
     return error ? acf_axpy(l->t, 0.1, acf_mean(l->t, error), loss) : loss;
 }
 
@@ -289,7 +297,8 @@ static double along(acf_image_lab *l, const acf_param *p, const acf_real *grad, 
     *exact = 0;
     for (int64_t i = 0; i < n; i++) *exact += (double)grad[i] * acf_lab_random(direction, i, -1, 1);
     for (int side = 0; side < 2; side++) {
-        for (int64_t i = 0; i < n; i++) p->t.data[i] += (acf_real)((side ? 2 * h : -h) * acf_lab_random(direction, i, -1, 1));
+        for (int64_t i = 0; i < n; i++)
+            p->t.data[i] += (acf_real)((side ? 2 * h : -h) * acf_lab_random(direction, i, -1, 1));
         acf_tape_begin(l->t, false);
         acf_tensor *y = loss_of(l, NULL);
         must(l->t);
@@ -345,7 +354,8 @@ static uint64_t bits_of(const acf_image_like_kind *like, int threads) {
     acf_tape_begin(l.t, false);
     acf_real *out = calloc((size_t)(24 * 64), sizeof *out);
     assert_non_null(out);
-    assert_int_equal(acf_image_net_draw(l.t, acf_image_net_view(l.t, l.net, &l.q, NULL), &(acf_draw){.seed = 8}, out), ACF_OK);
+    assert_int_equal(acf_image_net_draw(l.t, acf_image_net_view(l.t, l.net, &l.q, NULL), &(acf_draw){.seed = 8}, out),
+                     ACF_OK);
     uint64_t hash = 0xcbf29ce484222325u;
     for (int pass2 = 0; pass2 < 2; pass2++) {
         const unsigned char *p = pass2 ? (const unsigned char *)out : (const unsigned char *)ps->grad;
@@ -362,7 +372,8 @@ static void same_bits_for_any_thread_count(void **state) {
     for (int k = 1; acf_image_like_kinds[k]; k++) {
         const uint64_t one = bits_of(acf_image_like_kinds[k], 1);
         for (int threads = 2; threads <= 3; threads++)
-            if (bits_of(acf_image_like_kinds[k], threads) != one) fail_msg("%s: other bits on %d threads", acf_image_like_kinds[k]->name, threads);
+            if (bits_of(acf_image_like_kinds[k], threads) != one)
+                fail_msg("%s: other bits on %d threads", acf_image_like_kinds[k]->name, threads);
     }
 }
 
@@ -373,7 +384,8 @@ static void draw_edges(acf_image_lab *l, int step) {
     for (int64_t i = 0; i < l->N * 64; i++) {
         const int64_t n = i / 64, h = i / 8 % 8, w = i % 8, id = step * l->N + n;
         const double slope = acf_lab_random(1, id, -1, 1), at = acf_lab_random(2, id, 2, 6);
-        const double noise = acf_rng_normal((acf_rng_counter){.seed = 3, .row = (uint64_t)id, .column = (uint32_t)(h * 8 + w), .stream = ACF_STREAM_TEST});
+        const double noise = acf_rng_normal((acf_rng_counter){
+            .seed = 3, .row = (uint64_t)id, .column = (uint32_t)(h * 8 + w), .stream = ACF_STREAM_TEST});
         l->x[i] = (acf_real)(((double)w - at > slope * ((double)h - 3.5) ? 1 : -1) + 0.1 * noise);
         l->role[i] = acf_lab_random(4, id * 64 + h * 8 + w, 0, 1) < 0.5;
     }
@@ -391,7 +403,9 @@ static double train(const acf_image_sizes *s, int steps) {
         for (int64_t i = 0; i < l.N * 64; i++) size += !l.role[i];
         assert_int_equal(acf_params_zero_grad(ps), ACF_OK);
         acf_tape_begin(l.t, true);
-        acf_tensor *loss = acf_scale(l.t, -(double)l.N / size, acf_mean(l.t, acf_image_net_logp(l.t, acf_image_net_view(l.t, l.net, &l.q, NULL))));
+        acf_tensor *loss =
+            acf_scale(l.t, -(double)l.N / size,
+                      acf_mean(l.t, acf_image_net_logp(l.t, acf_image_net_view(l.t, l.net, &l.q, NULL))));
         if (acf_tape_backward(l.t, loss) || acf_grad_norm(ps, &norm)) fail_msg("%s", acf_error());
         const acf_adam adam = {.lr = 3e-3, .beta1 = 0.9, .beta2 = 0.99, .eps = 1e-8};
         assert_int_equal(acf_adam_step(ps, &adam, step, acf_clip_factor(norm, 1)), ACF_OK);
@@ -406,7 +420,14 @@ static void it_learns(void **state) {
     if (sizeof(acf_real) == 8) acf_skip("training runs in float");
     acf_image_sizes s = {.H = 8, .W = 8, .C = 1, .scales = 2, .blocks = 1, .width = 12, .like = &acf_image_normal};
     const double flow = train(&s, 150);
-    acf_image_sizes p = {.H = 8, .W = 8, .C = 1, .like = &acf_image_pixelcnn, .like_width = 12, .like_blocks = 2, .embed_blocks = 1, .components = 3};
+    acf_image_sizes p = {.H = 8,
+                         .W = 8,
+                         .C = 1,
+                         .like = &acf_image_pixelcnn,
+                         .like_width = 12,
+                         .like_blocks = 2,
+                         .embed_blocks = 1,
+                         .components = 3};
     const double pixel = train(&p, 150);
     if (!(flow < 0.5)) fail_msg("the flow has %.3f nats a number after 150 steps; expected below 0.5", flow);
     if (!(pixel < 0.5)) fail_msg("the pixelcnn has %.3f nats a number after 150 steps; expected below 0.5", pixel);
@@ -414,7 +435,8 @@ static void it_learns(void **state) {
 }
 
 ACF_TESTS(image_net, cmocka_unit_test(inverts_for_every_mask), cmocka_unit_test(logdet_is_that_of_the_jacobian),
-          cmocka_unit_test(observed_pixels_are_seen), cmocka_unit_test(guesses_see_what_is_given_alone), cmocka_unit_test(deeper_scales_see_what_has_left),
-          cmocka_unit_test(missing_pixels_are_never_read),
+          cmocka_unit_test(observed_pixels_are_seen), cmocka_unit_test(guesses_see_what_is_given_alone),
+          cmocka_unit_test(deeper_scales_see_what_has_left), cmocka_unit_test(missing_pixels_are_never_read),
           cmocka_unit_test(nothing_to_model_is_nothing), cmocka_unit_test(refuses_sizes_that_cannot_be_squeezed),
-          cmocka_unit_test(guesses_are_compared_as_levels), cmocka_unit_test(gradients_of_all_parameters), cmocka_unit_test(same_bits_for_any_thread_count), cmocka_unit_test(it_learns))
+          cmocka_unit_test(guesses_are_compared_as_levels), cmocka_unit_test(gradients_of_all_parameters),
+          cmocka_unit_test(same_bits_for_any_thread_count), cmocka_unit_test(it_learns))

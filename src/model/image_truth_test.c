@@ -10,8 +10,8 @@
  */
 #include "model/image_net.h"
 
-#include "image/image_encode.h"
 #include "harness/image_lab.h"
+#include "image/image_encode.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -28,7 +28,9 @@ typedef struct normal {
 /* Draws for all images of the lab, which are copies of the first; keyed by draw number. */
 static void draw(acf_image_lab *l, uint32_t which, acf_real *out) {
     acf_tape_begin(l->t, false);
-    if (acf_image_net_draw(l->t, acf_image_net_view(l->t, l->net, &l->q, NULL), &(acf_draw){.seed = 12, .draw = which}, out)) fail_msg("%s", acf_error());
+    if (acf_image_net_draw(l->t, acf_image_net_view(l->t, l->net, &l->q, NULL), &(acf_draw){.seed = 12, .draw = which},
+                           out))
+        fail_msg("%s", acf_error());
 }
 
 static void score(acf_image_lab *l, double *logp) {
@@ -63,7 +65,8 @@ static void fit_normal(acf_image_lab *l, normal *q, int passes) {
     }
     for (int i = 0; i < q->n; i++) q->mean[i] /= count;
     for (int i = 0; i < q->n; i++)
-        for (int j = 0; j <= i; j++) q->factor[i * q->n + j] = q->factor[i * q->n + j] / count - q->mean[i] * q->mean[j];
+        for (int j = 0; j <= i; j++)
+            q->factor[i * q->n + j] = q->factor[i * q->n + j] / count - q->mean[i] * q->mean[j];
     factorise(q->factor, q->n);
 }
 
@@ -83,7 +86,8 @@ static void draw_normal(const normal *q, acf_real *x, double wide, uint64_t row)
     double e[MOST];
     for (int i = 0; i < q->n; i++) {
         double v = q->mean[i];
-        e[i] = wide * acf_rng_normal((acf_rng_counter){.seed = 21, .row = row, .column = (uint32_t)i, .stream = ACF_STREAM_TEST});
+        e[i] = wide * acf_rng_normal(
+                          (acf_rng_counter){.seed = 21, .row = row, .column = (uint32_t)i, .stream = ACF_STREAM_TEST});
         for (int j = 0; j <= i; j++) v += q->factor[i * q->n + j] * e[j];
         x[q->at[i]] = (acf_real)v;
     }
@@ -143,8 +147,9 @@ static void densities_integrate_to_one(void **state) {
         const acf_image_like_kind *like;
         acf_image_mask mask;
         int passes;
-    } questions[] = {{&acf_image_normal, ACF_IMAGE_NONE, 100},  {&acf_image_normal, ACF_IMAGE_SOME, 70},     {&acf_image_normal, ACF_IMAGE_PADDED, 70},
-                     {&acf_image_gaussian, ACF_IMAGE_LEFT, 70}, {&acf_image_pixelcnn, ACF_IMAGE_NONE, 60}, {&acf_image_pixelcnn, ACF_IMAGE_SOME, 60}};
+    } questions[] = {{&acf_image_normal, ACF_IMAGE_NONE, 100},  {&acf_image_normal, ACF_IMAGE_SOME, 70},
+                     {&acf_image_normal, ACF_IMAGE_PADDED, 70}, {&acf_image_gaussian, ACF_IMAGE_LEFT, 70},
+                     {&acf_image_pixelcnn, ACF_IMAGE_NONE, 60}, {&acf_image_pixelcnn, ACF_IMAGE_SOME, 60}};
     for (int i = 0; i < 6; i++) {
         acf_image_sizes s = acf_image_lab_sizes(SIDE, 1, 2, questions[i].like);
         check_density(&s, questions[i].mask, 0.05, questions[i].passes);
@@ -157,7 +162,8 @@ enum { BITS = 2, HIDDEN = 3, ALL = 64 }; /* 4^3: every image that the hidden pix
 
 /* A spike and a shared bell, so wide that noise reaches wherever the density is. */
 static acf_image_map *wide_bells(void) {
-    const acf_image_dequantiser dequantiser = {.n = 2, .reach = 1, .centre = -1, .levels = {1, 3}, .spread = {1.1, 1.3}, .weight = {5, 1, 2, 1}};
+    const acf_image_dequantiser dequantiser = {
+        .n = 2, .reach = 1, .centre = -1, .levels = {1, 3}, .spread = {1.1, 1.3}, .weight = {5, 1, 2, 1}};
     acf_image_map *map;
     if (acf_image_map_gaussian(BITS, &dequantiser, &map)) fail_msg("%s", acf_error());
     return map;
@@ -167,8 +173,10 @@ static acf_image_map *wide_bells(void) {
 static void fill_levels(uint8_t *level, uint8_t *b) {
     static const int at[HIDDEN] = {0, 5, 6};
     for (int i = 0; i < ALL; i++) {
-        for (int p = 0; p < SIDE * SIDE; p++) level[i * SIDE * SIDE + p] = (uint8_t)(p * 5 % 7 % 4), b[i * SIDE * SIDE + p] = 1;
-        for (int k = 0; k < HIDDEN; k++) level[i * SIDE * SIDE + at[k]] = (uint8_t)(i >> (2 * k) & 3), b[i * SIDE * SIDE + at[k]] = 0;
+        for (int p = 0; p < SIDE * SIDE; p++)
+            level[i * SIDE * SIDE + p] = (uint8_t)(p * 5 % 7 % 4), b[i * SIDE * SIDE + p] = 1;
+        for (int k = 0; k < HIDDEN; k++)
+            level[i * SIDE * SIDE + at[k]] = (uint8_t)(i >> (2 * k) & 3), b[i * SIDE * SIDE + at[k]] = 0;
     }
 }
 
@@ -222,7 +230,8 @@ static void check_spread(const acf_image_like_kind *like, int64_t C, double far)
     s.components = 1;
     acf_image_lab_open(&l, 1, &s, 3, ACF_IMAGE_ONE, 0.3);
     const int64_t n = l.N * SIDE * SIDE * C;
-    acf_param *b = acf_params_find(acf_image_net_params(l.net), like == &acf_image_gaussian ? "likelihood.say.b" : "likelihood.head.b");
+    acf_param *b = acf_params_find(acf_image_net_params(l.net),
+                                   like == &acf_image_gaussian ? "likelihood.say.b" : "likelihood.head.b");
     for (int64_t c = 0; b && c < C; c++) b->t.data[like == &acf_image_gaussian ? C + c : 3 * c + 2] += (acf_real)far;
     for (int k = 0; k < 3; k++) {
         x[k] = acf_alloc((size_t)n * sizeof *x[k], "a draw");
@@ -232,7 +241,8 @@ static void check_spread(const acf_image_like_kind *like, int64_t C, double far)
     for (int64_t i = 0; i < n; i++) {
         const double first = (double)(x[0][i] - x[1][i]), second = (double)(x[1][i] - x[2][i]);
         assert_true((first != 0) == acf_image_lab_modelled(&l, i));
-        acf_assert_close(first, 2 * second, (sizeof(acf_real) == 8 ? 1e-12 : 1e-5) * (1 + fabs((double)x[0][i])), "the way of a draw");
+        acf_assert_close(first, 2 * second, (sizeof(acf_real) == 8 ? 1e-12 : 1e-5) * (1 + fabs((double)x[0][i])),
+                         "the way of a draw");
     }
     for (int k = 0; k < 3; k++) acf_release(x[k]);
     acf_image_lab_close(&l);
@@ -261,11 +271,13 @@ static void temperature_narrows_draws(void **state) {
     (void)state;
     for (int64_t C = 1; C <= 3; C += 2) {
         check_spread(&acf_image_normal, C, 0);
-        for (int far = 0; far < 2; far++) check_spread(&acf_image_gaussian, C, 100 * far), check_spread(&acf_image_pixelcnn, C, 100 * far);
+        for (int far = 0; far < 2; far++)
+            check_spread(&acf_image_gaussian, C, 100 * far), check_spread(&acf_image_pixelcnn, C, 100 * far);
     }
     check_choice(1, 0.75);
     check_choice(0.5, 0.9);
     check_choice(2, sqrt(3) / (1 + sqrt(3)));
 }
 
-ACF_TESTS(image_truth, cmocka_unit_test(densities_integrate_to_one), cmocka_unit_test(probabilities_of_images_add_up), cmocka_unit_test(temperature_narrows_draws))
+ACF_TESTS(image_truth, cmocka_unit_test(densities_integrate_to_one), cmocka_unit_test(probabilities_of_images_add_up),
+          cmocka_unit_test(temperature_narrows_draws))

@@ -1,11 +1,11 @@
 /* Fitted models and their files: see model.h and docs/format.md. */
 #include "model/model.h"
 
+#include "base/safetensors.h"
 #include "donors/donor_file.h"
 #include "model/checksum.h"
 #include "model/config.h"
 #include "model/image_model.h"
-#include "base/safetensors.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -31,26 +31,32 @@ done:
 }
 
 acf_status acf_model_make(acf_device *dev, acf_options *config, acf_encoder *encoder, uint64_t seed, bool train,
-                             acf_model **out) {
+                          acf_model **out) {
     acf_model *m;
     ACF_TRY(assemble(dev, config, encoder, &m));
     acf_status status = acf_net_build(m->net, seed, train);
-    if (status) acf_model_free(m);
-    else *out = m;
+    if (status)
+        acf_model_free(m);
+    else
+        *out = m;
     return status;
 }
 
-acf_status acf_model_make_images(acf_device *dev, acf_options *config, const int64_t shape[3], acf_image_map *map, uint64_t seed, bool train,
-                                    acf_model **out) {
+acf_status acf_model_make_images(acf_device *dev, acf_options *config, const int64_t shape[3], acf_image_map *map,
+                                 uint64_t seed, bool train, acf_model **out) {
     acf_model *m;
     ACF_TRY(acf_image_model_assemble(dev, config, shape, map, &m));
     acf_status status = acf_image_net_build(m->image, seed, train);
-    if (status) acf_model_free(m);
-    else *out = m;
+    if (status)
+        acf_model_free(m);
+    else
+        *out = m;
     return status;
 }
 
-acf_params *acf_model_params(const acf_model *m) { return m->image ? acf_image_net_params(m->image) : acf_net_params(m->net); }
+acf_params *acf_model_params(const acf_model *m) {
+    return m->image ? acf_image_net_params(m->image) : acf_net_params(m->net);
+}
 
 int acf_model_members(const acf_model *m) {
     int n = 0;
@@ -201,7 +207,10 @@ static acf_status add_tensors(draft *d, const acf_model *m, int k) {
     for (int i = 0; i < ps->n; i++) {
         const acf_param *p = ps->list[i];
         acf_safetensors_tensor *t = &d->tensor[d->n++];
-        *t = (acf_safetensors_tensor){.name = member_name(name[i], k, p->name), .dtype = ACF_SAFETENSORS_REAL, .ndim = p->t.ndim, .data = values + p->offset};
+        *t = (acf_safetensors_tensor){.name = member_name(name[i], k, p->name),
+                                      .dtype = ACF_SAFETENSORS_REAL,
+                                      .ndim = p->t.ndim,
+                                      .data = values + p->offset};
         for (int j = 0; j < p->t.ndim; j++) t->dim[j] = p->t.dim[j];
         t->bytes = (size_t)acf_tensor_count(&p->t) * sizeof(acf_real);
     }
@@ -238,18 +247,30 @@ static acf_status add_archive(draft *d, const acf_donors *a) {
     ACF_TRY(add_text(d, 0, ACF_DONORS_KEY, text));
     acf_real *codes = acf_donors_codes(a);
     ACF_TRY(own(d, codes));
-    d->tensor[d->n++] = (acf_safetensors_tensor){.name = ACF_DONORS_CODES, .dtype = ACF_SAFETENSORS_REAL, .ndim = 2, .dim = {a->N, a->D}, .data = codes,
-                                        .bytes = (size_t)(a->N * a->D) * sizeof *codes};
+    d->tensor[d->n++] = (acf_safetensors_tensor){.name = ACF_DONORS_CODES,
+                                                 .dtype = ACF_SAFETENSORS_REAL,
+                                                 .ndim = 2,
+                                                 .dim = {a->N, a->D},
+                                                 .data = codes,
+                                                 .bytes = (size_t)(a->N * a->D) * sizeof *codes};
     if (!a->predictor) return ACF_OK;
     const int64_t P = a->predictor->P;
     acf_real *expect = acf_donors_gaussian(a);
     ACF_TRY(own(d, expect));
-    d->tensor[d->n++] = (acf_safetensors_tensor){.name = ACF_DONORS_PREDICTOR, .dtype = ACF_SAFETENSORS_REAL, .ndim = 2, .dim = {P + 1, P}, .data = expect,
-                                        .bytes = (size_t)((P + 1) * P) * sizeof *expect};
+    d->tensor[d->n++] = (acf_safetensors_tensor){.name = ACF_DONORS_PREDICTOR,
+                                                 .dtype = ACF_SAFETENSORS_REAL,
+                                                 .ndim = 2,
+                                                 .dim = {P + 1, P},
+                                                 .data = expect,
+                                                 .bytes = (size_t)((P + 1) * P) * sizeof *expect};
     acf_real *expected = acf_donors_predictions(a);
     ACF_TRY(own(d, expected));
-    d->tensor[d->n++] = (acf_safetensors_tensor){.name = ACF_DONORS_PREDICTED, .dtype = ACF_SAFETENSORS_REAL, .ndim = 2, .dim = {a->N, a->D}, .data = expected,
-                                        .bytes = (size_t)(a->N * a->D) * sizeof *expected};
+    d->tensor[d->n++] = (acf_safetensors_tensor){.name = ACF_DONORS_PREDICTED,
+                                                 .dtype = ACF_SAFETENSORS_REAL,
+                                                 .ndim = 2,
+                                                 .dim = {a->N, a->D},
+                                                 .data = expected,
+                                                 .bytes = (size_t)(a->N * a->D) * sizeof *expected};
     return ACF_OK;
 }
 
@@ -258,7 +279,8 @@ static acf_status make_draft(draft *d, const acf_model *m, const char *members) 
     bool draws = false;
     int64_t tensors = archive_tensors(m->donors);
     int k = 0;
-    for (const acf_model *one = m; one; one = one->next) tensors += acf_model_params(one)->n + draws_tensors(one), draws |= one->draws != NULL;
+    for (const acf_model *one = m; one; one = one->next)
+        tensors += acf_model_params(one)->n + draws_tensors(one), draws |= one->draws != NULL;
     if (!(d->tensor = acf_alloc((size_t)tensors * sizeof *d->tensor, "a list of tensors"))) return ACF_EMEMORY;
     d->text[d->texts++] = (acf_safetensors_text){"format_version", draws ? "5" : m->donors ? "4" : several ? "3" : "2"};
     d->text[d->texts++] = (acf_safetensors_text){"kind", m->image ? "image" : "table"};
@@ -345,7 +367,8 @@ static acf_status read_encoder(const source *of, acf_encoder **out) {
 /* Do schema and encoder speak of the same columns? A file in which they do not would answer for the wrong ones. */
 static acf_status check_schema(const char *path, const acf_schema *s, const acf_encoder *e) {
     if (s->D != e->D)
-        return acf_fail(ACF_EMODEL, "%s, schema: it models %lld columns; the encoder has %lld", path, (long long)s->D, (long long)e->D);
+        return acf_fail(ACF_EMODEL, "%s, schema: it models %lld columns; the encoder has %lld", path, (long long)s->D,
+                        (long long)e->D);
     for (int64_t j = 0; j < s->n; j++) {
         const acf_field_spec *c = &s->column[j];
         char where[ACF_FIELD_TEXT_MAX];
@@ -369,8 +392,10 @@ static acf_status read_schema(const source *of, const acf_encoder *e, acf_schema
     acf_status status = acf_schema_from_json(from, value, true, &s);
     json_decref(value);
     if (status == ACF_OK) status = check_schema(of->path, s, e);
-    if (status) acf_schema_free(s);
-    else *out = s;
+    if (status)
+        acf_schema_free(s);
+    else
+        *out = s;
     return status;
 }
 
@@ -408,7 +433,9 @@ static bool declared(const acf_model *m, const char *name) {
     char full[NAME_MAX_BYTES];
     int k = 0;
     if (m->donors && strcmp(name, ACF_DONORS_CODES) == 0) return true;
-    if (m->donors && m->donors->predictor && (strcmp(name, ACF_DONORS_PREDICTOR) == 0 || strcmp(name, ACF_DONORS_PREDICTED) == 0)) return true;
+    if (m->donors && m->donors->predictor &&
+        (strcmp(name, ACF_DONORS_PREDICTOR) == 0 || strcmp(name, ACF_DONORS_PREDICTED) == 0))
+        return true;
     for (; m; m = m->next, k++) {
         const acf_params *ps = acf_model_params(m);
         for (int i = 0; i < ps->n; i++)
@@ -428,7 +455,9 @@ static acf_status compare(const acf_safetensors *f, const char *path, const acf_
     int k = 0;
     for (const acf_model *one = m; one; one = one->next, k++) {
         const acf_params *ps = acf_model_params(one);
-        for (int i = 0; i < ps->n; i++) ACF_TRY(acf_safetensors_need(f, member_name(full, k, ps->list[i]->name), ps->list[i]->t.ndim, ps->list[i]->t.dim, &t));
+        for (int i = 0; i < ps->n; i++)
+            ACF_TRY(acf_safetensors_need(f, member_name(full, k, ps->list[i]->name), ps->list[i]->t.ndim,
+                                         ps->list[i]->t.dim, &t));
         n += ps->n + draws_tensors(one);
     }
     for (int64_t i = 0; acf_safetensors_count(f) != n && i < acf_safetensors_count(f); i++)
@@ -446,11 +475,12 @@ static acf_status read_values(const source *of, acf_params *ps) {
     if (!values) return ACF_EMEMORY;
     for (int i = 0; i < ps->n; i++) {
         const acf_param *p = ps->list[i];
-        ACF_TRY_DONE(acf_safetensors_reals(of->f, member_name(full, of->k, p->name), p->t.ndim, p->t.dim, values + p->offset));
+        ACF_TRY_DONE(
+            acf_safetensors_reals(of->f, member_name(full, of->k, p->name), p->t.ndim, p->t.dim, values + p->offset));
         for (int64_t k = 0; k < acf_tensor_count(&p->t); k++)
             if (!isfinite(values[p->offset + k])) {
-                status = acf_fail(ACF_EMODEL, "%s: tensor '%s' is %g at element %lld; expected a finite number", of->path, full,
-                                  (double)values[p->offset + k], (long long)k);
+                status = acf_fail(ACF_EMODEL, "%s: tensor '%s' is %g at element %lld; expected a finite number",
+                                  of->path, full, (double)values[p->offset + k], (long long)k);
                 goto done;
             }
     }
@@ -473,8 +503,10 @@ static acf_status read_table(acf_device *dev, const source *of, acf_options *con
     ACF_TRY(assemble(dev, config, encoder, &m));
     status = read_schema(of, m->encoder, &m->schema);
     if (!status) status = read_archive(of, m->encoder, &m->donors);
-    if (status) acf_model_free(m);
-    else *out = m;
+    if (status)
+        acf_model_free(m);
+    else
+        *out = m;
     return status;
 }
 
@@ -487,7 +519,8 @@ static acf_status read_images(acf_device *dev, const source *of, acf_options *co
     json_t *value;
     acf_status status = read_json(of, from, "image", &value);
     if (!status) {
-        status = acf_image_model_from_json(from, value, (acf_image_map_kind)acf_options_choice(config, "image-dequantise"), shape, &seen, &map);
+        status = acf_image_model_from_json(
+            from, value, (acf_image_map_kind)acf_options_choice(config, "image-dequantise"), shape, &seen, &map);
         json_decref(value);
     }
     if (status) {
@@ -508,7 +541,8 @@ static acf_status read_draws(const source *of, acf_model *m) {
     if (m->image || !acf_net_gmm_size(m->net) || acf_net_factors(m->net)) return ACF_OK;
     acf_net_reals(m->net, &reals);
     for (int i = 0; i < ACF_GMM_DRAWS_TENSORS; i++) name[i] = member_name(full[i], of->k, acf_gmm_draws_name[i]);
-    return acf_gmm_draws_read(m->dev, of->f, of->path, name, acf_net_gmm_size(m->net), reals + acf_net_indicators(m->net, &column, &value), &m->draws);
+    return acf_gmm_draws_read(m->dev, of->f, of->path, name, acf_net_gmm_size(m->net),
+                              reals + acf_net_indicators(m->net, &column, &value), &m->draws);
 }
 
 /* One member, without its weights. */
@@ -523,19 +557,23 @@ static acf_status read_member(acf_device *dev, const source *of, bool image, acf
     status = read_record(of, &m->record);
     if (!status) status = complete_config(m);
     if (!status) status = read_draws(of, m);
-    if (status) acf_model_free(m);
-    else *out = m;
+    if (status)
+        acf_model_free(m);
+    else
+        *out = m;
     return status;
 }
 
 /* Do two members speak of the same columns? */
 static acf_status check_columns(const source *of, const acf_encoder *first, const acf_encoder *e) {
     if (e->D != first->D)
-        return acf_fail(ACF_EMODEL, "%s: member %d has %lld columns, the first %lld", of->path, of->k, (long long)e->D, (long long)first->D);
+        return acf_fail(ACF_EMODEL, "%s: member %d has %lld columns, the first %lld", of->path, of->k, (long long)e->D,
+                        (long long)first->D);
     for (int64_t j = 0; j < e->D; j++) {
         const acf_column *a = &first->column[j], *b = &e->column[j];
         if (a->classes != b->classes || !a->name != !b->name || (a->name && strcmp(a->name, b->name) != 0))
-            return acf_fail(ACF_EMODEL, "%s: column %lld of member %d is not the one that the first has there", of->path, (long long)j, of->k);
+            return acf_fail(ACF_EMODEL, "%s: column %lld of member %d is not the one that the first has there",
+                            of->path, (long long)j, of->k);
     }
     return ACF_OK;
 }
@@ -543,7 +581,9 @@ static acf_status check_columns(const source *of, const acf_encoder *first, cons
 /* A model of images never has one. */
 static acf_status refuse_archive(const source *of) {
     if (!has_part(of, ACF_DONORS_KEY)) return ACF_OK;
-    return acf_fail(ACF_EMODEL, "%s: it has an '" ACF_DONORS_KEY "' of rows; expected nothing of that in a model of images", of->path);
+    return acf_fail(ACF_EMODEL,
+                    "%s: it has an '" ACF_DONORS_KEY "' of rows; expected nothing of that in a model of images",
+                    of->path);
 }
 
 /* How many members the file says it has; 1 where it says nothing. */
@@ -552,7 +592,8 @@ static acf_status count_members(const source *of, bool image, int *out) {
     char shown[ACF_EXCERPT_MAX];
     int64_t n = 1;
     if (text && (image || !acf_text_to_int(text, &n) || n < 2 || n > ACF_ENSEMBLE_MAX))
-        return acf_fail(ACF_EMODEL, "%s: '" MEMBERS_KEY "' is '%s'; expected %s", of->path, acf_text_excerpt(shown, text),
+        return acf_fail(ACF_EMODEL, "%s: '" MEMBERS_KEY "' is '%s'; expected %s", of->path,
+                        acf_text_excerpt(shown, text),
                         image ? "nothing in a model of images" : "a number from 2 to 16");
     *out = (int)n;
     return ACF_OK;
@@ -595,8 +636,10 @@ static acf_status read_model(acf_device *dev, const acf_safetensors *f, const ch
     ACF_TRY(read_member(dev, &of, image, &m));
     acf_status status = read_others(dev, of, members, m);
     if (!status) status = read_weights(of, m);
-    if (status) acf_model_free(m);
-    else *out = m;
+    if (status)
+        acf_model_free(m);
+    else
+        *out = m;
     return status;
 }
 

@@ -63,9 +63,12 @@ static void schemas_travel_with_the_model(void **state) {
 static void a_schema_of_other_columns_is_refused(void **state) {
     (void)state;
     static const char *const other[][2] = {
-        {"id,age,sex,unit\n10,41.5,F,kg\n12,33,M,kg\n13,39,X,kg\n17,25,?,kg\n", ", schema: column 3 ('sex') is not the column the encoder has in its place"},
-        {"id,aged,sex,unit\n10,41.5,F,kg\n12,33,M,kg\n13,39,F,kg\n17,25,?,kg\n", ", schema: column 2 ('aged') is not the column the encoder has in its place"},
-        {"id,age,sex,unit\n10,41.5,F,kg\n12,33,M,lb\n13,39,F,kg\n17,25,?,kg\n", ", schema: it models 3 columns; the encoder has 2"},
+        {"id,age,sex,unit\n10,41.5,F,kg\n12,33,M,kg\n13,39,X,kg\n17,25,?,kg\n",
+         ", schema: column 3 ('sex') is not the column the encoder has in its place"},
+        {"id,aged,sex,unit\n10,41.5,F,kg\n12,33,M,kg\n13,39,F,kg\n17,25,?,kg\n",
+         ", schema: column 2 ('aged') is not the column the encoder has in its place"},
+        {"id,age,sex,unit\n10,41.5,F,kg\n12,33,M,lb\n13,39,F,kg\n17,25,?,kg\n",
+         ", schema: it models 3 columns; the encoder has 2"},
     };
     acf_device *dev;
     assert_int_equal(acf_device_open_cpu(1, &dev), ACF_OK);
@@ -83,4 +86,5 @@ static void a_schema_of_other_columns_is_refused(void **state) {
     acf_device_close(dev);
 }
 
-ACF_TESTS(model_schema, cmocka_unit_test(schemas_travel_with_the_model), cmocka_unit_test(a_schema_of_other_columns_is_refused))
+ACF_TESTS(model_schema, cmocka_unit_test(schemas_travel_with_the_model),
+          cmocka_unit_test(a_schema_of_other_columns_is_refused))

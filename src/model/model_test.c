@@ -1,10 +1,10 @@
 /* Model files: what is saved is what is loaded, and files that are not models are refused with a sentence. */
 #include "model/model.h"
 
-#include "harness/model_file_lab.h"
-#include "harness/lab.h"
-#include "model/config.h"
 #include "base/safetensors.h"
+#include "harness/lab.h"
+#include "harness/model_file_lab.h"
+#include "model/config.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -33,7 +33,8 @@ enum { ROWS = 30, COLS = 4 };
 static acf_table *some_table(void) {
     double x[ROWS * COLS];
     const acf_column column[COLS] = {{"age", 0}, {NULL, 0}, {"dose \"mg\"", 0}, {"Größe", 0}};
-    for (int i = 0; i < ROWS * COLS; i++) x[i] = i % 7 == 3 ? (double)NAN : acf_lab_random(1, i, -50, 50) * (i % COLS + 1);
+    for (int i = 0; i < ROWS * COLS; i++)
+        x[i] = i % 7 == 3 ? (double)NAN : acf_lab_random(1, i, -50, 50) * (i % COLS + 1);
     for (int i = 0; i < ROWS * COLS; i += COLS) x[i] = i % 3 ? nearbyint(x[i]) : 0; /* NaN stays; a third are zeros */
     acf_table *t;
     assert_int_equal(acf_table_make(x, NULL, ROWS, COLS, column, &t), ACF_OK);
@@ -43,8 +44,19 @@ static acf_table *some_table(void) {
 static acf_model *some_model(acf_device *dev, const acf_table *table, const char *likelihood) {
     acf_model *m = acf_lab_fitted(dev, table, likelihood, &(acf_encoding){true, true}, 3, 0);
     assert_true(m->encoder->normal_scores[0].n > 0 && m->encoder->resolution[0].every == 1);
-    m->record = (acf_fit_record){.known = true, .end = ACF_END_PATIENCE, .rows = ROWS, .held = 9, .steps = 77, .epochs = 5,
-                                 .skipped = 2, .left_out = 3, .valid = 0.1, .valid_step = 50, .refit = ACF_REFIT_DIVERGED, .filled = true, .seconds = 1.25};
+    m->record = (acf_fit_record){.known = true,
+                                 .end = ACF_END_PATIENCE,
+                                 .rows = ROWS,
+                                 .held = 9,
+                                 .steps = 77,
+                                 .epochs = 5,
+                                 .skipped = 2,
+                                 .left_out = 3,
+                                 .valid = 0.1,
+                                 .valid_step = 50,
+                                 .refit = ACF_REFIT_DIVERGED,
+                                 .filled = true,
+                                 .seconds = 1.25};
     return m;
 }
 
@@ -80,8 +92,9 @@ static void check_round_trip(const char *likelihood) {
     assert_string_equal(again->encoder->column[3].name, "Größe");
     const acf_fit_record *a = &m->record, *b = &again->record;
     assert_true(b->known && b->end == a->end && b->rows == a->rows && b->held == a->held && b->steps == a->steps &&
-                b->epochs == a->epochs && b->skipped == a->skipped && b->left_out == a->left_out && b->valid == a->valid && b->valid_step == a->valid_step &&
-                b->refit == a->refit && b->filled && b->seconds == a->seconds);
+                b->epochs == a->epochs && b->skipped == a->skipped && b->left_out == a->left_out &&
+                b->valid == a->valid && b->valid_step == a->valid_step && b->refit == a->refit && b->filled &&
+                b->seconds == a->seconds);
     /* Saving what was loaded gives the same bytes. */
     assert_int_equal(acf_model_write(again, other), ACF_OK);
     char command[160];
@@ -126,11 +139,14 @@ static void reads_the_first_version(void **state) {
     for (int64_t i = 0; i < texts; i++) /* the checksum is of another content now */
         if (strcmp(text[i].key, "checksum") == 0) text[i] = text[--texts];
     replace_text(text, texts, "format_version", "1");
-    replace_text(text, texts, "config", "{\"gmm\": 8, \"likelihood\": \"ar\", \"mlp-width\": 6, \"coupling-units\": 5, \"likelihood-units\": 7, \"components\": 3}");
-    replace_text(text, texts, "encoder",
-                 "{\"columns\": [{\"kind\": \"real\", \"mean\": 1, \"scale\": 20, \"observed\": 25},"
-                 " {\"kind\": \"real\", \"mean\": 2, \"scale\": 50, \"observed\": 25}, {\"kind\": \"real\", \"mean\": 3, \"scale\": 70,"
-                 " \"observed\": 25}, {\"kind\": \"real\", \"mean\": -4, \"scale\": 99, \"observed\": 25}]}");
+    replace_text(
+        text, texts, "config",
+        "{\"gmm\": 8, \"likelihood\": \"ar\", \"mlp-width\": 6, \"coupling-units\": 5, \"likelihood-units\": 7, \"components\": 3}");
+    replace_text(
+        text, texts, "encoder",
+        "{\"columns\": [{\"kind\": \"real\", \"mean\": 1, \"scale\": 20, \"observed\": 25},"
+        " {\"kind\": \"real\", \"mean\": 2, \"scale\": 50, \"observed\": 25}, {\"kind\": \"real\", \"mean\": 3, \"scale\": 70,"
+        " \"observed\": 25}, {\"kind\": \"real\", \"mean\": -4, \"scale\": 99, \"observed\": 25}]}");
     if (acf_safetensors_write(other, list, n, text, texts)) fail_msg("%s", acf_error());
     if (acf_model_read(dev, other, &old)) fail_msg("%s", acf_error());
     assert_int_equal(acf_options_choice(old->config, "encode"), 0);
@@ -172,7 +188,8 @@ static void write_changed(const acf_safetensors *good, const change *c) {
     }
     for (int64_t i = 0; i < acf_safetensors_text_count(good); i++) {
         text[texts] = *acf_safetensors_text_at(good, i);
-        if (strcmp(text[texts].key, "checksum") == 0 && (!c->key || strcmp(c->key, "checksum") != 0)) continue; /* it would speak first */
+        if (strcmp(text[texts].key, "checksum") == 0 && (!c->key || strcmp(c->key, "checksum") != 0))
+            continue; /* it would speak first */
         if (c->key && strcmp(text[texts].key, c->key) == 0) {
             if (!c->value) continue;
             text[texts].value = c->value;
@@ -209,7 +226,8 @@ static void refuses_what_is_not_a_model(void **state) {
         {"config", "{\"flow\": \"linear laeky\"}", .says = "leaky"},
         {"config", "{}", .says = "tensor"},
         /* Five gigabytes of weights from a small file: refused before there is memory for them. */
-        {"config", "{\"coupling-units\": 8192, \"coupling-layers\": 1, \"likelihood-units\": 8192, \"mlp-width\": 8192}",
+        {"config",
+         "{\"coupling-units\": 8192, \"coupling-layers\": 1, \"likelihood-units\": 8192, \"mlp-width\": 8192}",
          .says = "tensor"},
         {"encoder", "[]", .says = "encoder"},
         {"encoder", "{\"columns\": []}", .says = "column"},
@@ -217,8 +235,11 @@ static void refuses_what_is_not_a_model(void **state) {
         {"training", "[]", .says = "training: it is not an object"},
         {"training", "{\"end\":\"steps\"}", .says = "rows"},
         {"training", "{\"end\":\"boredom\"}", .says = "'end' is 'boredom', expected steps, epochs, patience"},
-        {"training", "{\"end\":\"steps\",\"refit\":\"twice\"}", .says = "'refit' is 'twice', expected none, done or diverged"},
-        {"training", "{\"end\":\"steps\",\"rows\":1,\"held\":0,\"steps\":1,\"epochs\":0,\"skipped\":0,\"seconds\":1,\"filled\":1}", .says = "filled"},
+        {"training", "{\"end\":\"steps\",\"refit\":\"twice\"}",
+         .says = "'refit' is 'twice', expected none, done or diverged"},
+        {"training",
+         "{\"end\":\"steps\",\"rows\":1,\"held\":0,\"steps\":1,\"epochs\":0,\"skipped\":0,\"seconds\":1,\"filled\":1}",
+         .says = "filled"},
         {"training", "{\"end\":\"steps\",\"rows\":-1}", .says = "'rows' is -1, expected 0 or more"},
         {.drop_tensor = true, .says = "is missing"},
         {.nan = true, .says = "finite"},
@@ -256,7 +277,8 @@ static void members_come_back(void **state) {
     acf_model *m = some_members(dev, table), *again = NULL;
     acf_real first[ROWS], second[ROWS];
     acf_safetensors *f;
-    if (acf_model_write(m, path) || acf_model_read(dev, path, &again) || acf_model_write(again, other)) fail_msg("%s", acf_error());
+    if (acf_model_write(m, path) || acf_model_read(dev, path, &again) || acf_model_write(again, other))
+        fail_msg("%s", acf_error());
     assert_int_equal(acf_model_members(again), 3);
     for (const acf_model *a = m, *b = again; a; a = a->next, b = b->next) {
         scores(dev, a, table, first);

@@ -20,7 +20,8 @@
 
 #define LOG_SCALE_MIN (-7.0) /* of the mixture, in encoded units: a spike of e^-7 standard deviations */
 #define LOG_SCALE_MAX 7.0
-#define ANCHOR_WORK 60000 /* multiply-adds of a row's factors, K D³/3: beyond, the anchor would cost more than the networks */
+#define ANCHOR_WORK                                                                                                    \
+    60000 /* multiply-adds of a row's factors, K D³/3: beyond, the anchor would cost more than the networks */
 #define ANCHOR_WIDE 1e6   /* of a table too wide for that, by factors: W R² for a row, twice that to ask it */
 #define READER_SITE 3968u /* of dropout: behind all the sites of flows and likelihoods */
 
@@ -52,7 +53,8 @@ static bool deal(acf_net *net, const acf_column *column) {
     net->count = acf_alloc(bytes, "a list of classes");
     net->kind = acf_alloc(bytes, "a list of columns");
     net->stage = acf_alloc_zero(2 * bytes, "a list of columns"); /* and as many zeros behind it */
-    if (!net->real.column || !net->category.column || !net->first || !net->count || !net->kind || !net->stage) return false;
+    if (!net->real.column || !net->category.column || !net->first || !net->count || !net->kind || !net->stage)
+        return false;
     int32_t classes = 0;
     for (int64_t j = 0; j < net->D; j++) {
         bool is_real = !column || column[j].classes == 0;
@@ -101,21 +103,23 @@ static acf_status choose_indicators(acf_net *net, int64_t width) {
     const int64_t capacity = width - net->real.D, Dc = net->category.D;
     if (capacity < 1 || !Dc) return ACF_OK;
     for (int i = 0; i < 3; i++) {
-        int32_t **list = (int32_t **[]){&net->of, &net->at, &net->value}[i];
+        int32_t **list = (int32_t * *[]){&net->of, &net->at, &net->value}[i];
         if (!(*list = acf_alloc((size_t)capacity * sizeof **list, "a list of classes"))) return ACF_EMEMORY;
     }
     for (int32_t classes = 2; classes <= capacity + 1; classes++)
         for (int64_t k = 0; k < Dc; k++) {
             if (net->count[k] != classes || net->indicators + classes - 1 > capacity) continue;
             for (int32_t c = 1; c < classes; c++, net->indicators++)
-                net->of[net->indicators] = (int32_t)k, net->at[net->indicators] = net->category.column[k], net->value[net->indicators] = c;
+                net->of[net->indicators] = (int32_t)k, net->at[net->indicators] = net->category.column[k],
+                net->value[net->indicators] = c;
         }
     return ACF_OK;
 }
 
 /* One Gaussian of as many factors as the option says, or as the width allows: 64 up to 244 columns, 10 of 10,000. */
 static void declare_factors(acf_net *net, int64_t W, int64_t most) {
-    const int64_t R = acf_max(1, acf_min(acf_min(most, ACF_FACTORS_MOST), acf_min(W - 1, (int64_t)sqrt(ANCHOR_WIDE / (double)W))));
+    const int64_t R =
+        acf_max(1, acf_min(acf_min(most, ACF_FACTORS_MOST), acf_min(W - 1, (int64_t)sqrt(ANCHOR_WIDE / (double)W))));
     net->anchor_size = 1, net->anchor_rank = R;
     net->gmm[0] = acf_param_add(net->ps, "gmm.weight", ACF_INIT_CONST, 0, 1, &R);
     net->gmm[1] = acf_param_add(net->ps, "gmm.mean", ACF_INIT_CONST, 0, 1, &W);
@@ -140,8 +144,10 @@ static acf_status declare_anchor(acf_net *net, const acf_options *o) {
     const bool wide = factors && components_for(reals) < 1;
     ACF_TRY(choose_indicators(net, acf_max(acf_options_int(o, "gmm-indicators"), wide ? 2 * reals : 0)));
     const int64_t W = reals + net->indicators, K = acf_min(most, components_for(W));
-    if (K >= 1) declare_mixture(net, W, K);
-    else if (factors) declare_factors(net, W, factors);
+    if (K >= 1)
+        declare_mixture(net, W, K);
+    else if (factors)
+        declare_factors(net, W, factors);
     for (int i = 0; i < (net->anchor_rank ? 4 : net->anchor_size ? 3 : 0); i++) {
         if (!net->gmm[i]) return acf_error_status();
         net->gmm[i]->decay = false;
@@ -162,7 +168,9 @@ static acf_status fill_anchor(acf_net *net) {
 }
 
 /* NULL: attention, which is one for both parts. */
-static const acf_like_kind *likelihood(const acf_options *o) { return acf_like_kinds[acf_options_choice(o, "likelihood")]; }
+static const acf_like_kind *likelihood(const acf_options *o) {
+    return acf_like_kinds[acf_options_choice(o, "likelihood")];
+}
 
 /* Categories follow the likelihood: a set, or else a GRU. */
 bool acf_net_recurrent(const acf_options *o) {
@@ -171,7 +179,8 @@ bool acf_net_recurrent(const acf_options *o) {
 }
 
 /* Declares the part's reader; *context is widened by what it adds. */
-static acf_status declare_reader(acf_net *net, acf_part *p, const char *name, const acf_options *o, uint32_t site, int64_t *context) {
+static acf_status declare_reader(acf_net *net, acf_part *p, const char *name, const acf_options *o, uint32_t site,
+                                 int64_t *context) {
     int64_t width = acf_options_int(o, "context-width");
     if (!width) return ACF_OK;
     acf_mlp_shape shape = {*context, width, width, (int)acf_options_int(o, "context-layers"), ACF_RELU, 1};
@@ -193,7 +202,8 @@ static acf_status declare_reals(acf_net *net, const acf_options *o, int64_t cont
     net->like.normal = net->anchor_size > 0 || net->attends;
     net->like.lo = LOG_SCALE_MIN, net->like.hi = LOG_SCALE_MAX;
     if (!net->attends) ACF_TRY(net->like.kind->declare(&net->like, net->ps, "likelihood"));
-    if (!net->category.D || (net->attends && !net->chain.n)) return ACF_OK; /* `seen` is for networks that are told a context */
+    if (!net->category.D || (net->attends && !net->chain.n))
+        return ACF_OK; /* `seen` is for networks that are told a context */
     net->seen = acf_category_table(net->ps, "seen", &net->classes, acf_options_int(o, "embedding"));
     return net->seen ? ACF_OK : acf_error_status();
 }
@@ -226,8 +236,11 @@ static acf_status declare_attention(acf_net *net, const acf_options *o) {
     k->columns = (acf_token_columns){.reals = net->real.D, .apart = net->chain.n > 0, .classes = net->classes};
     k->lo = LOG_SCALE_MIN, k->hi = LOG_SCALE_MAX;
     if (acf_options_real(o, "guess-weight") > 0)
-        return acf_fail(ACF_EUSAGE, "the option 'guess-weight' is %g, but the attention likelihood has no derivative of its best guess; expected 0, or "
-                        "another likelihood", acf_options_real(o, "guess-weight"));
+        return acf_fail(
+            ACF_EUSAGE,
+            "the option 'guess-weight' is %g, but the attention likelihood has no derivative of its best guess; expected 0, or "
+            "another likelihood",
+            acf_options_real(o, "guess-weight"));
     ACF_TRY(acf_attention_like_declare(k, net->ps, "attention", &shape));
     net->like.head = net->real.D ? acf_p(k->mixture.b) : NULL;
     return ACF_OK;
@@ -246,7 +259,8 @@ acf_status acf_net_declare(acf_device *dev, const acf_column *column, int64_t D,
     int64_t classes = 0;
     if (D < 1) return acf_fail(ACF_ESHAPE, "a table model of %lld columns; expected at least one", (long long)D);
     for (int64_t j = 0; column && j < D; j++) classes += column[j].classes;
-    if (classes > INT32_MAX) return acf_fail(ACF_ESHAPE, "%lld classes in all columns; expected fewer than 2^31", (long long)classes);
+    if (classes > INT32_MAX)
+        return acf_fail(ACF_ESHAPE, "%lld classes in all columns; expected fewer than 2^31", (long long)classes);
     acf_net *net = acf_alloc_zero(sizeof *net, "a table model");
     if (!net) return ACF_EMEMORY;
     net->dev = dev, net->D = D;
@@ -279,10 +293,15 @@ static acf_status place_lists(acf_net *net) {
         const int32_t **there;
         const int32_t *list;
         int64_t n;
-    } part[] = {{&net->real_column, net->real.column, R}, {&net->category_column, net->category.column, D}, {&net->classes.there, net->first, D},
+    } part[] = {{&net->real_column, net->real.column, R},
+                {&net->category_column, net->category.column, D},
+                {&net->classes.there, net->first, D},
                 {NULL, net->count, D}, /* behind the first ones: that is where `there` has them */
-                {&net->indicator_of, net->of, n}, {&net->indicator_value, net->value, n}, {&net->kind_there, net->kind, net->D},
-                {&net->stage_there, net->stage, net->D}, {&net->mixed_there, net->stage + net->D, net->D}};
+                {&net->indicator_of, net->of, n},
+                {&net->indicator_value, net->value, n},
+                {&net->kind_there, net->kind, net->D},
+                {&net->stage_there, net->stage, net->D},
+                {&net->mixed_there, net->stage + net->D, net->D}};
     for (size_t k = 0; k < sizeof part / sizeof *part; to += part[k++].n) {
         if (part[k].there) *part[k].there = to;
         if (part[k].n && !put_ints(net, to, part[k].list, part[k].n)) return acf_error_status();
@@ -310,13 +329,15 @@ acf_status acf_net_restart(acf_net *net, uint64_t seed) {
     return fill(net);
 }
 
-acf_status acf_net_create(acf_device *dev, const acf_column *column, int64_t D, const acf_options *o, uint64_t seed, bool train,
-                          acf_net **out) {
+acf_status acf_net_create(acf_device *dev, const acf_column *column, int64_t D, const acf_options *o, uint64_t seed,
+                          bool train, acf_net **out) {
     acf_net *net;
     ACF_TRY(acf_net_declare(dev, column, D, o, &net));
     acf_status status = acf_net_build(net, seed, train);
-    if (status) acf_net_free(net);
-    else *out = net;
+    if (status)
+        acf_net_free(net);
+    else
+        *out = net;
     return status;
 }
 

@@ -13,16 +13,16 @@
 #define ACF_MODEL_NET_H
 
 #include "base/options.h"
-#include "table/batches.h"
 #include "like/like.h"
 #include "model/gmm_draws.h"
+#include "table/batches.h"
 
 typedef struct acf_net acf_net;
 
 /* A network for these columns, sized by the options (model part of the option table), with initial values by seed. With train,
  * the twin slabs exist. Keeps dev; borrows the rest. Gives *out; free with acf_net_free. Fails: ACF_EUSAGE, ACF_EMEMORY. */
-acf_status acf_net_create(acf_device *dev, const acf_column *column, int64_t D, const acf_options *o, uint64_t seed, bool train,
-                          acf_net **out);
+acf_status acf_net_create(acf_device *dev, const acf_column *column, int64_t D, const acf_options *o, uint64_t seed,
+                          bool train, acf_net **out);
 /* The same in two steps: first its parameters by name and shape, without memory for their values, so that a file can be compared
  * with them; then the values. */
 acf_status acf_net_declare(acf_device *dev, const acf_column *column, int64_t D, const acf_options *o, acf_net **out);
@@ -104,7 +104,7 @@ acf_status acf_net_cell_values(acf_tape *t, acf_view *v, int n, acf_real *out);
 /* And into drawn (N,n) the same by other parameters in the place of the fitted mixture: value i by set i modulo
  * `use`, from 1 to sets->n. The network itself is asked once for both. sets NULL: nothing is drawn. */
 acf_status acf_net_cell_values_drawn(acf_tape *t, acf_view *v, int n, acf_real *out, const acf_gmm_draws *sets, int use,
-                                acf_real *drawn);
+                                     acf_real *drawn);
 
 /* For rows that model one column each: row i of out (N, acf_net_classes) gets p(class | x_o) of all classes where that column is a category, zeros
  * behind them; other rows are left alone. Tape not recording. */

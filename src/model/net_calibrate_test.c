@@ -32,7 +32,8 @@ static void logp(acf_net_lab *b, double *out) {
 static void draw(acf_net_lab *b, bool guess, acf_real *out) {
     acf_tape_begin(b->t, false);
     acf_view *v = acf_net_view(b->t, b->net, b->batch, NULL);
-    if (guess ? acf_net_guess(b->t, v, out) : acf_net_draw(b->t, v, &(acf_draw){.seed = 2}, out)) fail_msg("%s", acf_error());
+    if (guess ? acf_net_guess(b->t, v, out) : acf_net_draw(b->t, v, &(acf_draw){.seed = 2}, out))
+        fail_msg("%s", acf_error());
 }
 
 /* log p = -½ e² σ⁻² - log σ - const: the change by one factor gives e²/σ², and that the change by another. */
@@ -53,7 +54,8 @@ static void scales_are_multiplied(void **state) {
         for (int i = 0; i < N; i++) {
             const double e2 = 2 * (at3[i] - at0[i] + 0.3) / (1 - exp(-0.6)), c = 2 + D * i;
             acf_assert_close(at5[i] - at0[i], 0.5 * e2 * (1 - exp(-1)) - 0.5, tolerance, "log p of wider mixtures");
-            const double before = (double)(drawn[(int)c] - guess[(int)c]), after = (double)(wide[(int)c] - guess[(int)c]);
+            const double before = (double)(drawn[(int)c] - guess[(int)c]),
+                         after = (double)(wide[(int)c] - guess[(int)c]);
             acf_assert_close(after, exp(0.3) * before, tolerance, "a draw of a wider mixture");
             assert_true(same[(int)c] == guess[(int)c]);
         }
@@ -71,12 +73,14 @@ static void logits_are_divided(void **state) {
         open_lab(&b, likelihoods[k], 1);
         for (int round = 0; round < 2; round++) {
             acf_tape_begin(b.t, false);
-            if (acf_net_class_probs(b.t, acf_net_view(b.t, b.net, b.batch, NULL), round ? soft : sharp)) fail_msg("%s", acf_error());
+            if (acf_net_class_probs(b.t, acf_net_view(b.t, b.net, b.batch, NULL), round ? soft : sharp))
+                fail_msg("%s", acf_error());
             temper(&b, 0, 0.4);
         }
         for (int i = 0; i < N; i++)
             for (int c = 1; c < 3; c++)
-                acf_assert_close(log((double)(soft[3 * i + c] / soft[3 * i])), exp(-0.4) * log((double)(sharp[3 * i + c] / sharp[3 * i])), tolerance, "log-odds");
+                acf_assert_close(log((double)(soft[3 * i + c] / soft[3 * i])),
+                                 exp(-0.4) * log((double)(sharp[3 * i + c] / sharp[3 * i])), tolerance, "log-odds");
         acf_net_lab_close(&b);
     }
 }
@@ -108,4 +112,5 @@ static void nothing_else_changes(void **state) {
     acf_net_lab_close(&b);
 }
 
-ACF_TESTS(net_calibrate, cmocka_unit_test(scales_are_multiplied), cmocka_unit_test(logits_are_divided), cmocka_unit_test(nothing_else_changes))
+ACF_TESTS(net_calibrate, cmocka_unit_test(scales_are_multiplied), cmocka_unit_test(logits_are_divided),
+          cmocka_unit_test(nothing_else_changes))

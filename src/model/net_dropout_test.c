@@ -34,7 +34,8 @@ static void dropout_belongs_to_its_row(void **state) {
     trained_logp(&b, &pass, true, turned);
     int64_t same = 0;
     for (int64_t i = 0; i < N; i++) {
-        acf_assert_close((double)turned[N - 1 - i], (double)there[i], 2000 * (double)ACF_REAL_EPS, "a row at another place");
+        acf_assert_close((double)turned[N - 1 - i], (double)there[i], 2000 * (double)ACF_REAL_EPS,
+                         "a row at another place");
         same += there[i] == whole[i];
     }
     assert_true(same < N / 8); /* rows with nothing to model */
@@ -46,14 +47,16 @@ static void dropout_belongs_to_its_row(void **state) {
 static void recurrent_networks_have_dropout(void **state) {
     (void)state;
     enum { N = 60 };
-    static const char *const settings[2][6] = {{"flow=", "likelihood=gru", "context-width=0", NULL},
-                                               {"flow=rnn", "likelihood=gaussian", "mlp-layers=0", "context-width=0", NULL}};
+    static const char *const settings[2][6] = {
+        {"flow=", "likelihood=gru", "context-width=0", NULL},
+        {"flow=rnn", "likelihood=gaussian", "mlp-layers=0", "context-width=0", NULL}};
     for (int k = 0; k < 2; k++) {
         acf_net_lab b;
         acf_real whole[N], step[2][N], target[N];
         acf_net_lab_open(&b, settings[k], N, 5, NULL);
         trained_logp(&b, NULL, true, whole);
-        for (uint32_t s = 0; s < 2; s++) trained_logp(&b, &(acf_pass){.dropout = 0.5, .seed = 3, .step = s}, true, step[s]);
+        for (uint32_t s = 0; s < 2; s++)
+            trained_logp(&b, &(acf_pass){.dropout = 0.5, .seed = 3, .step = s}, true, step[s]);
         trained_logp(&b, &(acf_pass){.dropout = 0.5, .seed = 3}, false, target);
         assert_memory_equal(target, whole, sizeof whole);
         int64_t same = 0;

@@ -21,19 +21,19 @@
 struct acf_view {
     const acf_net *net;
     const acf_batch *batch;
-    acf_pass pass;    /* with the ids of the rows */
-    bool trains;      /* false: there is no pass */
+    acf_pass pass; /* with the ids of the rows */
+    bool trains;   /* false: there is no pass */
     const acf_subset *u_real, *u_category;
-    acf_tensor *x;       /* (N,Dr) encoded; 0 where neither given nor modelled */
-    acf_tensor *common;  /* (N,3Dr): x·b, b, m of the reals */
+    acf_tensor *x;                  /* (N,Dr) encoded; 0 where neither given nor modelled */
+    acf_tensor *common;             /* (N,3Dr): x·b, b, m of the reals */
     const uint8_t *given, *present; /* (N,Dr) on the device: b and m of the reals */
-    acf_mog_classes classes; /* what the anchor sees of the categories */
-    uint8_t *b, *seen;   /* (N,Dc) on the device: categories that are given; given or modelled */
-    int32_t *code;       /* (N,Dc) on the device; a draw writes the modelled ones */
-    const uint64_t *id;  /* (N) on the device */
-    const acf_gmm_draws *gmm; /* parameters in the place of the fitted mixture's; NULL: none */
-    acf_grid cells;           /* of the batch, where operations can read them */
-    acf_attention_rows rows;  /* what the attention likelihood sees */
+    acf_mog_classes classes;        /* what the anchor sees of the categories */
+    uint8_t *b, *seen;              /* (N,Dc) on the device: categories that are given; given or modelled */
+    int32_t *code;                  /* (N,Dc) on the device; a draw writes the modelled ones */
+    const uint64_t *id;             /* (N) on the device */
+    const acf_gmm_draws *gmm;       /* parameters in the place of the fitted mixture's; NULL: none */
+    acf_grid cells;                 /* of the batch, where operations can read them */
+    acf_attention_rows rows;        /* what the attention likelihood sees */
 };
 
 /* n bytes on the device, copied from the host; NULL, and a failed tape, when that did not work. */
@@ -70,7 +70,8 @@ static void see_categories(acf_tape *t, acf_view *v, const acf_grid *g) {
     v->seen = r.m; /* m = given or modelled: a question leaves nothing else present */
     v->u_category = acf_tape_subset(t, v->b, v->seen, g->N, D);
     if (v->net->anchor_size && v->net->indicators)
-        v->classes = (acf_mog_classes){v->net->indicators, D, v->net->indicator_of, v->net->indicator_value, v->code, v->seen};
+        v->classes =
+            (acf_mog_classes){v->net->indicators, D, v->net->indicator_of, v->net->indicator_value, v->code, v->seen};
 }
 
 static void see_sequences(acf_tape *t, acf_view *v, const acf_order *o) {
@@ -81,8 +82,12 @@ static void see_sequences(acf_tape *t, acf_view *v, const acf_order *o) {
         reals.column = net->real_column, reals.columns = net->D, reals.modelled = true;
         v->u_real = acf_tape_sequence(t, v->given, v->present, &reals, g->N, net->real.D);
     }
-    v->rows = (acf_attention_rows){.s = acf_tape_sequence(t, g->b, g->m, o, g->N, g->D), .u_real = net->real.D ? v->u_real : NULL,
-                                   .u_category = v->u_category, .given = g->b, .x = net->real.D ? v->x : NULL, .codes = v->code,
+    v->rows = (acf_attention_rows){.s = acf_tape_sequence(t, g->b, g->m, o, g->N, g->D),
+                                   .u_real = net->real.D ? v->u_real : NULL,
+                                   .u_category = v->u_category,
+                                   .given = g->b,
+                                   .x = net->real.D ? v->x : NULL,
+                                   .codes = v->code,
                                    .pass = v->trains ? &v->pass : NULL};
 }
 
@@ -91,12 +96,17 @@ static acf_order order_of(const acf_view *v) {
     const acf_net *net = v->net;
     const bool mixed = !net->anchor_size && !net->chain.n;
     if (!v->trains) return (acf_order){.stage = net->stage_there};
-    return (acf_order){.stage = mixed ? net->mixed_there : net->stage_there, .shuffle = true, .seed = v->pass.seed, .draw = v->pass.step,
-                       .now = v->pass.now, .row_id = v->id};
+    return (acf_order){.stage = mixed ? net->mixed_there : net->stage_there,
+                       .shuffle = true,
+                       .seed = v->pass.seed,
+                       .draw = v->pass.step,
+                       .now = v->pass.now,
+                       .row_id = v->id};
 }
 
 void acf_net_view_order(acf_tape *t, acf_view *v, uint32_t order) {
-    if (v && v->net->attends && order) see_sequences(t, v, &(acf_order){.stage = v->net->stage_there, .shuffle = true, .draw = order});
+    if (v && v->net->attends && order)
+        see_sequences(t, v, &(acf_order){.stage = v->net->stage_there, .shuffle = true, .draw = order});
 }
 
 acf_view *acf_net_view(acf_tape *t, const acf_net *net, const acf_batch *batch, const acf_pass *pass) {
@@ -135,26 +145,36 @@ static acf_tensor *context(acf_tape *t, const acf_view *v, acf_param *table, con
 /* The conditioning vector and, beside it, what the part's reader makes of it. */
 static acf_tensor *reading(acf_tape *t, const acf_view *v, const acf_part *p, acf_tensor *context) {
     if (!p->reader.layers) return context;
-    return acf_concat(t, 2, (acf_tensor *[]){context, acf_mlp_run(t, &p->reader, context, v->trains ? &v->pass : NULL)});
+    return acf_concat(t, 2,
+                      (acf_tensor *[]){context, acf_mlp_run(t, &p->reader, context, v->trains ? &v->pass : NULL)});
 }
 
 static acf_cond real_cond(acf_tape *t, const acf_view *v) {
-    return (acf_cond){.context = reading(t, v, &v->net->real, context(t, v, v->net->seen, v->seen)), .u = v->u_real,
-                      .columns = acf_p(v->net->real.column_embedding), .pass = v->trains ? &v->pass : NULL};
+    return (acf_cond){.context = reading(t, v, &v->net->real, context(t, v, v->net->seen, v->seen)),
+                      .u = v->u_real,
+                      .columns = acf_p(v->net->real.column_embedding),
+                      .pass = v->trains ? &v->pass : NULL};
 }
 
 /* The anchor as it is asked about this batch; its numbers are constants to the tape. */
 static acf_tensor *anchor_part(acf_tape *t, const acf_view *v, int i) {
     const acf_tensor *p = &v->net->gmm[i]->t;
     const acf_gmm_draws *g = v->gmm;
-    if (g) return acf_tensor_wrap(t, i == 0 ? g->weight : i == 1 ? g->mean : g->cov, 1 + i, (int64_t[]){g->K, g->W, g->W});
+    if (g)
+        return acf_tensor_wrap(t, i == 0 ? g->weight : i == 1 ? g->mean : g->cov, 1 + i, (int64_t[]){g->K, g->W, g->W});
     return acf_tensor_wrap(t, p->data, p->ndim, p->dim);
 }
 static acf_mog mixture_of(acf_tape *t, const acf_view *v) {
     return (acf_mog){anchor_part(t, v, 0), anchor_part(t, v, 1), anchor_part(t, v, 2), v->x, v->given, v->classes};
 }
 static acf_factors factors_of(acf_tape *t, const acf_view *v) {
-    return (acf_factors){anchor_part(t, v, 0), anchor_part(t, v, 1), anchor_part(t, v, 2), anchor_part(t, v, 3), v->x, v->given, v->classes};
+    return (acf_factors){anchor_part(t, v, 0),
+                         anchor_part(t, v, 1),
+                         anchor_part(t, v, 2),
+                         anchor_part(t, v, 3),
+                         v->x,
+                         v->given,
+                         v->classes};
 }
 
 /* What it expects of every column where only given categories are known; zeros in rows that ask for no category. */
@@ -178,8 +198,10 @@ static acf_tensor *category_context(acf_tape *t, const acf_view *v) {
 }
 
 static acf_cond category_cond(acf_tape *t, const acf_view *v) {
-    return (acf_cond){.context = reading(t, v, &v->net->category, category_context(t, v)), .u = v->u_category,
-                      .columns = acf_p(v->net->category.column_embedding), .pass = v->trains ? &v->pass : NULL};
+    return (acf_cond){.context = reading(t, v, &v->net->category, category_context(t, v)),
+                      .u = v->u_category,
+                      .columns = acf_p(v->net->category.column_embedding),
+                      .pass = v->trains ? &v->pass : NULL};
 }
 
 /* ---- questions ------------------------------------------------------------------------------------------------------------ */
@@ -287,7 +309,8 @@ acf_tensor *acf_net_guess_error(acf_tape *t, acf_view *v) {
 /* n bytes of device memory on the host, where they live on the tape; NULL, and a failed tape, when that did not work. */
 static void *to_host(acf_tape *t, const void *there, size_t bytes) {
     void *p = t->failure.status ? NULL : acf_arena_alloc(t->host, bytes);
-    if (p && acf_device_copy(t->dev, p, there, bytes, ACF_TO_HOST) == ACF_OK && acf_device_sync(t->dev) == ACF_OK) return p;
+    if (p && acf_device_copy(t->dev, p, there, bytes, ACF_TO_HOST) == ACF_OK && acf_device_sync(t->dev) == ACF_OK)
+        return p;
     acf_tape_fail(t, NULL);
     return NULL;
 }
@@ -303,7 +326,9 @@ static const acf_real *reals_on_host(acf_tape *t, const acf_view *v, acf_tensor 
 }
 
 /* What tokens are told of modelled reals behind a Gaussian mixture alone. */
-static acf_tensor *values_from_anchor(acf_tape *t, const void *view, acf_tensor *z) { return before_anchor(t, view, z); }
+static acf_tensor *values_from_anchor(acf_tape *t, const void *view, acf_tensor *z) {
+    return before_anchor(t, view, z);
+}
 
 /* Draws all that is modelled, categories and reals by one walk over the row's cells; z of the reals, NULL without any. */
 static acf_tensor *walk_attention(acf_tape *t, const acf_view *v, const acf_draw *d) {
@@ -343,7 +368,8 @@ static acf_answer attention_answer(acf_tape *t, acf_view *v, const acf_draw *d) 
 acf_answer acf_net_answer(acf_tape *t, acf_view *v, const acf_draw *d) {
     acf_answer a = {0};
     if (!v) return a;
-    const acf_draw here = d ? (acf_draw){.seed = d->seed, .draw = d->draw, .now = d->now, .row_id = v->id} : (acf_draw){0};
+    const acf_draw here =
+        d ? (acf_draw){.seed = d->seed, .draw = d->draw, .now = d->now, .row_id = v->id} : (acf_draw){0};
     if (v->net->attends) return attention_answer(t, v, d ? &here : NULL);
     if (v->net->category.D) {
         draw_categories(t, v, d ? &here : NULL);
@@ -409,13 +435,16 @@ static void spread_attention(acf_tape *t, const acf_view *v, int n, acf_tensor *
     const acf_attention_like *k = &v->net->attention;
     acf_tensor *p = acf_attention_like_mixtures(t, k, &v->rows);
     for (int i = 0; i < n; i++)
-        z[i] = acf_mixture_stratum(t, p, acf_tensor_const(t, NULL, (i + 0.5) / n, 0, NULL), k->components, k->lo, k->hi);
+        z[i] =
+            acf_mixture_stratum(t, p, acf_tensor_const(t, NULL, (i + 0.5) / n, 0, NULL), k->components, k->lo, k->hi);
 }
 
 /* (T,M): class probabilities of the modelled categories, the first of each row. */
 static acf_tensor *class_probs(acf_tape *t, acf_view *v) {
     if (v->net->attends) return acf_attention_like_probs(t, &v->net->attention, &v->rows);
-    draw_categories(t, v, NULL); /* an asked cell holds no class that could be read; which one it is does not matter to a row's first */
+    draw_categories(
+        t, v,
+        NULL); /* an asked cell holds no class that could be read; which one it is does not matter to a row's first */
     const acf_cond c = category_cond(t, v);
     return acf_categories_probs(t, &v->net->categories, v->code, &c);
 }
@@ -441,8 +470,10 @@ static acf_status spread_reals(acf_tape *t, acf_view *v, int n, acf_real *out, c
     acf_tensor **z = acf_arena_alloc(t->host, 2 * (size_t)n * sizeof *z), **other = z + n;
     if (!z) return acf_tape_fail(t, NULL);
     acf_cond c = chain_cond(t, v), behind = acf_chain_cond(&v->net->chain, &c);
-    if (v->net->attends) spread_attention(t, v, n, z);
-    else v->net->like.kind->cell_values(t, &v->net->like, &behind, n, z);
+    if (v->net->attends)
+        spread_attention(t, v, n, z);
+    else
+        v->net->like.kind->cell_values(t, &v->net->like, &behind, n, z);
     acf_chain_inverse_alone(t, &v->net->chain, n, z, &c);
     memcpy(other, z, (size_t)n * sizeof *z);
     values_before_anchor(t, v, n, z);
@@ -457,7 +488,7 @@ acf_status acf_net_cell_values(acf_tape *t, acf_view *v, int n, acf_real *out) {
 }
 
 acf_status acf_net_cell_values_drawn(acf_tape *t, acf_view *v, int n, acf_real *out, const acf_gmm_draws *sets, int use,
-                                acf_real *drawn) {
+                                     acf_real *drawn) {
     if (!v) return acf_tape_status(t);
     if (v->net->category.D) {
         const acf_part *p = &v->net->category;
@@ -487,6 +518,7 @@ acf_status acf_net_class_probs(acf_tape *t, acf_view *v, acf_real *out) {
     const int32_t *row = to_host(t, v->u_category->row_of, (size_t)T * sizeof *row);
     ACF_TRY(acf_tape_status(t));
     for (int64_t e = 0; e < T; e++)
-        if (row[e] >= 0) memcpy(out + row[e] * M, p + e * M, (size_t)M * sizeof *out); /* -1: room of a GPU that nothing is in */
+        if (row[e] >= 0)
+            memcpy(out + row[e] * M, p + e * M, (size_t)M * sizeof *out); /* -1: room of a GPU that nothing is in */
     return ACF_OK;
 }

@@ -2,9 +2,9 @@
  * to their row, presets that build, and agreement with the same model in PyTorch. */
 #include "model/net.h"
 
+#include "base/safetensors.h"
 #include "harness/net_lab.h"
 #include "model/config.h"
-#include "base/safetensors.h"
 #include "ops/arith.h"
 
 #include <math.h>
@@ -30,12 +30,18 @@ static void open_columns(bench *b, const way *w, const char *flow, int64_t N, in
     acf_net_lab_open(b, (const char *[]){set_flow, set_likelihood, set_anchor, NULL}, N, D, column);
 }
 
-static void open_bench(bench *b, const way *w, const char *flow, int64_t N, int64_t D) { open_columns(b, w, flow, N, D, NULL); }
+static void open_bench(bench *b, const way *w, const char *flow, int64_t N, int64_t D) {
+    open_columns(b, w, flow, N, D, NULL);
+}
 static void close_bench(bench *b) { acf_net_lab_close(b); }
 static const acf_real *log_likelihoods(bench *b) { return acf_net_lab_logp(b, NULL, false); }
 
 /* What the tests below run through: the autoregressive likelihoods. */
-static const way ways[] = {{"gru", NULL, NULL}, {"sets", NULL, NULL}, {"attention", NULL, NULL}, {"attention", "", NULL}, {"attention", "", "0"}};
+static const way ways[] = {{"gru", NULL, NULL},
+                           {"sets", NULL, NULL},
+                           {"attention", NULL, NULL},
+                           {"attention", "", NULL},
+                           {"attention", "", "0"}};
 enum { WAYS = sizeof ways / sizeof ways[0], FIRST_ORDERED = 2 };
 
 static void set(acf_options *o, const char *name, const char *value) {
@@ -84,7 +90,8 @@ static void every_question_integrates_to_one(void **state) {
 static void every_order_integrates_to_one(void **state) {
     (void)state;
     for (uint32_t step = 1; step <= 4; step++)
-        for (int k = FIRST_ORDERED; k < WAYS; k++) check_integral(&ways[k], (int[]){2, 1, 2}, &(acf_pass){.seed = 3, .step = step});
+        for (int k = FIRST_ORDERED; k < WAYS; k++)
+            check_integral(&ways[k], (int[]){2, 1, 2}, &(acf_pass){.seed = 3, .step = step});
 }
 
 static void orders_change_from_step_to_step(void **state) {
@@ -141,13 +148,15 @@ static void check_mixed(const way *w, const int mask[4], const acf_pass *pass) {
 static void mixed_questions_sum_to_one(void **state) {
     (void)state;
     for (int code = 0; code < 54; code++)
-        for (int k = 0; k < WAYS; k++) check_mixed(&ways[k], (int[]){code % 3, code / 3 % 3, code / 9 % 3, code / 27}, NULL);
+        for (int k = 0; k < WAYS; k++)
+            check_mixed(&ways[k], (int[]){code % 3, code / 3 % 3, code / 9 % 3, code / 27}, NULL);
 }
 
 static void every_order_of_mixed_cells_sums_to_one(void **state) {
     (void)state;
     for (uint32_t at = 1; at <= 3; at++)
-        for (int k = FIRST_ORDERED; k < WAYS; k++) check_mixed(&ways[k], (int[]){2, 2, 2, 1}, &(acf_pass){.seed = 3, .step = at});
+        for (int k = FIRST_ORDERED; k < WAYS; k++)
+            check_mixed(&ways[k], (int[]){2, 2, 2, 1}, &(acf_pass){.seed = 3, .step = at});
 }
 
 /* A table of categories only: no flow at all. */
@@ -177,8 +186,8 @@ static void check_mixed_draws(const way *w) {
     open_columns(&b, w, "linear leaky rnn", N, 4, mixed);
     for (int64_t i = 0; i < N; i++)
         for (int j = 0; j < 4; j++)
-            set_cell(&b, i, j, (int)(acf_lab_random(31, i * 4 + j, 0, 3)), mixed[j].classes ? (double)(i % mixed[j].classes) : 0.3,
-                     mixed[j].classes > 0);
+            set_cell(&b, i, j, (int)(acf_lab_random(31, i * 4 + j, 0, 3)),
+                     mixed[j].classes ? (double)(i % mixed[j].classes) : 0.3, mixed[j].classes > 0);
     acf_real out[N * 4], guess[N * 4];
     int64_t seen[3] = {0};
     for (int k = 0; k < N * 4; k++) out[k] = guess[k] = ACF_R(-77);
@@ -189,9 +198,12 @@ static void check_mixed_draws(const way *w) {
     for (int k = 0; k < N * 4; k++) {
         bool modelled = b.batch->m[k] && !b.batch->b[k];
         int classes = mixed[k % 4].classes;
-        if (!modelled) assert_true(out[k] == ACF_R(-77) && guess[k] == ACF_R(-77));
-        else if (!classes) assert_true(isfinite(out[k]) && out[k] != ACF_R(-77) && isfinite(guess[k]));
-        else assert_true(out[k] >= 0 && out[k] < (acf_real)classes && out[k] == (acf_real)(int)out[k] && guess[k] >= 0);
+        if (!modelled)
+            assert_true(out[k] == ACF_R(-77) && guess[k] == ACF_R(-77));
+        else if (!classes)
+            assert_true(isfinite(out[k]) && out[k] != ACF_R(-77) && isfinite(guess[k]));
+        else
+            assert_true(out[k] >= 0 && out[k] < (acf_real)classes && out[k] == (acf_real)(int)out[k] && guess[k] >= 0);
         if (modelled && k % 4 == 2) seen[(int)out[k]]++;
     }
     assert_true(seen[0] > 5 && seen[1] > 5 && seen[2] > 5);
@@ -264,7 +276,8 @@ static void recording_changes_nothing(void **state) {
         memcpy(plain, log_likelihoods(&b), sizeof plain);
         const acf_real *recorded = acf_net_lab_logp(&b, NULL, true);
         for (int i = 0; i < 50; i++)
-            acf_assert_close((double)recorded[i], (double)plain[i], 2000 * (double)ACF_REAL_EPS, "log p on a recording tape");
+            acf_assert_close((double)recorded[i], (double)plain[i], 2000 * (double)ACF_REAL_EPS,
+                             "log p on a recording tape");
         close_bench(&b);
     }
 }
@@ -278,13 +291,17 @@ static void check_missing_cells(const way *w) {
         for (int i = 0; i < 300; i++)
             if (!b.batch->m[i]) b.batch->x[i] = run == 0 ? 0 : run == 1 ? (acf_real)NAN : ACF_R(1e30);
         const acf_real *lp = log_likelihoods(&b);
-        if (run == 0) memcpy(first, lp, sizeof first);
-        else assert_memory_equal(lp, first, sizeof first);
+        if (run == 0)
+            memcpy(first, lp, sizeof first);
+        else
+            assert_memory_equal(lp, first, sizeof first);
         memset(other, 0, sizeof other);
         acf_tape_begin(b.t, false);
         assert_int_equal(acf_net_guess(b.t, acf_net_view(b.t, b.net, b.batch, NULL), other), ACF_OK);
-        if (run == 0) memcpy(guess, other, sizeof guess);
-        else assert_memory_equal(other, guess, sizeof guess);
+        if (run == 0)
+            memcpy(guess, other, sizeof guess);
+        else
+            assert_memory_equal(other, guess, sizeof guess);
     }
     close_bench(&b);
 }
@@ -300,16 +317,24 @@ static void check_draws_of_rows(const way *w) {
     open_bench(&b, w, "linear leaky rnn", 40, 5);
     acf_real all[200] = {0}, one[5], again[200] = {0};
     acf_tape_begin(b.t, false);
-    assert_int_equal(acf_net_draw(b.t, acf_net_view(b.t, b.net, b.batch, NULL), &(acf_draw){.seed = 7, .draw = 3}, all), ACF_OK);
+    assert_int_equal(acf_net_draw(b.t, acf_net_view(b.t, b.net, b.batch, NULL), &(acf_draw){.seed = 7, .draw = 3}, all),
+                     ACF_OK);
     acf_tape_begin(b.t, false);
-    assert_int_equal(acf_net_draw(b.t, acf_net_view(b.t, b.net, b.batch, NULL), &(acf_draw){.seed = 7, .draw = 3}, again), ACF_OK);
+    assert_int_equal(
+        acf_net_draw(b.t, acf_net_view(b.t, b.net, b.batch, NULL), &(acf_draw){.seed = 7, .draw = 3}, again), ACF_OK);
     assert_memory_equal(all, again, sizeof all);
     for (int64_t i = 0; i < 40; i += 7) {
-        acf_batch alone = {.capacity = 1, .N = 1, .D = 5, .x = b.batch->x + i * 5, .m = b.batch->m + i * 5,
-                           .b = b.batch->b + i * 5, .id = b.batch->id + i};
+        acf_batch alone = {.capacity = 1,
+                           .N = 1,
+                           .D = 5,
+                           .x = b.batch->x + i * 5,
+                           .m = b.batch->m + i * 5,
+                           .b = b.batch->b + i * 5,
+                           .id = b.batch->id + i};
         memset(one, 0, sizeof one);
         acf_tape_begin(b.t, false);
-        assert_int_equal(acf_net_draw(b.t, acf_net_view(b.t, b.net, &alone, NULL), &(acf_draw){.seed = 7, .draw = 3}, one), ACF_OK);
+        assert_int_equal(
+            acf_net_draw(b.t, acf_net_view(b.t, b.net, &alone, NULL), &(acf_draw){.seed = 7, .draw = 3}, one), ACF_OK);
         for (int j = 0; j < 5; j++)
             acf_assert_close((double)one[j], (double)all[i * 5 + j], 2000 * (double)ACF_REAL_EPS, "a row drawn alone");
     }
@@ -409,17 +434,20 @@ static void compare_with_peer(int d, int layers, const char *flow) {
     assert_int_equal(acf_batch_create(ROWS, d, &b.batch), ACF_OK);
     b.batch->N = ROWS;
     const int64_t table[2] = {ROWS, d}, rows[1] = {ROWS};
-    acf_real *x = peer_tensor(f, "peer.x", 2, table), *m = peer_tensor(f, "peer.m", 2, table), *bb = peer_tensor(f, "peer.b", 2, table);
+    acf_real *x = peer_tensor(f, "peer.x", 2, table), *m = peer_tensor(f, "peer.m", 2, table),
+             *bb = peer_tensor(f, "peer.b", 2, table);
     acf_real *logp = peer_tensor(f, "peer.logp", 1, rows), *guess = peer_tensor(f, "peer.guess", 2, table);
     for (int i = 0; i < ROWS * d; i++) b.batch->x[i] = x[i], b.batch->m[i] = m[i] > 0, b.batch->b[i] = bb[i] > 0;
     for (int i = 0; i < ROWS; i++) b.batch->id[i] = (uint64_t)i;
     const acf_real *ours = log_likelihoods(&b);
     for (int i = 0; i < ROWS; i++)
-        if (fabs((double)ours[i] - (double)logp[i]) > 1e-4) fail_msg("row %d: log p is %.8g, PyTorch says %.8g", i, (double)ours[i], (double)logp[i]);
+        if (fabs((double)ours[i] - (double)logp[i]) > 1e-4)
+            fail_msg("row %d: log p is %.8g, PyTorch says %.8g", i, (double)ours[i], (double)logp[i]);
     acf_tape_begin(b.t, false);
     assert_int_equal(acf_net_guess(b.t, acf_net_view(b.t, b.net, b.batch, NULL), x), ACF_OK);
     for (int i = 0; i < ROWS * d; i++)
-        if (m[i] > 0 && bb[i] == 0) acf_assert_close((double)x[i], (double)guess[i], 1e-4, "best guess against PyTorch");
+        if (m[i] > 0 && bb[i] == 0)
+            acf_assert_close((double)x[i], (double)guess[i], 1e-4, "best guess against PyTorch");
     free(x), free(m), free(bb), free(logp), free(guess);
     acf_safetensors_close(f);
     unlink(path);
@@ -438,9 +466,10 @@ static void agrees_with_pytorch_without_a_flow(void **state) {
 }
 
 ACF_TESTS(net, cmocka_unit_test(every_question_integrates_to_one), cmocka_unit_test(every_order_integrates_to_one),
-          cmocka_unit_test(orders_change_from_step_to_step), cmocka_unit_test(mixed_questions_sum_to_one), cmocka_unit_test(every_order_of_mixed_cells_sums_to_one),
-          cmocka_unit_test(categories_alone_sum_to_one), cmocka_unit_test(mixed_draws_fill_what_is_modelled),
-          cmocka_unit_test(draws_have_the_density_of_scores), cmocka_unit_test(recording_changes_nothing), cmocka_unit_test(missing_cells_are_never_read),
+          cmocka_unit_test(orders_change_from_step_to_step), cmocka_unit_test(mixed_questions_sum_to_one),
+          cmocka_unit_test(every_order_of_mixed_cells_sums_to_one), cmocka_unit_test(categories_alone_sum_to_one),
+          cmocka_unit_test(mixed_draws_fill_what_is_modelled), cmocka_unit_test(draws_have_the_density_of_scores),
+          cmocka_unit_test(recording_changes_nothing), cmocka_unit_test(missing_cells_are_never_read),
           cmocka_unit_test(draws_belong_to_their_row), cmocka_unit_test(presets_build),
           cmocka_unit_test(refuses_an_unknown_flow), cmocka_unit_test(agrees_with_pytorch),
           cmocka_unit_test(agrees_with_pytorch_without_a_flow))

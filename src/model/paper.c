@@ -22,9 +22,7 @@ static void add(looking *l, const char *text) {
 /* ---- additions
  * -------------------------------------------------------------------------------------------------------- */
 
-static bool has_mixture(const acf_model *m) {
-    return acf_net_gmm_size(m->net) > 0 && acf_net_factors(m->net) == 0;
-}
+static bool has_mixture(const acf_model *m) { return acf_net_gmm_size(m->net) > 0 && acf_net_factors(m->net) == 0; }
 static bool has_factors(const acf_model *m) { return acf_net_factors(m->net) > 0; }
 static bool has_donors(const acf_model *m) { return m->donors; }
 static bool always(const acf_model *m) { return m; }

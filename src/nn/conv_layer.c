@@ -14,7 +14,9 @@ acf_status acf_conv_layer_declare(acf_conv_layer *l, acf_params *ps, const char 
     return ACF_OK;
 }
 
-acf_tensor *acf_conv_layer_kernel(acf_tape *t, const acf_conv_layer *l) { return acf_weight_norm(t, acf_p(l->v), acf_p(l->g)); }
+acf_tensor *acf_conv_layer_kernel(acf_tape *t, const acf_conv_layer *l) {
+    return acf_weight_norm(t, acf_p(l->v), acf_p(l->g));
+}
 
 acf_tensor *acf_conv_layer_run(acf_tape *t, const acf_conv_layer *l, acf_tensor *x) {
     return acf_conv2d(t, x, acf_conv_layer_kernel(t, l), acf_p(l->b), l->how);

@@ -11,11 +11,13 @@ typedef struct acf_conv_layer {
 
 typedef struct acf_conv_size {
     int64_t kh, kw, in, out;
-    double scale; /* initial length of each output's weights: 1 keeps the size of numbers, 0 makes the layer start as its bias, 0 */
+    double
+        scale; /* initial length of each output's weights: 1 keeps the size of numbers, 0 makes the layer start as its bias, 0 */
 } acf_conv_size;
 
 /* Declares "name.v", "name.g", "name.b". Fails: ACF_EMEMORY, ACF_EUSAGE. */
-acf_status acf_conv_layer_declare(acf_conv_layer *l, acf_params *ps, const char *name, acf_conv_size size, acf_conv how);
+acf_status acf_conv_layer_declare(acf_conv_layer *l, acf_params *ps, const char *name, acf_conv_size size,
+                                  acf_conv how);
 
 /* x (N,H,W,in) -> (N,Ho,Wo,out). */
 acf_tensor *acf_conv_layer_run(acf_tape *t, const acf_conv_layer *l, acf_tensor *x);

@@ -7,7 +7,8 @@
 #include <stdio.h>
 
 /* A matrix, or with cols 0 a bias of zeros; NULL once *status says so. */
-static acf_param *declare_scaled(acf_params *ps, const char *name, const char *part, double scale, int64_t rows, int64_t cols, acf_status *status) {
+static acf_param *declare_scaled(acf_params *ps, const char *name, const char *part, double scale, int64_t rows,
+                                 int64_t cols, acf_status *status) {
     if (*status) return NULL;
     acf_param *p = acf_declare(ps, name, part, cols ? ACF_INIT_UNIFORM : ACF_INIT_CONST, cols ? scale : 0, cols ? 2 : 1,
                                (int64_t[]){rows, cols});
@@ -15,11 +16,13 @@ static acf_param *declare_scaled(acf_params *ps, const char *name, const char *p
     return p;
 }
 
-static acf_param *declare(acf_params *ps, const char *name, const char *part, int64_t rows, int64_t cols, acf_status *status) {
+static acf_param *declare(acf_params *ps, const char *name, const char *part, int64_t rows, int64_t cols,
+                          acf_status *status) {
     return declare_scaled(ps, name, part, 1, rows, cols, status);
 }
 
-acf_status acf_deep_sets_declare(acf_deep_sets *net, acf_params *ps, const char *name, const acf_deep_sets_shape *s, uint32_t site) {
+acf_status acf_deep_sets_declare(acf_deep_sets *net, acf_params *ps, const char *name, const acf_deep_sets_shape *s,
+                                 uint32_t site) {
     if (s->blocks < 1 || s->blocks > ACF_DEEP_SETS_BLOCKS)
         return acf_fail(ACF_EUSAGE, "%s: %d blocks; expected 1 to %d", name, s->blocks, ACF_DEEP_SETS_BLOCKS);
     acf_status status = ACF_OK;
@@ -40,8 +43,8 @@ acf_status acf_deep_sets_declare(acf_deep_sets *net, acf_params *ps, const char 
     return status;
 }
 
-acf_deep_sets_run acf_deep_sets_begin(acf_tape *t, const acf_deep_sets *net, acf_tensor *context, acf_tensor *columns, bool mirrored,
-                          const acf_subset *u, const acf_pass *pass) {
+acf_deep_sets_run acf_deep_sets_begin(acf_tape *t, const acf_deep_sets *net, acf_tensor *context, acf_tensor *columns,
+                                      bool mirrored, const acf_subset *u, const acf_pass *pass) {
     acf_deep_sets_run r = {.net = net, .u = u, .pass = pass};
     r.column = acf_prefix_sum_columns(t, u, mirrored);
     r.base = acf_linear(t, context, acf_p(net->wc), acf_p(net->b), ACF_IDENTITY);

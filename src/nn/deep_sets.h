@@ -20,8 +20,8 @@ typedef struct acf_deep_sets_block {
 } acf_deep_sets_block;
 
 typedef struct acf_deep_sets {
-    acf_param *wc, *b;   /* (F,C), (F) */
-    acf_param *wi;       /* (F,E), or NULL: not told the column */
+    acf_param *wc, *b; /* (F,C), (F) */
+    acf_param *wi;     /* (F,E), or NULL: not told the column */
     int blocks;
     acf_deep_sets_block block[ACF_DEEP_SETS_BLOCKS];
     acf_param *w, *bias; /* (O,F), (O) */
@@ -29,32 +29,33 @@ typedef struct acf_deep_sets {
 } acf_deep_sets;
 
 typedef struct acf_deep_sets_shape {
-    int64_t context;  /* C */
+    int64_t context;          /* C */
     int64_t column_embedding; /* E, 0: the network is not told the column */
-    int64_t units;    /* F */
-    int blocks;       /* 1 to ACF_DEEP_SETS_BLOCKS */
-    int64_t out;      /* O */
-    double out_scale; /* as in acf_mlp_shape */
+    int64_t units;            /* F */
+    int blocks;               /* 1 to ACF_DEEP_SETS_BLOCKS */
+    int64_t out;              /* O */
+    double out_scale;         /* as in acf_mlp_shape */
 } acf_deep_sets_shape;
 
 /* Declares "name.wc", "name.wi", "name.b", "name.0.w1", "name.0.b1", ... "name.head.w", "name.head.b". Fails: ACF_EMEMORY, ACF_EUSAGE. */
-acf_status acf_deep_sets_declare(acf_deep_sets *net, acf_params *ps, const char *name, const acf_deep_sets_shape *shape, uint32_t site);
+acf_status acf_deep_sets_declare(acf_deep_sets *net, acf_params *ps, const char *name, const acf_deep_sets_shape *shape,
+                                 uint32_t site);
 
 /* One use of the network on the rows of a batch. */
 typedef struct acf_deep_sets_run {
     const acf_deep_sets *net;
     const acf_subset *u;
     const acf_pass *pass;
-    const int32_t *column;    /* (T) column of each element */
-    acf_terms terms;          /* what known cells add; filled in by the caller */
-    acf_tensor *base, *here;  /* (N,F), (D,F) or NULL */
-    acf_tensor *sums;         /* of the last step, in rank order */
-    acf_steps steps;          /* from acf_deep_sets_start on */
+    const int32_t *column;   /* (T) column of each element */
+    acf_terms terms;         /* what known cells add; filled in by the caller */
+    acf_tensor *base, *here; /* (N,F), (D,F) or NULL */
+    acf_tensor *sums;        /* of the last step, in rank order */
+    acf_steps steps;         /* from acf_deep_sets_start on */
 } acf_deep_sets_run;
 
 /* columns (D,E) is used where the network has wi; mirrored as in acf_cond. */
-acf_deep_sets_run acf_deep_sets_begin(acf_tape *t, const acf_deep_sets *net, acf_tensor *context, acf_tensor *columns, bool mirrored,
-                          const acf_subset *u, const acf_pass *pass);
+acf_deep_sets_run acf_deep_sets_begin(acf_tape *t, const acf_deep_sets *net, acf_tensor *context, acf_tensor *columns,
+                                      bool mirrored, const acf_subset *u, const acf_pass *pass);
 
 /* (T,F): the last hidden layer for all elements, from all values v (T; NULL with terms.wv) and slots (T). */
 acf_tensor *acf_deep_sets_all(acf_tape *t, const acf_deep_sets_run *r, acf_tensor *v, const int32_t *slot);

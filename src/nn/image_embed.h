@@ -21,7 +21,7 @@
 
 typedef struct acf_image_embed_shape {
     int64_t H, W, C;
-    int64_t width; /* E, and the networks' */
+    int64_t width;    /* E, and the networks' */
     int blocks, deep; /* residual ones, of the fine map and of each coarse one, down and back; 0 to ACF_EMBED_DEEP */
 } acf_image_embed_shape;
 
@@ -30,14 +30,16 @@ enum { ACF_EMBED_DOWN, ACF_EMBED_BACK, ACF_EMBED_WAYS };
 typedef struct acf_image_embed {
     acf_resnet map;
     int levels, deep; /* L; blocks of a coarse map, each way */
-    acf_conv_layer down[ACF_EMBED_LEVELS], spread[ACF_EMBED_LEVELS], up[ACF_EMBED_LEVELS]; /* from a map to the next; and back, 1x1 and 3x3 */
+    acf_conv_layer down[ACF_EMBED_LEVELS], spread[ACF_EMBED_LEVELS],
+        up[ACF_EMBED_LEVELS]; /* from a map to the next; and back, 1x1 and 3x3 */
     struct {
         acf_conv_layer wide, back;
     } block[ACF_EMBED_LEVELS][ACF_EMBED_WAYS][ACF_EMBED_DEEP]; /* of map l + 1 */
-    acf_param *w, *b; /* (E, pixels left · E), (E) */
+    acf_param *w, *b;                                          /* (E, pixels left · E), (E) */
 } acf_image_embed;
 
-acf_status acf_image_embed_declare(acf_image_embed *e, acf_params *ps, const char *name, const acf_image_embed_shape *shape);
+acf_status acf_image_embed_declare(acf_image_embed *e, acf_params *ps, const char *name,
+                                   const acf_image_embed_shape *shape);
 
 /* (N,H,W,E) from the observed numbers (0 elsewhere) and their mask, (N,H,W,C). */
 acf_tensor *acf_image_embed_run(acf_tape *t, const acf_image_embed *e, acf_tensor *given, acf_tensor *b);

@@ -16,13 +16,16 @@ static double reach(int64_t H, int64_t W) {
     double most = 0;
     acf_lab_open(&l, 1, 1, 1, ACF_MASK_ALL, 3);
     assert_int_equal(acf_params_create(l.dev, &ps), ACF_OK);
-    if (acf_image_embed_declare(&e, ps, "net", &(acf_image_embed_shape){H, W, 1, E, 0}) || acf_params_build(ps, 3, false)) fail_msg("%s", acf_error());
+    if (acf_image_embed_declare(&e, ps, "net", &(acf_image_embed_shape){H, W, 1, E, 0}) ||
+        acf_params_build(ps, 3, false))
+        fail_msg("%s", acf_error());
     b[0] = 1;
     for (int k = 0; k < 2; k++) {
         given[0] = (acf_real)(1 + k);
         acf_tape_begin(l.t, false);
         const int64_t dim[4] = {1, H, W, 1};
-        const acf_tensor *y = acf_image_embed_run(l.t, &e, acf_tensor_input(l.t, given, 4, dim), acf_tensor_input(l.t, b, 4, dim));
+        const acf_tensor *y =
+            acf_image_embed_run(l.t, &e, acf_tensor_input(l.t, given, 4, dim), acf_tensor_input(l.t, b, 4, dim));
         if (acf_tape_status(l.t)) fail_msg("%s", acf_error());
         assert_true(y->dim[0] == 1 && y->dim[1] == H && y->dim[2] == W && y->dim[3] == E);
         const acf_real *last = y->data + (H * W - 1) * E;
@@ -39,7 +42,8 @@ static void pixels_know_of_those_far_away(void **state) {
     static const int64_t side[][2] = {{24, 24}, {21, 13}, {7, 24}, {4, 3}, {5, 1}, {1, 1}};
     for (int k = 0; k < 6; k++)
         if (!(reach(side[k][0], side[k][1]) > 1e-6))
-            fail_msg("%lld x %lld: the last pixel's embedding knows nothing of the first", (long long)side[k][0], (long long)side[k][1]);
+            fail_msg("%lld x %lld: the last pixel's embedding knows nothing of the first", (long long)side[k][0],
+                     (long long)side[k][1]);
 }
 
 /* Of an image of 12 x 12 pixels, given but for every third; weights are those of seed 3, the deep blocks' last ones `last`. */
@@ -52,7 +56,9 @@ static void embed(int deep, double last, acf_real *out) {
     const int64_t dim[4] = {1, S, S, 1};
     acf_lab_open(&l, 1, 1, 1, ACF_MASK_ALL, 3);
     assert_int_equal(acf_params_create(l.dev, &ps), ACF_OK);
-    if (acf_image_embed_declare(&e, ps, "net", &(acf_image_embed_shape){S, S, 1, E, 1, deep}) || acf_params_build(ps, 3, false)) fail_msg("%s", acf_error());
+    if (acf_image_embed_declare(&e, ps, "net", &(acf_image_embed_shape){S, S, 1, E, 1, deep}) ||
+        acf_params_build(ps, 3, false))
+        fail_msg("%s", acf_error());
     assert_int_equal(e.levels, 2);
     for (int k = 0; k < P; k++) b[k] = (acf_real)(k % 3 > 0), given[k] = b[k] * (acf_real)acf_lab_random(8, k, -1, 1);
     for (int k = 0; k < e.levels * ACF_EMBED_WAYS * deep; k++) {
@@ -60,7 +66,8 @@ static void embed(int deep, double last, acf_real *out) {
         for (int c = 0; c < E; c++) assert_true(back->g->t.data[c] == 0), back->g->t.data[c] = (acf_real)last;
     }
     acf_tape_begin(l.t, false);
-    const acf_tensor *y = acf_image_embed_run(l.t, &e, acf_tensor_input(l.t, given, 4, dim), acf_tensor_input(l.t, b, 4, dim));
+    const acf_tensor *y =
+        acf_image_embed_run(l.t, &e, acf_tensor_input(l.t, given, 4, dim), acf_tensor_input(l.t, b, 4, dim));
     if (acf_tape_status(l.t)) fail_msg("%s", acf_error());
     memcpy(out, y->data, P * E * sizeof *out);
     acf_params_free(ps);
@@ -84,9 +91,12 @@ static void refuses_too_many_deep_blocks(void **state) {
     acf_image_embed e;
     acf_lab_open(&l, 1, 1, 1, ACF_MASK_ALL, 3);
     assert_int_equal(acf_params_create(l.dev, &ps), ACF_OK);
-    assert_int_equal(acf_image_embed_declare(&e, ps, "net", &(acf_image_embed_shape){8, 8, 1, 4, 1, ACF_EMBED_DEEP + 1}), ACF_EUSAGE);
+    assert_int_equal(
+        acf_image_embed_declare(&e, ps, "net", &(acf_image_embed_shape){8, 8, 1, 4, 1, ACF_EMBED_DEEP + 1}),
+        ACF_EUSAGE);
     acf_params_free(ps);
     acf_lab_close(&l);
 }
 
-ACF_TESTS(image_embed, cmocka_unit_test(pixels_know_of_those_far_away), cmocka_unit_test(deep_blocks_are_nothing_at_first), cmocka_unit_test(refuses_too_many_deep_blocks))
+ACF_TESTS(image_embed, cmocka_unit_test(pixels_know_of_those_far_away),
+          cmocka_unit_test(deep_blocks_are_nothing_at_first), cmocka_unit_test(refuses_too_many_deep_blocks))

@@ -27,7 +27,12 @@ enum {
 /* What is dropped at a site: nothing in inference. */
 static inline acf_drop acf_pass_drop(const acf_pass *pass, uint32_t site) {
     if (!pass) return (acf_drop){.site = site};
-    return (acf_drop){.rate = pass->dropout, .seed = pass->seed, .step = pass->step, .now = pass->now, .site = site, .row_id = pass->row_id};
+    return (acf_drop){.rate = pass->dropout,
+                      .seed = pass->seed,
+                      .step = pass->step,
+                      .now = pass->now,
+                      .site = site,
+                      .row_id = pass->row_id};
 }
 
 /* x with dropout. */

@@ -20,8 +20,8 @@ static const struct {
   point = {{1, 1, 0, 0, 1}, {1, 0, 0, 0, 0, ACF_IDENTITY}}, vertical = {{2, 3, 0, 0, 1}, {1, 1, 1, 0, 1, ACF_IDENTITY}},
   horizontal = {{1, 3, 0, 0, 1}, {1, 0, 2, 0, 0, ACF_IDENTITY}};
 
-static acf_status put_layer(acf_pixelcnn *n, acf_params *ps, const char *name, int at, const char *part, acf_conv_size size, acf_conv how,
-                            int64_t in, int64_t out) {
+static acf_status put_layer(acf_pixelcnn *n, acf_params *ps, const char *name, int at, const char *part,
+                            acf_conv_size size, acf_conv how, int64_t in, int64_t out) {
     char full[112];
     snprintf(full, sizeof full, "%s.%s", name, part);
     size.in = in, size.out = out;
@@ -37,18 +37,21 @@ static acf_status declare_block(acf_pixelcnn *n, acf_params *ps, const char *nam
     ACF_TRY(put_layer(n, ps, block, layer_of(i, ACF_PIXEL_VCOND), "v-cond", point.size, point.how, F, 2 * F));
     ACF_TRY(put_layer(n, ps, block, layer_of(i, ACF_PIXEL_HIN), "h-in", horizontal.size, horizontal.how, 2 * F, F));
     ACF_TRY(put_layer(n, ps, block, layer_of(i, ACF_PIXEL_HAUX), "h-aux", point.size, point.how, 2 * F, F));
-    ACF_TRY(put_layer(n, ps, block, layer_of(i, ACF_PIXEL_HOUT), "h-out", horizontal.size, horizontal.how, 2 * F, 2 * F));
+    ACF_TRY(
+        put_layer(n, ps, block, layer_of(i, ACF_PIXEL_HOUT), "h-out", horizontal.size, horizontal.how, 2 * F, 2 * F));
     return put_layer(n, ps, block, layer_of(i, ACF_PIXEL_HCOND), "h-cond", point.size, point.how, F, 2 * F);
 }
 
 acf_status acf_pixelcnn_declare(acf_pixelcnn *n, acf_params *ps, const char *name, const acf_pixelcnn_shape *s) {
-    const int64_t F = s->width, in = 2 * s->C + 1; /* values, mask, and ones, which tell the image from what is outside */
+    const int64_t F = s->width,
+                  in = 2 * s->C + 1; /* values, mask, and ones, which tell the image from what is outside */
     char part[96];
     if (s->blocks < 0 || s->blocks > ACF_PIXEL_BLOCKS)
         return acf_fail(ACF_EUSAGE, "%s: %d blocks; expected 0 to %d", name, s->blocks, ACF_PIXEL_BLOCKS);
     n->shape = *s;
     snprintf(part, sizeof part, "%s.embed", name);
-    ACF_TRY(acf_image_embed_declare(&n->embed, ps, part, &(acf_image_embed_shape){s->H, s->W, s->C, F, s->embed_blocks, s->embed_deep}));
+    ACF_TRY(acf_image_embed_declare(&n->embed, ps, part,
+                                    &(acf_image_embed_shape){s->H, s->W, s->C, F, s->embed_blocks, s->embed_deep}));
     ACF_TRY(put_layer(n, ps, name, ACF_PIXEL_ABOVE, "above", above.size, above.how, in, F));
     ACF_TRY(put_layer(n, ps, name, ACF_PIXEL_LEFT, "left", left.size, left.how, in, F));
     ACF_TRY(put_layer(n, ps, name, ACF_PIXEL_JOIN, "join", point.size, point.how, F, F));
@@ -76,7 +79,7 @@ typedef struct stage {
 
 /* What rows of the vertical stream tell the horizontal one, block by block. */
 typedef struct tidings {
-    acf_tensor *first;                                        /* (N,h,w,F) */
+    acf_tensor *first;                                          /* (N,h,w,F) */
     acf_tensor *aux[ACF_PIXEL_BLOCKS], *cond[ACF_PIXEL_BLOCKS]; /* (N,h,w,F), (N,h,w,2F) */
 } tidings;
 
@@ -89,7 +92,9 @@ static acf_tensor *convolve(acf_tape *t, const stage *s, int layer, acf_tensor *
     return acf_conv2d(t, x, s->kernel[layer], s->bias[layer], how);
 }
 
-static acf_tensor *at_point(acf_tape *t, const stage *s, int layer, acf_tensor *x) { return convolve(t, s, layer, x, s->n->layer[layer].how); }
+static acf_tensor *at_point(acf_tape *t, const stage *s, int layer, acf_tensor *x) {
+    return convolve(t, s, layer, x, s->n->layer[layer].how);
+}
 
 /* A layer that looks around. On a part of the image, x is put to its place on the canvas first, unless it is there, and the part's
  * surroundings are taken from it. */
@@ -98,14 +103,17 @@ static acf_tensor *look_around(acf_tape *t, const stage *s, int layer, int slot,
     if (!s->canvas[slot]) return convolve(t, s, layer, pair ? acf_crelu(t, ACF_ELU, x) : x, l->how);
     if (t->failure.status) return &t->empty;
     if (put) acf_paste(t, s->canvas[slot], x, s->at.top, s->at.left);
-    const acf_region r = {s->at.top - l->how.top, s->at.left - l->how.left, s->at.height + l->v->t.dim[1] - 1, s->at.width + l->v->t.dim[2] - 1};
+    const acf_region r = {s->at.top - l->how.top, s->at.left - l->how.left, s->at.height + l->v->t.dim[1] - 1,
+                          s->at.width + l->v->t.dim[2] - 1};
     x = acf_window(t, s->canvas[slot], r);
     return convolve(t, s, layer, pair ? acf_crelu(t, ACF_ELU, x) : x, (acf_conv){.act = l->how.act});
 }
 
 /* A block; aux NULL: none. */
-static acf_tensor *run_block(acf_tape *t, const stage *s, int i, bool across, acf_tensor *x, acf_tensor *aux, acf_tensor *cond) {
-    const int in = layer_of(i, across ? ACF_PIXEL_HIN : ACF_PIXEL_VIN), out = layer_of(i, across ? ACF_PIXEL_HOUT : ACF_PIXEL_VOUT);
+static acf_tensor *run_block(acf_tape *t, const stage *s, int i, bool across, acf_tensor *x, acf_tensor *aux,
+                             acf_tensor *cond) {
+    const int in = layer_of(i, across ? ACF_PIXEL_HIN : ACF_PIXEL_VIN),
+              out = layer_of(i, across ? ACF_PIXEL_HOUT : ACF_PIXEL_VOUT);
     acf_tensor *h = look_around(t, s, in, slot_of(i, across ? SLOT_HIN : SLOT_VIN), x, true, true);
     if (aux) h = acf_add(t, h, aux);
     h = acf_pass_dropout(t, s->pass, h, (uint32_t)(ACF_SITE_FLOW + 2 * i + across));
@@ -139,7 +147,8 @@ static acf_tensor *picture(acf_tape *t, acf_tensor *z, acf_tensor *b) {
     return acf_concat(t, 3, (acf_tensor *[]){z, b, ones});
 }
 
-acf_tensor *acf_pixelcnn_run(acf_tape *t, const acf_pixelcnn *n, acf_tensor *z, acf_tensor *given, acf_tensor *b, const acf_pass *pass) {
+acf_tensor *acf_pixelcnn_run(acf_tape *t, const acf_pixelcnn *n, acf_tensor *z, acf_tensor *given, acf_tensor *b,
+                             const acf_pass *pass) {
     stage s = {.n = n, .pass = pass};
     make_kernels(t, &s);
     acf_tensor *image = picture(t, z, b);
@@ -163,7 +172,8 @@ static void change_head(acf_tape *t, stage *s, const acf_pixel_change *c) {
     s->bias[ACF_PIXEL_HEAD] = acf_add(t, acf_mul(t, acf_p(head->b), c->times), c->plus);
 }
 
-acf_pixel_walk *acf_pixel_walk_new(acf_tape *t, const acf_pixelcnn *n, acf_tensor *given, acf_tensor *b, const acf_pixel_change *change) {
+acf_pixel_walk *acf_pixel_walk_new(acf_tape *t, const acf_pixelcnn *n, acf_tensor *given, acf_tensor *b,
+                                   const acf_pixel_change *change) {
     ACF_ASSERT(!t->record);
     acf_pixel_walk *k = t->failure.status ? NULL : acf_arena_alloc(t->host, sizeof *k);
     if (!k) {
@@ -213,12 +223,14 @@ void acf_pixel_walk_set(acf_tape *t, acf_pixel_walk *k, int64_t c, acf_tensor *p
 void acf_pixel_walk_fill(acf_tape *t, acf_pixel_walk *k, acf_pixel_row how, const acf_draw *d) {
     const stage *s = &k->s;
     if (t->failure.status) return;
-    how.row = s->at.top, how.blocks = s->n->shape.blocks, how.first = k->row.first, how.image = s->canvas[SLOT_IMAGE], how.z = k->z;
+    how.row = s->at.top, how.blocks = s->n->shape.blocks, how.first = k->row.first, how.image = s->canvas[SLOT_IMAGE],
+    how.z = k->z;
     how.left = s->kernel[ACF_PIXEL_LEFT], how.left_bias = s->bias[ACF_PIXEL_LEFT];
     how.head = s->kernel[ACF_PIXEL_HEAD], how.head_bias = s->bias[ACF_PIXEL_HEAD];
     for (int i = 0; i < how.blocks; i++) {
         const int in = layer_of(i, ACF_PIXEL_HIN), out = layer_of(i, ACF_PIXEL_HOUT);
-        how.block[i] = (acf_row_block){s->kernel[in], s->bias[in], s->kernel[out], s->bias[out], k->row.aux[i], k->row.cond[i]};
+        how.block[i] =
+            (acf_row_block){s->kernel[in], s->bias[in], s->kernel[out], s->bias[out], k->row.aux[i], k->row.cond[i]};
     }
     acf_pixel_row_run(t, &how, d);
 }

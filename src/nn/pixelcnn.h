@@ -29,7 +29,16 @@ typedef struct acf_pixelcnn_shape {
 
 /* Layers besides the blocks', and those of a block. */
 enum { ACF_PIXEL_ABOVE, ACF_PIXEL_LEFT, ACF_PIXEL_JOIN, ACF_PIXEL_HEAD, ACF_PIXEL_FIRST };
-enum { ACF_PIXEL_VIN, ACF_PIXEL_VOUT, ACF_PIXEL_VCOND, ACF_PIXEL_HIN, ACF_PIXEL_HAUX, ACF_PIXEL_HOUT, ACF_PIXEL_HCOND, ACF_PIXEL_EACH };
+enum {
+    ACF_PIXEL_VIN,
+    ACF_PIXEL_VOUT,
+    ACF_PIXEL_VCOND,
+    ACF_PIXEL_HIN,
+    ACF_PIXEL_HAUX,
+    ACF_PIXEL_HOUT,
+    ACF_PIXEL_HCOND,
+    ACF_PIXEL_EACH
+};
 #define ACF_PIXEL_LAYERS (ACF_PIXEL_FIRST + ACF_PIXEL_BLOCKS * ACF_PIXEL_EACH)
 
 typedef struct acf_pixelcnn {
@@ -43,15 +52,18 @@ acf_status acf_pixelcnn_declare(acf_pixelcnn *n, acf_params *ps, const char *nam
 
 /* (N,H,W,out) about all pixels of z (N,H,W,C), whose observed numbers and mask are `given` and b. Number (r,c) does not depend on z at (r,c) or
  * behind it. */
-acf_tensor *acf_pixelcnn_run(acf_tape *t, const acf_pixelcnn *n, acf_tensor *z, acf_tensor *given, acf_tensor *b, const acf_pass *pass);
+acf_tensor *acf_pixelcnn_run(acf_tape *t, const acf_pixelcnn *n, acf_tensor *z, acf_tensor *given, acf_tensor *b,
+                             const acf_pass *pass);
 
 /* The same one pixel after the other, by rows; the tape does not record. Lives on the tape. */
 typedef struct acf_pixel_walk acf_pixel_walk;
 typedef struct acf_pixel_change {
-    acf_tensor *times, *plus; /* (out): what it says about a pixel is multiplied by the first, and the second is added */
+    acf_tensor *times,
+        *plus; /* (out): what it says about a pixel is multiplied by the first, and the second is added */
 } acf_pixel_change;
 /* change NULL: none. NULL after a failure. */
-acf_pixel_walk *acf_pixel_walk_new(acf_tape *t, const acf_pixelcnn *n, acf_tensor *given, acf_tensor *b, const acf_pixel_change *change);
+acf_pixel_walk *acf_pixel_walk_new(acf_tape *t, const acf_pixelcnn *n, acf_tensor *given, acf_tensor *b,
+                                   const acf_pixel_change *change);
 /* Begins row r: its pixels are asked for next, all of them. What is made from here on dies when the next row begins. */
 void acf_pixel_walk_row(acf_tape *t, acf_pixel_walk *k, int64_t r);
 /* (N,1,1,out) about the pixel at column c; */

@@ -25,7 +25,8 @@ static void open_bench_out(bench *k, int64_t C, int blocks, int64_t out) {
     k->C = C;
     assert_int_equal(acf_params_create(k->l.dev, &k->ps), ACF_OK);
     const acf_pixelcnn_shape shape = {H, W, C, 6, out, blocks, 1};
-    if (acf_pixelcnn_declare(&k->net, k->ps, "net", &shape) || acf_params_build(k->ps, 3, false)) fail_msg("%s", acf_error());
+    if (acf_pixelcnn_declare(&k->net, k->ps, "net", &shape) || acf_params_build(k->ps, 3, false))
+        fail_msg("%s", acf_error());
     for (int64_t i = 0; i < k->ps->total; i++) k->ps->value[i] += (acf_real)acf_lab_random(4, i, -0.3, 0.3);
     for (int64_t i = 0; i < N * H * W * C; i++) {
         k->z[i] = (acf_real)acf_lab_random(5, i, -2, 2);
@@ -41,7 +42,9 @@ static void close_bench(bench *k) {
     acf_lab_close(&k->l);
 }
 
-static acf_tensor *image(bench *k, const acf_real *x) { return acf_tensor_input(k->l.t, x, 4, (int64_t[]){N, H, W, k->C}); }
+static acf_tensor *image(bench *k, const acf_real *x) {
+    return acf_tensor_input(k->l.t, x, 4, (int64_t[]){N, H, W, k->C});
+}
 
 static acf_tensor *run(bench *k) {
     acf_tensor *p = acf_pixelcnn_run(k->l.t, &k->net, image(k, k->z), image(k, k->given), image(k, k->b), NULL);
@@ -87,7 +90,8 @@ static void observed_pixels_are_seen_by_all(void **state) {
     k.given[last] += 1;
     acf_lab_begin(&k.l, false);
     const acf_real *after = run(&k)->data;
-    for (int64_t i = 0; i < H * W; i++) assert_true(memcmp(after + i * OUT, before + i * OUT, OUT * sizeof *after) != 0);
+    for (int64_t i = 0; i < H * W; i++)
+        assert_true(memcmp(after + i * OUT, before + i * OUT, OUT * sizeof *after) != 0);
     close_bench(&k);
 }
 
@@ -122,8 +126,8 @@ static void a_walk_says_the_same(void **state) {
                 for (int64_t n = 0; n < N; n++)
                     for (int64_t o = 0; o < OUT; o++) {
                         const double y = (double)whole[((n * H + h) * W + w) * OUT + o], at = (double)o;
-                        acf_assert_close((double)p->data[n * OUT + o], changed ? (1 + at / 4) * y + at - 1 : y, sizeof(acf_real) == 8 ? 1e-12 : 2e-5,
-                                         "number about a pixel");
+                        acf_assert_close((double)p->data[n * OUT + o], changed ? (1 + at / 4) * y + at - 1 : y,
+                                         sizeof(acf_real) == 8 ? 1e-12 : 2e-5, "number about a pixel");
                     }
                 acf_pixel_walk_set(t, walk, w, acf_window(t, z, (acf_region){h, w, 1, 1}));
             }
@@ -153,12 +157,16 @@ static void a_row_at_once_is_the_same(void **state) {
             assert_non_null(walk);
             for (int64_t h = 0; h < H; h++) {
                 acf_pixel_walk_row(t, walk, h);
-                if (at_once) acf_pixel_walk_fill(t, walk, (acf_pixel_row){.u = u, .given = given, .K = K, .lo = -3, .hi = 3}, NULL);
+                if (at_once)
+                    acf_pixel_walk_fill(t, walk, (acf_pixel_row){.u = u, .given = given, .K = K, .lo = -3, .hi = 3},
+                                        NULL);
                 for (int64_t w = 0; w < W && !at_once; w++) {
-                    acf_tensor *p = acf_pixel_walk_at(t, walk, w), *old = acf_window(t, given, (acf_region){h, w, 1, 1}), *now = old;
+                    acf_tensor *p = acf_pixel_walk_at(t, walk, w),
+                               *old = acf_window(t, given, (acf_region){h, w, 1, 1}), *now = old;
                     for (int c = 0; c < C; c++) {
                         acf_tensor *mean = acf_mixture_mean(t, acf_chain_means(t, p, now, K), K);
-                        now = acf_choose(t, acf_window(t, u, (acf_region){h, w, 1, 1}), acf_tensor_view(t, mean, 4, old->dim), old);
+                        now = acf_choose(t, acf_window(t, u, (acf_region){h, w, 1, 1}),
+                                         acf_tensor_view(t, mean, 4, old->dim), old);
                     }
                     acf_pixel_walk_set(t, walk, w, now);
                 }
@@ -167,7 +175,8 @@ static void a_row_at_once_is_the_same(void **state) {
             memcpy(done[at_once], acf_pixel_walk_image(walk)->data, sizeof done[at_once]);
         }
         for (int i = 0; i < N * H * W * C; i++)
-            acf_assert_close((double)done[1][i], (double)done[0][i], sizeof(acf_real) == 8 ? 1e-11 : 2e-4, "a number of the row");
+            acf_assert_close((double)done[1][i], (double)done[0][i], sizeof(acf_real) == 8 ? 1e-11 : 2e-4,
+                             "a number of the row");
         close_bench(&k);
     }
 }
@@ -195,4 +204,5 @@ static void a_walk_does_not_grow(void **state) {
 }
 
 ACF_TESTS(pixelcnn, cmocka_unit_test(pixels_see_those_before), cmocka_unit_test(observed_pixels_are_seen_by_all),
-          cmocka_unit_test(a_walk_says_the_same), cmocka_unit_test(a_row_at_once_is_the_same), cmocka_unit_test(a_walk_does_not_grow))
+          cmocka_unit_test(a_walk_says_the_same), cmocka_unit_test(a_row_at_once_is_the_same),
+          cmocka_unit_test(a_walk_does_not_grow))

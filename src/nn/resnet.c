@@ -5,11 +5,12 @@
 
 #include <stdio.h>
 
-static acf_status layer(acf_conv_layer *l, acf_params *ps, const char *name, const char *part, int64_t side, int64_t in, int64_t out,
-                        acf_act_kind act, double scale) {
+static acf_status layer(acf_conv_layer *l, acf_params *ps, const char *name, const char *part, int64_t side, int64_t in,
+                        int64_t out, acf_act_kind act, double scale) {
     char full[112];
     snprintf(full, sizeof full, "%s.%s", name, part);
-    return acf_conv_layer_declare(l, ps, full, (acf_conv_size){side, side, in, out, scale}, acf_conv_same(side, side, act));
+    return acf_conv_layer_declare(l, ps, full, (acf_conv_size){side, side, in, out, scale},
+                                  acf_conv_same(side, side, act));
 }
 
 acf_status acf_resnet_declare(acf_resnet *r, acf_params *ps, const char *name, const acf_resnet_shape *s) {

@@ -4,8 +4,8 @@
 #include <stdio.h>
 
 /* One parameter as a tensor; NULL, remembered in *status, when it could not be declared. */
-static acf_tensor *tensor(acf_params *ps, const char *prefix, const char *name, acf_init init, double scale, int64_t rows,
-                          int64_t cols, acf_status *status) {
+static acf_tensor *tensor(acf_params *ps, const char *prefix, const char *name, acf_init init, double scale,
+                          int64_t rows, int64_t cols, acf_status *status) {
     if (*status) return NULL;
     acf_param *p = acf_declare(ps, prefix, name, init, scale, cols ? 2 : 1, (int64_t[]){rows, cols});
     if (!p) *status = acf_error_status();
@@ -19,7 +19,8 @@ static acf_status declare_layer(acf_gru *g, acf_params *ps, const char *name, in
     int64_t H3 = 3 * s->units, I = l ? s->units : 1 + s->known;
     snprintf(prefix, sizeof prefix, "%s.%d", name, l);
     g->wx = tensor(ps, prefix, "wx", ACF_INIT_UNIFORM, 1, H3, I, &status);
-    g->wc = s->context && (l == 0 || s->deep) ? tensor(ps, prefix, "wc", ACF_INIT_UNIFORM, 1, H3, s->context, &status) : NULL;
+    g->wc = s->context && (l == 0 || s->deep) ? tensor(ps, prefix, "wc", ACF_INIT_UNIFORM, 1, H3, s->context, &status)
+                                              : NULL;
     g->bx = tensor(ps, prefix, "bx", ACF_INIT_CONST, 0, H3, 0, &status);
     g->wh = tensor(ps, prefix, "wh", ACF_INIT_ORTHO, 1, H3, s->units, &status);
     g->bh = tensor(ps, prefix, "bh", ACF_INIT_CONST, 0, H3, 0, &status);

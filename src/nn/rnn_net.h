@@ -6,11 +6,11 @@
 #include "ops/rnn_loop.h"
 
 typedef struct acf_rnn_shape {
-    int64_t known;    /* numbers told of each step besides the value before, E */
-    int64_t context;  /* width of the row's conditioning vector, C */
-    int64_t units;    /* H of every layer */
+    int64_t known;   /* numbers told of each step besides the value before, E */
+    int64_t context; /* width of the row's conditioning vector, C */
+    int64_t units;   /* H of every layer */
     int layers;
-    bool deep;        /* every layer sees the conditioning vector, not only the first */
+    bool deep; /* every layer sees the conditioning vector, not only the first */
     int64_t out;
     double out_scale; /* as in acf_mlp_shape */
 } acf_rnn_shape;

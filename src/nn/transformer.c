@@ -126,15 +126,22 @@ static acf_tensor *block(acf_tape *t, const run *r, acf_tensor *h, int l) {
         return acf_add(t, h, mlp(t, r, h, l));
     }
     const acf_block_layers *b = &r->net->block[l];
-    acf_tensor *const param[ACF_BLOCK_PARAMS] = {
-        [ACF_BLOCK_SCALE] = acf_p(b->before_attention.scale), [ACF_BLOCK_SHIFT] = acf_p(b->before_attention.shift),
-        [ACF_BLOCK_QKV] = acf_p(b->qkv.w),                    [ACF_BLOCK_QKV_BIAS] = acf_p(b->qkv.b),
-        [ACF_BLOCK_OUT] = acf_p(b->out.w),                    [ACF_BLOCK_OUT_BIAS] = acf_p(b->out.b),
-        [ACF_BLOCK_SCALE2] = acf_p(b->before_mlp.scale),      [ACF_BLOCK_SHIFT2] = acf_p(b->before_mlp.shift),
-        [ACF_BLOCK_UP] = acf_p(b->up.w),                      [ACF_BLOCK_UP_BIAS] = acf_p(b->up.b),
-        [ACF_BLOCK_DOWN] = acf_p(b->down.w),                  [ACF_BLOCK_DOWN_BIAS] = acf_p(b->down.b)};
+    acf_tensor *const param[ACF_BLOCK_PARAMS] = {[ACF_BLOCK_SCALE] = acf_p(b->before_attention.scale),
+                                                 [ACF_BLOCK_SHIFT] = acf_p(b->before_attention.shift),
+                                                 [ACF_BLOCK_QKV] = acf_p(b->qkv.w),
+                                                 [ACF_BLOCK_QKV_BIAS] = acf_p(b->qkv.b),
+                                                 [ACF_BLOCK_OUT] = acf_p(b->out.w),
+                                                 [ACF_BLOCK_OUT_BIAS] = acf_p(b->out.b),
+                                                 [ACF_BLOCK_SCALE2] = acf_p(b->before_mlp.scale),
+                                                 [ACF_BLOCK_SHIFT2] = acf_p(b->before_mlp.shift),
+                                                 [ACF_BLOCK_UP] = acf_p(b->up.w),
+                                                 [ACF_BLOCK_UP_BIAS] = acf_p(b->up.b),
+                                                 [ACF_BLOCK_DOWN] = acf_p(b->down.w),
+                                                 [ACF_BLOCK_DOWN_BIAS] = acf_p(b->down.b)};
     const uint32_t site = r->net->site + 2 * (uint32_t)l;
-    const acf_block_told told = {.s = r->s, .heads = r->net->heads, .qkv = r->cache ? r->cache->qkv[l] : NULL,
+    const acf_block_told told = {.s = r->s,
+                                 .heads = r->net->heads,
+                                 .qkv = r->cache ? r->cache->qkv[l] : NULL,
                                  .drop = {acf_pass_drop(r->pass, site), acf_pass_drop(r->pass, site + 1)}};
     return acf_transformer_block(t, h, param, &told);
 }

@@ -38,12 +38,12 @@ typedef struct acf_transformer_shape {
 typedef struct acf_transformer {
     int64_t width;
     int blocks, heads;
-    acf_param *times, *plus;  /* (reals,W), (slots,W): what a token is told */
-    acf_dense_layer value;    /* (W,W) */
-    acf_param *next;          /* (D,W) */
+    acf_param *times, *plus; /* (reals,W), (slots,W): what a token is told */
+    acf_dense_layer value;   /* (W,W) */
+    acf_param *next;         /* (D,W) */
     acf_block_layers block[ACF_TRANSFORMER_BLOCKS];
     acf_norm_layer norm;
-    uint32_t site;            /* of its dropout, two for each block */
+    uint32_t site; /* of its dropout, two for each block */
 } acf_transformer;
 
 /* Heads of 64 numbers where the width is a multiple and at least 256, else of 32, else of 16, else one. */

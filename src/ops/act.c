@@ -5,7 +5,8 @@
 
 #include "base/vmath.h"
 
-static const char *const names[ACF_ACT_COUNT] = {"identity", "relu", "leaky_relu", "tanh", "sigmoid", "softplus", "elu"};
+static const char *const names[ACF_ACT_COUNT] = {"identity", "relu",     "leaky_relu", "tanh",
+                                                 "sigmoid",  "softplus", "elu"};
 
 const char *acf_act_name(acf_act_kind kind) { return (unsigned)kind < ACF_ACT_COUNT ? names[kind] : "unknown"; }
 
@@ -84,7 +85,8 @@ static acf_status backward(acf_tape *t, acf_node *n) {
 const acf_op acf_op_act = {"act", ACF_OP_act, {forward, backward}};
 
 acf_tensor *acf_act(acf_tape *t, acf_act_kind kind, acf_tensor *x) {
-    if ((unsigned)kind >= ACF_ACT_COUNT) return acf_reject_value(t, &acf_op_act, "there is no activation number %d", (int)kind);
+    if ((unsigned)kind >= ACF_ACT_COUNT)
+        return acf_reject_value(t, &acf_op_act, "there is no activation number %d", (int)kind);
     acf_node *n = acf_node_new(t, &acf_op_act, sizeof(acf_act_attrs), 1, &x);
     if (!n) return &t->empty;
     *(acf_act_attrs *)n->attr = (acf_act_attrs){kind};

@@ -37,6 +37,7 @@ static __device__ inline float acf_act_slope(acf_act_kind kind, float y) {
 /* x (n) = act(x), in place. */
 acf_status acf_cuda_act(acf_device *dev, acf_act_kind kind, acf_real *y, const acf_real *x, int64_t n);
 /* dx (n) = dy act'(x), from y = act(x); with `add`, added to what is there. */
-acf_status acf_cuda_act_back(acf_device *dev, acf_act_kind kind, acf_real *dx, const acf_real *dy, const acf_real *y, int64_t n, bool add);
+acf_status acf_cuda_act_back(acf_device *dev, acf_act_kind kind, acf_real *dx, const acf_real *dy, const acf_real *y,
+                             int64_t n, bool add);
 
 #endif

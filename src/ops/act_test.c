@@ -13,9 +13,12 @@ static void naive(const acf_lab *l, double *const *out) {
 }
 
 static const acf_case cases[] = {
-    {"identity", build, naive, .variant = ACF_IDENTITY}, {"relu", build, naive, .variant = ACF_RELU},
-    {"leaky relu", build, naive, .variant = ACF_LEAKY_RELU}, {"tanh", build, naive, .variant = ACF_TANH},
-    {"sigmoid", build, naive, .variant = ACF_SIGMOID}, {"softplus", build, naive, .variant = ACF_SOFTPLUS},
+    {"identity", build, naive, .variant = ACF_IDENTITY},
+    {"relu", build, naive, .variant = ACF_RELU},
+    {"leaky relu", build, naive, .variant = ACF_LEAKY_RELU},
+    {"tanh", build, naive, .variant = ACF_TANH},
+    {"sigmoid", build, naive, .variant = ACF_SIGMOID},
+    {"softplus", build, naive, .variant = ACF_SOFTPLUS},
     {"elu", build, naive, .variant = ACF_ELU},
 };
 ACF_CASES(act, cases)

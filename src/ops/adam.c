@@ -105,7 +105,8 @@ static acf_adam_constants constants_of(const acf_adam *cfg, int64_t step, double
 }
 
 /* n elements; w is first multiplied by `keep`, 1 - lr·decay. */
-static void adam_range(acf_real *w, acf_real *m, acf_real *v, const acf_real *grad, int64_t n, acf_real keep, acf_adam_constants c) {
+static void adam_range(acf_real *w, acf_real *m, acf_real *v, const acf_real *grad, int64_t n, acf_real keep,
+                       acf_adam_constants c) {
     ACF_SIMD
     for (int64_t i = 0; i < n; i++) {
         acf_real g = c.scale * grad[i];
@@ -145,7 +146,8 @@ static acf_status check_settings(const acf_params *ps, const acf_adam *cfg) {
 acf_status acf_adam_step(acf_params *ps, const acf_adam *cfg, int64_t step, double scale) {
     ACF_TRY(check_settings(ps, cfg));
     if (step < 1) return acf_fail(ACF_EUSAGE, "adam: step is %lld; steps count from 1", (long long)step);
-    if (!isfinite(scale)) return acf_fail(ACF_EUSAGE, "adam: gradients are scaled by %g; expected a finite number", scale);
+    if (!isfinite(scale))
+        return acf_fail(ACF_EUSAGE, "adam: gradients are scaled by %g; expected a finite number", scale);
     if (ps->pace) {
         const acf_pace now = {.lr = cfg->lr, .step = step, .finite = 1, .constants = constants_of(cfg, step, scale)};
         ACF_TRY(acf_device_copy(ps->dev, ps->pace, &now, sizeof now, ACF_TO_DEVICE));

@@ -12,7 +12,8 @@ extern "C" {
 
 /* The constants of step pace->step at pace->lr, on gradients times `scale`: as constants_of in adam.c. */
 static __device__ acf_adam_constants constants_of(const acf_adam &cfg, const acf_pace *pace, double scale) {
-    const double bias1 = -expm1((double)pace->step * log(cfg.beta1)), bias2 = -expm1((double)pace->step * log(cfg.beta2));
+    const double bias1 = -expm1((double)pace->step * log(cfg.beta1)),
+                 bias2 = -expm1((double)pace->step * log(cfg.beta2));
     return {(float)scale,
             (float)cfg.beta1,
             (float)cfg.beta2,
@@ -57,7 +58,8 @@ static __device__ void finish_norm(acf_pace *pace, double sum, const due_step &d
     pace->step++;
 }
 
-static __global__ void norm_of(acf_pace *pace, double *part, unsigned *ticket, const acf_real *__restrict__ grad, int64_t n, due_step due) {
+static __global__ void norm_of(acf_pace *pace, double *part, unsigned *ticket, const acf_real *__restrict__ grad,
+                               int64_t n, due_step due) {
     const int64_t stride = (int64_t)gridDim.x * blockDim.x;
     double sum = 0;
     for (int64_t i = acf_thread(); i < n; i += stride) sum += (double)grad[i] * (double)grad[i];
@@ -71,15 +73,15 @@ static __global__ void norm_of(acf_pace *pace, double *part, unsigned *ticket, c
 acf_status acf_cuda_norm(const acf_params *ps, const acf_adam *cfg, double max_norm, double ema) {
     const unsigned blocks = (unsigned)acf_min(acf_each_blocks(ps->total), NORM_BLOCKS);
     const due_step due = {cfg != NULL, cfg ? *cfg : acf_adam{}, max_norm, ema, acf_cuda_fault(ps->dev)};
-    norm_of<<<blocks, ACF_THREADS, 0, acf_cuda_stream(ps->dev)>>>(ps->pace, (double *)acf_cuda_scratch(ps->dev), acf_cuda_tickets(ps->dev),
-                                                                 ps->grad, ps->total, due);
+    norm_of<<<blocks, ACF_THREADS, 0, acf_cuda_stream(ps->dev)>>>(ps->pace, (double *)acf_cuda_scratch(ps->dev),
+                                                                  acf_cuda_tickets(ps->dev), ps->grad, ps->total, due);
     return ACF_LAUNCHED("norm");
 }
 
 /* With pace->left, averaging in the same pass. An infinite second moment would stay, and stop its weight for ever. */
 static __global__ void adam_step(acf_real *__restrict__ value, acf_real *__restrict__ m, acf_real *__restrict__ v,
-                                 acf_real *__restrict__ ema, const acf_real *__restrict__ grad, int64_t n, int64_t decayed,
-                                 const acf_pace *__restrict__ pace) {
+                                 acf_real *__restrict__ ema, const acf_real *__restrict__ grad, int64_t n,
+                                 int64_t decayed, const acf_pace *__restrict__ pace) {
     if (!pace->finite) return;
     const acf_adam_constants c = pace->constants;
     const acf_real left = pace->left;
@@ -93,16 +95,18 @@ static __global__ void adam_step(acf_real *__restrict__ value, acf_real *__restr
 }
 
 acf_status acf_cuda_adam(acf_params *ps) {
-    adam_step<<<acf_each_blocks(ps->total), ACF_THREADS, 0, acf_cuda_stream(ps->dev)>>>(ps->value, ps->m, ps->v, ps->ema, ps->grad, ps->total,
-                                                                                       ps->decayed, ps->pace);
+    adam_step<<<acf_each_blocks(ps->total), ACF_THREADS, 0, acf_cuda_stream(ps->dev)>>>(
+        ps->value, ps->m, ps->v, ps->ema, ps->grad, ps->total, ps->decayed, ps->pace);
     return ACF_LAUNCHED("adam");
 }
 
-static __global__ void average_step(acf_real *__restrict__ ema, const acf_real *__restrict__ value, acf_real left, int64_t n) {
+static __global__ void average_step(acf_real *__restrict__ ema, const acf_real *__restrict__ value, acf_real left,
+                                    int64_t n) {
     ACF_EACH(i, n) ema[i] += left * (value[i] - ema[i]);
 }
 
 acf_status acf_cuda_average(acf_params *ps, double beta) {
-    average_step<<<acf_each_blocks(ps->total), ACF_THREADS, 0, acf_cuda_stream(ps->dev)>>>(ps->ema, ps->value, (acf_real)(1 - beta), ps->total);
+    average_step<<<acf_each_blocks(ps->total), ACF_THREADS, 0, acf_cuda_stream(ps->dev)>>>(
+        ps->ema, ps->value, (acf_real)(1 - beta), ps->total);
     return ACF_LAUNCHED("ema");
 }

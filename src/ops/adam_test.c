@@ -113,7 +113,8 @@ static void finds_the_minimum_of_a_quadratic(void **state) {
     for (int step = 1; step <= 4000; step++) {
         for (int64_t i = 0; i < b.ps->total; i++)
             if (!is_gap(b.ps, i))
-                b.ps->grad[i] = (acf_real)(pow(10, (double)(i % 4) - 2) * 2 * ((double)b.ps->value[i] - (double)(i % 9)));
+                b.ps->grad[i] =
+                    (acf_real)(pow(10, (double)(i % 4) - 2) * 2 * ((double)b.ps->value[i] - (double)(i % 9)));
         acf_adam cfg = {.lr = 0.1 * pow(0.998, step), .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8};
         assert_int_equal(acf_adam_step(b.ps, &cfg, step, 1), ACF_OK);
     }
@@ -153,7 +154,8 @@ static void same_bits_on_any_number_of_threads(void **state) {
         for (int step = 1; step <= 2; step++) {
             draw_gradient(b.ps, step);
             assert_int_equal(acf_grad_norm(b.ps, &n), ACF_OK);
-            assert_int_equal(acf_adam_step(b.ps, &(acf_adam){0.1, 0.9, 0.999, 1e-8, 0.1}, step, acf_clip_factor(n, 1)), ACF_OK);
+            assert_int_equal(acf_adam_step(b.ps, &(acf_adam){0.1, 0.9, 0.999, 1e-8, 0.1}, step, acf_clip_factor(n, 1)),
+                             ACF_OK);
             assert_int_equal(acf_ema_step(b.ps, 0.9), ACF_OK);
         }
         for (int k = 0; k < 50; k++) { /* of many lengths: one sum may agree by chance */
@@ -231,8 +233,10 @@ static void refuses_settings_out_of_range(void **state) {
     bench b;
     open_bench(&b, 1, false);
     const acf_adam bad[] = {
-        {-0.1, 0.9, 0.999, 1e-8, 0}, {(double)NAN, 0.9, 0.999, 1e-8, 0}, {0.1, 1, 0.999, 1e-8, 0}, {0.1, 0.9, -1, 1e-8, 0},
-        {0.1, 0.9, 0.999, 0, 0},     {0.1, 0.9, 0.999, 1e-300, 0},       {0.1, 0.9, 0.999, 1e-8, -1},
+        {-0.1, 0.9, 0.999, 1e-8, 0}, {(double)NAN, 0.9, 0.999, 1e-8, 0},
+        {0.1, 1, 0.999, 1e-8, 0},    {0.1, 0.9, -1, 1e-8, 0},
+        {0.1, 0.9, 0.999, 0, 0},     {0.1, 0.9, 0.999, 1e-300, 0},
+        {0.1, 0.9, 0.999, 1e-8, -1},
     };
     for (size_t k = 0; k < sizeof bad / sizeof bad[0]; k++)
         assert_int_equal(acf_adam_step(b.ps, &bad[k], 1, 1), ACF_EUSAGE);
@@ -273,7 +277,8 @@ static void refuses_a_set_for_inference(void **state) {
     assert_int_equal(acf_grad_norm(b.ps, &norm), ACF_EUSAGE);
     assert_int_equal(acf_ema_step(b.ps, 0.9), ACF_EUSAGE);
     assert_int_equal(acf_adam_step(b.ps, &(acf_adam){0.1, 0.9, 0.999, 1e-8, 0}, 1, 1), ACF_EUSAGE);
-    assert_string_equal(acf_error(), "adam: the parameters have no gradients; expected a set that was built for training");
+    assert_string_equal(acf_error(),
+                        "adam: the parameters have no gradients; expected a set that was built for training");
     close_bench(&b);
 }
 
@@ -351,10 +356,12 @@ static void a_device_skips_what_is_not_finite(void **state) {
     close_bench(&here);
 }
 
-ACF_DEVICE_TESTS(adam, cmocka_unit_test(a_device_takes_the_same_steps), cmocka_unit_test(a_device_skips_what_is_not_finite))
+ACF_DEVICE_TESTS(adam, cmocka_unit_test(a_device_takes_the_same_steps),
+                 cmocka_unit_test(a_device_skips_what_is_not_finite))
 
-ACF_TESTS(adam, cmocka_unit_test(refuses_a_set_for_inference), cmocka_unit_test(follows_the_formulas), cmocka_unit_test(decays_only_what_decays),
-          cmocka_unit_test(finds_the_minimum_of_a_quadratic), cmocka_unit_test(gaps_stay_zero),
-          cmocka_unit_test(same_bits_on_any_number_of_threads), cmocka_unit_test(names_a_gradient_that_is_not_finite),
-          cmocka_unit_test(recovers_from_a_huge_gradient), cmocka_unit_test(clips_only_above_the_limit),
-          cmocka_unit_test(refuses_settings_out_of_range), cmocka_unit_test(an_empty_set_is_fine))
+ACF_TESTS(adam, cmocka_unit_test(refuses_a_set_for_inference), cmocka_unit_test(follows_the_formulas),
+          cmocka_unit_test(decays_only_what_decays), cmocka_unit_test(finds_the_minimum_of_a_quadratic),
+          cmocka_unit_test(gaps_stay_zero), cmocka_unit_test(same_bits_on_any_number_of_threads),
+          cmocka_unit_test(names_a_gradient_that_is_not_finite), cmocka_unit_test(recovers_from_a_huge_gradient),
+          cmocka_unit_test(clips_only_above_the_limit), cmocka_unit_test(refuses_settings_out_of_range),
+          cmocka_unit_test(an_empty_set_is_fine))

@@ -3,7 +3,8 @@
 
 #include "ops/arith.h"
 
-void acf_add_vector_fwd_cpu(const acf_device *dev, acf_real *y, const acf_real *x, const acf_real *v, int64_t N, int64_t P, int64_t C) {
+void acf_add_vector_fwd_cpu(const acf_device *dev, acf_real *y, const acf_real *x, const acf_real *v, int64_t N,
+                            int64_t P, int64_t C) {
     ACF_PARALLEL(dev, N * P * C)
     for (int64_t i = 0; i < N * P; i++) {
         ACF_SIMD
@@ -22,7 +23,8 @@ void acf_add_vector_bwd_cpu(const acf_device *dev, acf_real *dv, const acf_real 
 
 static acf_status forward(acf_tape *t, acf_node *n) {
     const acf_tensor *x = n->in[0];
-    acf_add_vector_fwd_cpu(t->dev, n->out[0]->data, x->data, n->in[1]->data, x->dim[0], x->dim[1] * x->dim[2], x->dim[3]);
+    acf_add_vector_fwd_cpu(t->dev, n->out[0]->data, x->data, n->in[1]->data, x->dim[0], x->dim[1] * x->dim[2],
+                           x->dim[3]);
     return ACF_OK;
 }
 
@@ -43,7 +45,8 @@ acf_tensor *acf_add_vector(acf_tape *t, acf_tensor *x, acf_tensor *v) {
     acf_node *n = acf_node_new(t, &acf_op_add_vector, 0, 2, (acf_tensor *[]){x, v});
     if (!n) return &t->empty;
     if (x->ndim != 4 || v->ndim != 2 || v->dim[0] != x->dim[0] || v->dim[1] != x->dim[3])
-        return acf_reject(t, n->op, "x is %s and v is %s; expected (N, H, W, C) and (N, C)", acf_tensor_shape(x, sx), acf_tensor_shape(v, sv));
+        return acf_reject(t, n->op, "x is %s and v is %s; expected (N, H, W, C) and (N, C)", acf_tensor_shape(x, sx),
+                          acf_tensor_shape(v, sv));
     n->out[0] = acf_tensor_new(t, 4, x->dim);
     return acf_node_run(t, n);
 }

@@ -6,14 +6,17 @@ extern "C" {
 }
 
 /* y (N,P,C) = x + v (N,C); width P·C. */
-static __global__ void vector_fwd(acf_real *__restrict__ y, const acf_real *__restrict__ x, const acf_real *__restrict__ v, int64_t n, int64_t width, int64_t C) {
+static __global__ void vector_fwd(acf_real *__restrict__ y, const acf_real *__restrict__ x,
+                                  const acf_real *__restrict__ v, int64_t n, int64_t width, int64_t C) {
     ACF_EACH(i, n) {
         const acf_cell image = acf_cell_of(i, width);
         y[i] = x[i] + v[image.row * C + acf_cell_of(image.column, C).column];
     }
 }
 
-static __global__ void vector_bwd_x(acf_real *__restrict__ dx, const acf_real *__restrict__ dy, int64_t n) { ACF_EACH(i, n) dx[i] += dy[i]; }
+static __global__ void vector_bwd_x(acf_real *__restrict__ dx, const acf_real *__restrict__ dy, int64_t n) {
+    ACF_EACH(i, n) dx[i] += dy[i];
+}
 
 #define LANES 8 /* pixels of a block at a time */
 
@@ -36,8 +39,8 @@ static __global__ void vector_bwd_v(acf_real *__restrict__ dv, const acf_real *_
 static acf_status forward(acf_tape *t, acf_node *n) {
     const acf_tensor *x = n->in[0];
     const int64_t count = acf_tensor_count(x);
-    vector_fwd<<<acf_each_blocks(count), ACF_THREADS, 0, acf_cuda_stream(t->dev)>>>(n->out[0]->data, x->data, n->in[1]->data, count, acf_tensor_width(x),
-                                                                                   x->dim[3]);
+    vector_fwd<<<acf_each_blocks(count), ACF_THREADS, 0, acf_cuda_stream(t->dev)>>>(
+        n->out[0]->data, x->data, n->in[1]->data, count, acf_tensor_width(x), x->dim[3]);
     return ACF_LAUNCHED("add_vector");
 }
 
@@ -50,7 +53,9 @@ static acf_status backward(acf_tape *t, acf_node *n) {
     ACF_TRY(acf_tape_status(t));
     if (count == 0) return ACF_OK;
     if (dx) vector_bwd_x<<<acf_each_blocks(count), ACF_THREADS, 0, stream>>>(dx, dy, count);
-    if (dv) vector_bwd_v<<<dim3((unsigned)x->dim[0], acf_blocks(x->dim[3], 32)), 32 * LANES, 0, stream>>>(dv, dy, x->dim[1] * x->dim[2], x->dim[3]);
+    if (dv)
+        vector_bwd_v<<<dim3((unsigned)x->dim[0], acf_blocks(x->dim[3], 32)), 32 * LANES, 0, stream>>>(
+            dv, dy, x->dim[1] * x->dim[2], x->dim[3]);
     return ACF_LAUNCHED("add_vector");
 }
 

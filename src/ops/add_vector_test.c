@@ -24,7 +24,8 @@ static void refuses_what_does_not_fit(void **state) {
     acf_lab l;
     acf_lab_open(&l, 1, 1, 1, ACF_MASK_ALL, 1);
     acf_add_vector(l.t, acf_tensor_new(l.t, 4, (int64_t[]){1, 2, 2, 3}), acf_tensor_new(l.t, 2, (int64_t[]){1, 2}));
-    assert_string_equal((acf_tape_status(l.t), acf_error()), "add_vector: x is (1, 2, 2, 3) and v is (1, 2); expected (N, H, W, C) and (N, C)");
+    assert_string_equal((acf_tape_status(l.t), acf_error()),
+                        "add_vector: x is (1, 2, 2, 3) and v is (1, 2); expected (N, H, W, C) and (N, C)");
     acf_lab_close(&l);
 }
 

@@ -68,7 +68,8 @@ void acf_affine_fwd_cpu(const acf_device *dev, acf_real *y, acf_real *logdet, co
             read_head(&h, st + C * p, bound, C, inverse, n);
             fwd_span(y + p, sum, x + p, &h, inverse, n);
         }
-        for (int64_t r = r0; logdet && r < acf_min(r0 + ROWS, u->N); r++) logdet[u->row[r]] = acf_real_from(sum[r - r0]);
+        for (int64_t r = r0; logdet && r < acf_min(r0 + ROWS, u->N); r++)
+            logdet[u->row[r]] = acf_real_from(sum[r - r0]);
     }
 }
 
@@ -104,7 +105,8 @@ static void bwd_head(acf_real *dst, const acf_real *dy, const acf_real *dl, cons
 }
 
 void acf_affine_bwd_cpu(const acf_device *dev, acf_real *dx, acf_real *dst, const acf_real *dy, const acf_real *dlogdet,
-                        const acf_real *x, const acf_real *st, double bound, int64_t C, const acf_subset *u, bool inverse) {
+                        const acf_real *x, const acf_real *st, double bound, int64_t C, const acf_subset *u,
+                        bool inverse) {
     const acf_real none[ROWS] = {0}; /* stands for a dy that did not come back */
 #pragma omp parallel for schedule(dynamic) num_threads(acf_threads_for(dev, 8 * u->T))
     for (int64_t r0 = 0; r0 < u->N; r0 += ROWS) {
@@ -146,7 +148,8 @@ static acf_status backward(acf_tape *t, acf_node *n) {
 const acf_op acf_op_affine_forward = {"affine_forward", ACF_OP_affine_forward, {forward, backward}};
 const acf_op acf_op_affine_inverse = {"affine_inverse", ACF_OP_affine_inverse, {forward, backward}};
 
-static acf_tensor *apply(acf_tape *t, const acf_op *op, acf_tensor *x, acf_tensor *st, acf_affine_attrs a, acf_tensor **logdet) {
+static acf_tensor *apply(acf_tape *t, const acf_op *op, acf_tensor *x, acf_tensor *st, acf_affine_attrs a,
+                         acf_tensor **logdet) {
     char sx[ACF_SHAPE_TEXT], ss[ACF_SHAPE_TEXT];
     if (logdet) *logdet = &t->empty;
     acf_node *n = acf_node_new(t, op, sizeof a, 2, (acf_tensor *[]){x, st});

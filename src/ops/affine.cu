@@ -21,8 +21,8 @@ template <int C> static __device__ inline head read_head(const acf_real *st, int
 
 /* y, and the sum of s over each row: lane j of a rank takes steps j, j + LANES ..., and the lanes' sums are added in order. */
 template <int C>
-static __global__ void affine_fwd(acf_real *y, acf_real *logdet, const acf_real *__restrict__ x, const acf_real *__restrict__ st, acf_real bound,
-                                  bool inverse, acf_subset u) {
+static __global__ void affine_fwd(acf_real *y, acf_real *logdet, const acf_real *__restrict__ x,
+                                  const acf_real *__restrict__ st, acf_real bound, bool inverse, acf_subset u) {
     __shared__ double lane[LANES][32];
     const int64_t k = (int64_t)blockIdx.x * 32 + threadIdx.x % 32;
     const int j = threadIdx.x / 32;
@@ -47,13 +47,15 @@ static __global__ void affine_fwd(acf_real *y, acf_real *logdet, const acf_real 
 /* forward   draw += (dl + dy x e^s) slope,         dt += dy
  * inverse   draw += (dl + dy (x - t) e^s) slope,   dt -= dy e^s;  dx += dy e^s in both. dy and dlogdet may be NULL: nothing came back. */
 template <int C>
-static __global__ void affine_bwd(acf_real *dx, acf_real *dst, const acf_real *__restrict__ dy, const acf_real *__restrict__ dlogdet,
-                                  const acf_real *__restrict__ x, const acf_real *__restrict__ st, acf_real bound, bool inverse, acf_subset u) {
+static __global__ void affine_bwd(acf_real *dx, acf_real *dst, const acf_real *__restrict__ dy,
+                                  const acf_real *__restrict__ dlogdet, const acf_real *__restrict__ x,
+                                  const acf_real *__restrict__ st, acf_real bound, bool inverse, acf_subset u) {
     const int64_t T = u.first[u.D];
     ACF_EACH(p, T) {
         const head h = read_head<C>(st, p, bound, inverse);
         const acf_real g = dy ? dy[p] : 0, dl = dlogdet ? dlogdet[u.row_of[p]] : 0;
-        const acf_real value = inverse ? x[p] - h.shift : x[p], draw = (dl + g * value * h.e) * h.slope, dt = inverse ? -g * h.e : g;
+        const acf_real value = inverse ? x[p] - h.shift : x[p], draw = (dl + g * value * h.e) * h.slope,
+                       dt = inverse ? -g * h.e : g;
         if (dst && C == 1) dst[p] += dt;
         if (dst && C == 2) dst[2 * p] += draw, dst[2 * p + 1] += dt;
         if (dx) dx[p] += g * h.e;
@@ -64,8 +66,8 @@ static acf_status forward(acf_tape *t, acf_node *n) {
     const acf_affine_attrs *a = (const acf_affine_attrs *)n->attr;
     const acf_tensor *x = n->in[0], *st = n->in[1], *logdet = n->out[1];
     auto kernel = acf_tensor_width(st) == 1 ? affine_fwd<1> : affine_fwd<2>;
-    kernel<<<acf_blocks(a->u->N, 32), 32 * LANES, 0, acf_cuda_stream(t->dev)>>>(n->out[0]->data, logdet ? logdet->data : NULL, x->data, st->data,
-                                                                               (acf_real)a->bound, a->inverse, *a->u);
+    kernel<<<acf_blocks(a->u->N, 32), 32 * LANES, 0, acf_cuda_stream(t->dev)>>>(
+        n->out[0]->data, logdet ? logdet->data : NULL, x->data, st->data, (acf_real)a->bound, a->inverse, *a->u);
     return ACF_LAUNCHED("affine");
 }
 
@@ -75,8 +77,9 @@ static acf_status backward(acf_tape *t, acf_node *n) {
     acf_real *dx = acf_grad(t, x), *dst = acf_grad(t, st);
     ACF_TRY(acf_tape_status(t));
     auto kernel = acf_tensor_width(st) == 1 ? affine_bwd<1> : affine_bwd<2>;
-    kernel<<<acf_each_blocks(a->u->T), ACF_THREADS, 0, acf_cuda_stream(t->dev)>>>(dx, dst, n->out[0]->grad, logdet ? logdet->grad : NULL, x->data,
-                                                                                 st->data, (acf_real)a->bound, a->inverse, *a->u);
+    kernel<<<acf_each_blocks(a->u->T), ACF_THREADS, 0, acf_cuda_stream(t->dev)>>>(
+        dx, dst, n->out[0]->grad, logdet ? logdet->grad : NULL, x->data, st->data, (acf_real)a->bound, a->inverse,
+        *a->u);
     return ACF_LAUNCHED("affine");
 }
 

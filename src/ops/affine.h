@@ -26,7 +26,8 @@ void acf_affine_fwd_cpu(const acf_device *dev, acf_real *y, acf_real *logdet, co
                         double bound, int64_t C, const acf_subset *u, bool inverse);
 /* Adds to dx (T) and dst (T,C), NULL = not needed, from dy (T) and dlogdet (N), NULL = nothing came back. */
 void acf_affine_bwd_cpu(const acf_device *dev, acf_real *dx, acf_real *dst, const acf_real *dy, const acf_real *dlogdet,
-                        const acf_real *x, const acf_real *st, double bound, int64_t C, const acf_subset *u, bool inverse);
+                        const acf_real *x, const acf_real *st, double bound, int64_t C, const acf_subset *u,
+                        bool inverse);
 
 /* ---- for kernels on other devices ---------------------------------------------------------------------------------- */
 

@@ -44,8 +44,9 @@ static void build_there_and_back(acf_lab *l) {
 }
 
 /* Small sizes of every kind, and one with several blocks of rows. */
-static const acf_size sizes[] = {{0, 4, ACF_MASK_RANDOM}, {1, 1, ACF_MASK_ALL},    {2, 5, ACF_MASK_NONE}, {3, 4, ACF_MASK_ONE},
-                                 {5, 7, ACF_MASK_RANDOM}, {300, 4, ACF_MASK_RANDOM}, {-1, 0, ACF_MASK_RANDOM}};
+static const acf_size sizes[] = {{0, 4, ACF_MASK_RANDOM}, {1, 1, ACF_MASK_ALL},    {2, 5, ACF_MASK_NONE},
+                                 {3, 4, ACF_MASK_ONE},    {5, 7, ACF_MASK_RANDOM}, {300, 4, ACF_MASK_RANDOM},
+                                 {-1, 0, ACF_MASK_RANDOM}};
 
 /* big_N: enough elements to be threaded. */
 static const acf_case cases[] = {
@@ -134,12 +135,14 @@ static void refuses_what_does_not_fit(void **state) {
     refuses(&l, x, st, 1, ACF_ESHAPE,
             "affine_forward: x is (6 packed) and st is (6, 2); both must be packed over the subset that was given");
     x = acf_leaf_packed(&l, "x", -1, 1, 0), st = acf_leaf_packed(&l, "plain", -1, 1, 2);
-    refuses(&l, st, x, 1, ACF_ESHAPE,
-            "affine_forward: x is (6 packed, 2) and st is (6 packed); expected (T) and (T, 2), or (T, 1) for a shift alone");
+    refuses(
+        &l, st, x, 1, ACF_ESHAPE,
+        "affine_forward: x is (6 packed, 2) and st is (6 packed); expected (T) and (T, 2), or (T, 1) for a shift alone");
     x = acf_leaf_packed(&l, "x", -1, 1, 0), st = acf_leaf_packed(&l, "plain", -1, 1, 2);
     refuses(&l, x, st, 0, ACF_EUSAGE, "affine_forward: the bound of the scale is 0; expected a positive number");
     x = acf_leaf_packed(&l, "x", -1, 1, 0), st = acf_leaf_packed(&l, "plain", -1, 1, 2);
-    refuses(&l, x, st, (double)NAN, ACF_EUSAGE, "affine_forward: the bound of the scale is nan; expected a positive number");
+    refuses(&l, x, st, (double)NAN, ACF_EUSAGE,
+            "affine_forward: the bound of the scale is nan; expected a positive number");
     acf_lab_close(&l);
 }
 

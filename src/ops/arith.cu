@@ -7,7 +7,8 @@ extern "C" {
 
 /* ---- a x + b y -------------------------------------------------------------------------------------------------------- */
 
-static __global__ void add_fwd(acf_real *__restrict__ z, acf_real a, const acf_real *__restrict__ x, acf_real b, const acf_real *__restrict__ y, int64_t n) {
+static __global__ void add_fwd(acf_real *__restrict__ z, acf_real a, const acf_real *__restrict__ x, acf_real b,
+                               const acf_real *__restrict__ y, int64_t n) {
     ACF_EACH(i, n) z[i] = a * x[i] + (y ? b * y[i] : 0);
 }
 
@@ -19,8 +20,8 @@ static __global__ void add_scaled(acf_real *__restrict__ dx, acf_real a, const a
 static acf_status add_forward(acf_tape *t, acf_node *n) {
     const acf_add_attrs *k = (const acf_add_attrs *)n->attr;
     const int64_t count = acf_tensor_count(n->out[0]);
-    add_fwd<<<acf_each_blocks(count), ACF_THREADS, 0, acf_cuda_stream(t->dev)>>>(n->out[0]->data, k->a, n->in[0]->data, k->b,
-                                                                                n->in[1] ? n->in[1]->data : NULL, count);
+    add_fwd<<<acf_each_blocks(count), ACF_THREADS, 0, acf_cuda_stream(t->dev)>>>(
+        n->out[0]->data, k->a, n->in[0]->data, k->b, n->in[1] ? n->in[1]->data : NULL, count);
     return ACF_LAUNCHED("add");
 }
 
@@ -40,18 +41,21 @@ ACF_CUDA_OP(add, add_forward, add_backward);
 
 /* ---- x y -------------------------------------------------------------------------------------------------------------- */
 
-static __global__ void mul_fwd(acf_real *__restrict__ z, const acf_real *__restrict__ x, const acf_real *__restrict__ y, int64_t n) {
+static __global__ void mul_fwd(acf_real *__restrict__ z, const acf_real *__restrict__ x, const acf_real *__restrict__ y,
+                               int64_t n) {
     ACF_EACH(i, n) z[i] = x[i] * y[i];
 }
 
 /* dx += dz y */
-static __global__ void add_product(acf_real *__restrict__ dx, const acf_real *__restrict__ dz, const acf_real *__restrict__ y, int64_t n) {
+static __global__ void add_product(acf_real *__restrict__ dx, const acf_real *__restrict__ dz,
+                                   const acf_real *__restrict__ y, int64_t n) {
     ACF_EACH(i, n) dx[i] += dz[i] * y[i];
 }
 
 static acf_status mul_forward(acf_tape *t, acf_node *n) {
     const int64_t count = acf_tensor_count(n->out[0]);
-    mul_fwd<<<acf_each_blocks(count), ACF_THREADS, 0, acf_cuda_stream(t->dev)>>>(n->out[0]->data, n->in[0]->data, n->in[1]->data, count);
+    mul_fwd<<<acf_each_blocks(count), ACF_THREADS, 0, acf_cuda_stream(t->dev)>>>(n->out[0]->data, n->in[0]->data,
+                                                                                 n->in[1]->data, count);
     return ACF_LAUNCHED("mul");
 }
 

@@ -6,7 +6,8 @@
 enum { ADD, SUB, AXPY, SCALE, MUL, SQUARE, ADD_SELF };
 
 static void build(acf_lab *l) {
-    acf_tensor *x = acf_leaf_packed(l, "x", -1, 1, l->big ? 37 : 3), *y = acf_leaf_packed(l, "y", -1, 1, l->big ? 37 : 3);
+    acf_tensor *x = acf_leaf_packed(l, "x", -1, 1, l->big ? 37 : 3),
+               *y = acf_leaf_packed(l, "y", -1, 1, l->big ? 37 : 3);
     switch (l->c->variant) {
     case ADD: acf_result(l, acf_add(l->t, x, y)); break;
     case SUB: acf_result(l, acf_sub(l->t, x, y)); break;
@@ -68,7 +69,8 @@ static void refuses_other_shapes(void **state) {
     x = acf_tensor_new(l.t, 1, &l.u->T);
     acf_mul(l.t, x, acf_tensor_as_packed(l.t, x, l.u));
     assert_int_equal(acf_tape_status(l.t), ACF_ESHAPE);
-    assert_string_equal(acf_error(), "mul: x is (12) and y is (12 packed); expected the same shape over the same subset");
+    assert_string_equal(acf_error(),
+                        "mul: x is (12) and y is (12 packed); expected the same shape over the same subset");
     acf_lab_close(&l);
 }
 

@@ -206,8 +206,8 @@ void acf_attention_bwd_cpu(const acf_device *dev, acf_real *dqkv, const acf_real
 }
 
 acf_attention_shape acf_attention_shape_of(const acf_subset *s, int64_t W, int heads) {
-    return (acf_attention_shape){s->row, s->rank, s->size, s->first, s->row_of, s->D ? s->active[0] : 0, s->steps, s->T,
-                                 W, heads};
+    return (acf_attention_shape){s->row,   s->rank, s->size, s->first, s->row_of, s->D ? s->active[0] : 0,
+                                 s->steps, s->T,    W,       heads};
 }
 
 static acf_real *scratch_for(acf_tape *t, const acf_attention_shape *p) {
@@ -245,7 +245,8 @@ const acf_op acf_op_attention = {"attention", ACF_OP_attention, {forward, backwa
  * of rows that qkv should have. */
 static bool fits(acf_tape *t, const acf_op *op, const acf_tensor *qkv, int heads, int64_t n) {
     char sq[ACF_SHAPE_TEXT];
-    if (heads < 1) acf_reject_value(t, op, "%d heads; expected at least 1", heads);
+    if (heads < 1)
+        acf_reject_value(t, op, "%d heads; expected at least 1", heads);
     else if (qkv->ndim != 2 || qkv->dim[0] != n || qkv->dim[1] < 1 || qkv->dim[1] % (3 * heads))
         acf_reject(t, op, "queries, keys and values are %s; expected (%lld, 3 W) with W a multiple of %d heads",
                    acf_tensor_shape(qkv, sq), (long long)n, heads);
@@ -326,8 +327,8 @@ const acf_op acf_op_attention_step = {"attention_step", ACF_OP_attention_step, {
 acf_tensor *acf_attention_step(acf_tape *t, acf_tensor *qkv, const int32_t *token, acf_tensor *cache, int heads,
                                const acf_subset *s) {
     char sc[ACF_SHAPE_TEXT];
-    acf_node *n = acf_node_new(t, &acf_op_attention_step, sizeof(acf_attention_step_attrs), 2,
-                               (acf_tensor *[]){qkv, cache});
+    acf_node *n =
+        acf_node_new(t, &acf_op_attention_step, sizeof(acf_attention_step_attrs), 2, (acf_tensor *[]){qkv, cache});
     if (!n || !fits(t, n->op, qkv, heads, qkv->dim[0])) return &t->empty;
     if (cache->ndim != 2 || cache->dim[0] != s->T || cache->dim[1] != qkv->dim[1])
         return acf_reject(t, n->op, "the cache is %s; expected (%lld, %lld)", acf_tensor_shape(cache, sc),

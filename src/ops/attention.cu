@@ -65,12 +65,12 @@ template <int V> static __device__ void add_row(float4 (&to)[V], acf_real weight
 
 /* This block's row and head, and this group's token in the block's tile. */
 typedef struct seat {
-    int k, h, at;  /* rank; head; where it begins among W numbers */
-    int L, tile;   /* tokens of the row, and of a tile */
-    int first;     /* token of the tile */
-    int warp, t;   /* the warp's first token, and the group's own */
-    int g;         /* its place in the tile */
-    bool live;     /* there is such a token */
+    int k, h, at; /* rank; head; where it begins among W numbers */
+    int L, tile;  /* tokens of the row, and of a tile */
+    int first;    /* token of the tile */
+    int warp, t;  /* the warp's first token, and the group's own */
+    int g;        /* its place in the tile */
+    bool live;    /* there is such a token */
 } seat;
 static __device__ seat seat_of(const sequences &s) {
     seat p;
@@ -140,8 +140,10 @@ static __global__ void __launch_bounds__(THREADS(V), 2)
 #pragma unroll 1
         for (int j = j0; j < min(j0 + p.tile, last); j += GROUP) {
             const int row = (j - j0) * 4 * V;
-            if (j + GROUP - 1 <= p.warp) see<V, false>(w, q, keys + row, values + row, GROUP);
-            else see<V, true>(w, q, keys + row, values + row, min(p.t, p.L - 1) - j + 1);
+            if (j + GROUP - 1 <= p.warp)
+                see<V, false>(w, q, keys + row, values + row, GROUP);
+            else
+                see<V, true>(w, q, keys + row, values + row, min(p.t, p.L - 1) - j + 1);
         }
     }
     const acf_real sum = group_sum(w.sum);
@@ -278,8 +280,10 @@ static __device__ void keys_bwd(acf_real *dqkv, const table &b, const source &fr
     const int64_t e = element(s, p.live ? p.t : p.first, p.k);
     const acf_real *key = from.qkv + e * 3 * s.W + s.W + p.at;
     float4 k[V], v[V], dk[V] = {}, dv[V] = {};
-    if (WHOLE) from_tile<V>(k, b.keys, p.g), from_tile<V>(v, b.values, p.g);
-    else load<V>(k, key, s), load<V>(v, key + s.W, s);
+    if (WHOLE)
+        from_tile<V>(k, b.keys, p.g), from_tile<V>(v, b.values, p.g);
+    else
+        load<V>(k, key, s), load<V>(v, key + s.W, s);
 #pragma unroll
     for (int i = 0; i < V; i++) k[i] = times(s.scale, k[i]);
     for (int t0 = p.first; t0 < p.L; t0 += p.tile) {
@@ -327,8 +331,8 @@ static __global__ void wide_fwd(acf_real *out, acf_real *lse, const acf_real *qk
     const int64_t k = blockIdx.x / s.heads, h = blockIdx.x % s.heads, L = s.size[s.row[k]], at = h * s.H;
     for (int64_t t = 0; t < L; t++) {
         const int64_t e = element(s, t, k);
-        const acf_real sum = wide_answer(out + e * s.W + at, capacity + blockIdx.x * s.D, qkv + e * 3 * s.W + at, qkv + at,
-                                         t + 1, k, s);
+        const acf_real sum =
+            wide_answer(out + e * s.W + at, capacity + blockIdx.x * s.D, qkv + e * 3 * s.W + at, qkv + at, t + 1, k, s);
         if (lse && threadIdx.x == 0) lse[e * s.heads + h] = sum;
     }
 }
@@ -371,7 +375,7 @@ static __global__ void wide_bwd(acf_real *dqkv, const acf_real *dout, const acf_
 typedef struct shape {
     dim3 grid;
     int threads;
-    bool whole;             /* no row has more than one tile */
+    bool whole;               /* no row has more than one tile */
     size_t forward, backward; /* bytes of shared memory */
 } shape;
 static shape shape_of(const sequences &s) {
@@ -395,15 +399,16 @@ static acf_status launch_short_fwd(acf_real *out, acf_real *lse, const acf_real 
         {short_fwd<32, 1>, short_fwd<32, 2>, short_fwd<32, 3>, short_fwd<32, 4>},
         {short_fwd<64, 1>, short_fwd<64, 2>, short_fwd<64, 3>, short_fwd<64, 4>}};
     void (*kernel)(acf_real *, acf_real *, const acf_real *, sequences) = kernels[s.H == 64][warps - 1];
-    ACF_CUDA(cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout,
-                                  cudaSharedmemCarveoutMaxShared));
+    ACF_CUDA(
+        cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout, cudaSharedmemCarveoutMaxShared));
     kernel<<<(unsigned)(s.N * s.heads), 32 * warps, 0, stream>>>(out, lse, qkv, s);
     return ACF_LAUNCHED("attention");
 }
 
 static acf_status launch_short_bwd(acf_real *dqkv, const source &from, int warps, const sequences &s,
                                    cudaStream_t stream) {
-#define WITH_ROOM(H, M) {short_bwd<H, M>, plan<H, M>::all}
+#define WITH_ROOM(H, M)                                                                                                \
+    { short_bwd<H, M>, plan<H, M>::all }
     static const struct {
         void (*run)(acf_real *, source, sequences);
         int floats;
@@ -441,8 +446,10 @@ static acf_status forward(acf_tape *t, acf_node *n) {
     const shape p = shape_of(s);
     const int warps = short_warps(t->dev, s);
     if (warps) return launch_short_fwd(out->data, a->lse, qkv->data, warps, s, stream);
-    if (capacity) wide_fwd<<<(unsigned)(s.N * s.heads), WIDE_THREADS, 0, stream>>>(out->data, a->lse, qkv->data, capacity, s);
-    else BY_WIDTH(attention_fwd, s.H, <<<p.grid, p.threads, p.forward, stream>>>(out->data, a->lse, qkv->data, s));
+    if (capacity)
+        wide_fwd<<<(unsigned)(s.N * s.heads), WIDE_THREADS, 0, stream>>>(out->data, a->lse, qkv->data, capacity, s);
+    else
+        BY_WIDTH(attention_fwd, s.H, <<<p.grid, p.threads, p.forward, stream>>>(out->data, a->lse, qkv->data, s));
     acf_arena_release(t->mem, mark);
     return ACF_LAUNCHED("attention");
 }
@@ -463,8 +470,8 @@ static acf_status backward(acf_tape *t, acf_node *n) {
     if (warps) return launch_short_bwd(dqkv, from, warps, s, stream);
     acf_status status = ACF_OK;
     if (capacity)
-        wide_bwd<<<(unsigned)(s.N * s.heads), WIDE_THREADS, 0, stream>>>(
-            dqkv, out->grad, out->data, a->lse, qkv->data, capacity, s);
+        wide_bwd<<<(unsigned)(s.N * s.heads), WIDE_THREADS, 0, stream>>>(dqkv, out->grad, out->data, a->lse, qkv->data,
+                                                                         capacity, s);
     else
         BY_WIDTH(status = launch_bwd, s.H, (dqkv, from, p, s, stream));
     acf_arena_release(t->mem, mark);

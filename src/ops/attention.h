@@ -22,8 +22,8 @@ acf_tensor *acf_attention_step(acf_tape *t, acf_tensor *qkv, const int32_t *toke
 /* The layout of a batch's sequences, and the widths. */
 typedef struct acf_attention_shape {
     const int32_t *row, *rank, *size, *first, *row_of; /* of the subset */
-    int64_t ranks;     /* rows of a token at least */
-    int64_t steps;     /* of the longest row */
+    int64_t ranks;                                     /* rows of a token at least */
+    int64_t steps;                                     /* of the longest row */
     int64_t T, W;
     int heads;
 } acf_attention_shape;

@@ -82,8 +82,8 @@ template <int H, int M> static __device__ void keep(float *tile, const float4 (&
 #pragma unroll
     for (int i = 0; i < H / 8; i++) {
         const int r = token_of<H, M>(i), c = (int)threadIdx.x % (H / 4);
-        *(uint4 *)(tile + r * H + 4 * (c ^ turned(r))) =
-            {as_tf32(x[i].x), as_tf32(x[i].y), as_tf32(x[i].z), as_tf32(x[i].w)};
+        *(uint4 *)(tile + r * H + 4 * (c ^ turned(r))) = {as_tf32(x[i].x), as_tf32(x[i].y), as_tf32(x[i].z),
+                                                          as_tf32(x[i].w)};
     }
 }
 
@@ -183,8 +183,8 @@ static __global__ void __launch_bounds__(32 * M, 16 / M)
 #pragma unroll
                 for (int c = 0; c < 4; c++)
                     p[j][n][c] = exp2f(p[j][n][c] * scale - less[c / 2]), sum[c / 2] += p[j][n][c];
-                const uint32_t a[4] = {as_tf32(p[j][n][0]), as_tf32(p[j][n][2]),
-                                       as_tf32(p[j][n][1]), as_tf32(p[j][n][3])};
+                const uint32_t a[4] = {as_tf32(p[j][n][0]), as_tf32(p[j][n][2]), as_tf32(p[j][n][1]),
+                                       as_tf32(p[j][n][3])};
                 by_columns<H>(o, a, values + (j * SIDE + 8 * n) * H);
             }
 #pragma unroll

@@ -114,17 +114,21 @@ static sequences sequences_of(const acf_subset *u, int64_t W, int heads, const a
     const int64_t H = W / heads;
     const acf_real scale = (acf_real)(1 / sqrt((double)H));
     const bool aligned = H % 4 == 0 && on_four(a) && on_four(b) && on_four(c) && on_four(d);
-    return {u->row, u->rank, u->size, u->first, u->active, u->row_of, u->N, u->D, u->T, W, (int)H, heads, scale,
-            aligned};
+    return {u->row, u->rank, u->size, u->first, u->active, u->row_of, u->N,
+            u->D,   u->T,    W,       (int)H,   heads,     scale,     aligned};
 }
 
 /* The call for heads of this width, with V: lanes have 4 V numbers each. */
 #define BY_WIDTH(kernel, H, ...)                                                                                       \
     do {                                                                                                               \
-        if ((H) <= 16) kernel<1> __VA_ARGS__;                                                                          \
-        else if ((H) <= 32) kernel<2> __VA_ARGS__;                                                                     \
-        else if ((H) <= 64) kernel<4> __VA_ARGS__;                                                                     \
-        else kernel<8> __VA_ARGS__;                                                                                    \
+        if ((H) <= 16)                                                                                                 \
+            kernel<1> __VA_ARGS__;                                                                                     \
+        else if ((H) <= 32)                                                                                            \
+            kernel<2> __VA_ARGS__;                                                                                     \
+        else if ((H) <= 64)                                                                                            \
+            kernel<4> __VA_ARGS__;                                                                                     \
+        else                                                                                                           \
+            kernel<8> __VA_ARGS__;                                                                                     \
     } while (0)
 
 #endif

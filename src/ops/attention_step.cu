@@ -99,10 +99,12 @@ static acf_status forward(acf_tape *t, acf_node *n) {
     ACF_TRY(acf_tape_status(t));
     if (heads == 0) return ACF_OK;
     if (capacity)
-        wide_step<<<(unsigned)heads, WIDE_THREADS, 0, stream>>>(out->data, cache->data, qkv->data, a->token, capacity, s);
+        wide_step<<<(unsigned)heads, WIDE_THREADS, 0, stream>>>(out->data, cache->data, qkv->data, a->token, capacity,
+                                                                s);
     else
-        BY_WIDTH(step_fwd, s.H, <<<acf_blocks(heads, 4), 128, 0, stream>>>(
-                                    out->data, cache->data, qkv->data, a->token, qkv->dim[0], s));
+        BY_WIDTH(
+            step_fwd, s.H,
+            <<<acf_blocks(heads, 4), 128, 0, stream>>>(out->data, cache->data, qkv->data, a->token, qkv->dim[0], s));
     acf_arena_release(t->mem, mark);
     return ACF_LAUNCHED("attention_step");
 }

@@ -93,8 +93,10 @@ static void naive_steps(const acf_lab *l, double *const *out) {
             naive_token(l, s, i, l->D - 1, h, out[1] + (l->N - 1 - i) * W + h * H);
 }
 
-static const acf_size longer[] = {{1, 17, ACF_MASK_ALL},  {3, 40, ACF_MASK_RANDOM},
-                                  {2, 130, ACF_MASK_ALL}, {-1, 0, ACF_MASK_RANDOM}};
+static const acf_size longer[] = {{1, 17, ACF_MASK_ALL},
+                                  {3, 40, ACF_MASK_RANDOM},
+                                  {2, 130, ACF_MASK_ALL},
+                                  {-1, 0, ACF_MASK_RANDOM}};
 static const acf_size few[] = {{4, 3, ACF_MASK_ALL}, {3, 6, ACF_MASK_RANDOM}, {-1, 0, ACF_MASK_RANDOM}};
 
 /* A GPU's tensor cores take 16 tokens at a time, and 64 at most. */
@@ -125,8 +127,10 @@ enum { HEADS_HERE = 2, W_HERE = 10 };
 
 /* On the device of --device, or the CPU. */
 static void open_lab(acf_lab *l, int64_t N, int64_t D, acf_lab_mask mask) {
-    if (acf_test_device()) acf_lab_open_on(l, acf_test_device(), N, D, mask, 3);
-    else acf_lab_open(l, 1, N, D, mask, 3);
+    if (acf_test_device())
+        acf_lab_open_on(l, acf_test_device(), N, D, mask, 3);
+    else
+        acf_lab_open(l, 1, N, D, mask, 3);
 }
 
 /* (count) random queries, keys and values, with another seed from place `from` on. */

@@ -215,8 +215,11 @@ static acf_node *checked(acf_tape *t, const acf_op *op, acf_tensor *logits, cons
         return NULL;
     }
     if (!classes_fit(t, op, logits, c)) return NULL;
-    if (c->there) a->classes = (acf_classes){c->D, c->there, c->there + c->D, c->there};
-    else a->classes = (acf_classes){c->D, keep_ints(t, c->first, c->D, ACF_TO_DEVICE), keep_ints(t, c->count, c->D, ACF_TO_DEVICE)};
+    if (c->there)
+        a->classes = (acf_classes){c->D, c->there, c->there + c->D, c->there};
+    else
+        a->classes = (acf_classes){c->D, keep_ints(t, c->first, c->D, ACF_TO_DEVICE),
+                                   keep_ints(t, c->count, c->D, ACF_TO_DEVICE)};
     return n;
 }
 

@@ -39,14 +39,16 @@ static __device__ double exp_sum(const slice &s, double *sum) {
 
 /* ---- log-probability ---------------------------------------------------------------------------------------------------------- */
 
-static __global__ void logp_fwd(acf_real *__restrict__ logp, acf_categorical_attrs a, const acf_real *__restrict__ logits, int64_t T, int64_t W,
-                                acf_fault *fault, const char *op) {
+static __global__ void logp_fwd(acf_real *__restrict__ logp, acf_categorical_attrs a,
+                                const acf_real *__restrict__ logits, int64_t T, int64_t W, acf_fault *fault,
+                                const char *op) {
     const int64_t i = acf_thread() / 32;
     if (i >= T) return;
     const slice s = slice_at(a, logits, i, W);
     const int32_t code = a.given[i];
     double y = 0;
-    if (code < 0 || code >= s.n) refuse(s, code, fault, op);
+    if (code < 0 || code >= s.n)
+        refuse(s, code, fault, op);
     else {
         double sum, top = exp_sum(s, &sum);
         y = ((double)s.logit[code] - top) - log(sum);
@@ -55,8 +57,9 @@ static __global__ void logp_fwd(acf_real *__restrict__ logp, acf_categorical_att
 }
 
 /* dlogits += dlogp ([k = code] - softmax_k) inside the slices; the softmax is formed again, in double. */
-static __global__ void logp_bwd(acf_real *__restrict__ dlogits, acf_categorical_attrs a, const acf_real *__restrict__ dlogp,
-                                const acf_real *__restrict__ logits, int64_t T, int64_t W) {
+static __global__ void logp_bwd(acf_real *__restrict__ dlogits, acf_categorical_attrs a,
+                                const acf_real *__restrict__ dlogp, const acf_real *__restrict__ logits, int64_t T,
+                                int64_t W) {
     const int64_t i = acf_thread() / 32;
     if (i >= T) return;
     const slice s = slice_at(a, logits, i, W);
@@ -79,8 +82,8 @@ static acf_status logp_forward(acf_tape *t, acf_node *n) {
         ACF_CUDA(cudaMemcpyAsync(copy, a->given, (size_t)T * sizeof *copy, cudaMemcpyDeviceToDevice, stream));
         a->given = copy;
     }
-    logp_fwd<<<acf_blocks(32 * T, ACF_THREADS), ACF_THREADS, 0, stream>>>(n->out[0]->data, *a, n->in[0]->data, T, W, acf_cuda_fault(t->dev),
-                                                                         n->op->name);
+    logp_fwd<<<acf_blocks(32 * T, ACF_THREADS), ACF_THREADS, 0, stream>>>(n->out[0]->data, *a, n->in[0]->data, T, W,
+                                                                          acf_cuda_fault(t->dev), n->op->name);
     return ACF_LAUNCHED("categorical_logp");
 }
 
@@ -88,8 +91,8 @@ static acf_status logp_backward(acf_tape *t, acf_node *n) {
     const int64_t T = n->in[0]->dim[0], W = n->in[0]->dim[1];
     acf_real *dlogits = acf_grad(t, n->in[0]);
     if (!dlogits) return acf_tape_status(t);
-    logp_bwd<<<acf_blocks(32 * T, ACF_THREADS), ACF_THREADS, 0, acf_cuda_stream(t->dev)>>>(dlogits, *(const acf_categorical_attrs *)n->attr,
-                                                                                          n->out[0]->grad, n->in[0]->data, T, W);
+    logp_bwd<<<acf_blocks(32 * T, ACF_THREADS), ACF_THREADS, 0, acf_cuda_stream(t->dev)>>>(
+        dlogits, *(const acf_categorical_attrs *)n->attr, n->out[0]->grad, n->in[0]->data, T, W);
     return ACF_LAUNCHED("categorical_logp");
 }
 
@@ -127,7 +130,8 @@ static __device__ int32_t pick(const slice &s, double u) {
             const double lower = __shfl_up_sync(WHOLE, up_to, d);
             if (lane >= d) up_to += lower;
         }
-        const unsigned can = __ballot_sync(WHOLE, w > 0), passed = __ballot_sync(WHOLE, w > 0 && before + up_to > u * sum);
+        const unsigned can = __ballot_sync(WHOLE, w > 0),
+                       passed = __ballot_sync(WHOLE, w > 0 && before + up_to > u * sum);
         if (passed) return k0 + __ffs((int)passed) - 1;
         if (can) last = k0 + 31 - __clz((int)can);
         before += __shfl_sync(WHOLE, up_to, 31);
@@ -135,17 +139,20 @@ static __device__ int32_t pick(const slice &s, double u) {
     return last; /* where rounding left a crumb: the last class that can happen */
 }
 
-static __global__ void choose(acf_categorical_attrs a, const acf_real *__restrict__ logits, int64_t T, int64_t W, bool draws, acf_fault *fault,
-                              const char *op) {
+static __global__ void choose(acf_categorical_attrs a, const acf_real *__restrict__ logits, int64_t T, int64_t W,
+                              bool draws, acf_fault *fault, const char *op) {
     const int64_t i = acf_thread() / 32;
     if (i >= T) return;
     const slice s = slice_at(a, logits, i, W);
     int32_t code = -1;
-    if (s.n == 0) refuse(s, 0, fault, op);
+    if (s.n == 0)
+        refuse(s, 0, fault, op);
     else if (draws) {
         const uint64_t id = a.draw.row_id ? a.draw.row_id[s.row] : (uint64_t)s.row;
-        code = pick(s, acf_rng_uniform_cuda({a.draw.seed, id, ACF_STREAM_CATEGORY, (uint32_t)s.column, a.draw.now ? *a.draw.now : a.draw.draw}));
-    } else code = first_largest(s);
+        code = pick(s, acf_rng_uniform_cuda({a.draw.seed, id, ACF_STREAM_CATEGORY, (uint32_t)s.column,
+                                             a.draw.now ? *a.draw.now : a.draw.draw}));
+    } else
+        code = first_largest(s);
     if (threadIdx.x % 32) return;
     a.found[i] = code;
     if (s.n && code < 0) acf_report(fault, op, ACF_FAULT_CHOICE, s.row, s.column, 0);
@@ -153,8 +160,8 @@ static __global__ void choose(acf_categorical_attrs a, const acf_real *__restric
 
 static acf_status choose_forward(acf_tape *t, acf_node *n, bool draws) {
     const int64_t T = n->in[0]->dim[0], W = n->in[0]->dim[1];
-    choose<<<acf_blocks(32 * T, ACF_THREADS), ACF_THREADS, 0, acf_cuda_stream(t->dev)>>>(*(const acf_categorical_attrs *)n->attr, n->in[0]->data,
-                                                                                        T, W, draws, acf_cuda_fault(t->dev), n->op->name);
+    choose<<<acf_blocks(32 * T, ACF_THREADS), ACF_THREADS, 0, acf_cuda_stream(t->dev)>>>(
+        *(const acf_categorical_attrs *)n->attr, n->in[0]->data, T, W, draws, acf_cuda_fault(t->dev), n->op->name);
     return ACF_LAUNCHED("categories");
 }
 

@@ -95,10 +95,10 @@ static void naive_sample(const acf_lab *l, double *const *out) {
         double w[5];
         for (int32_t k = 0; k < counts[j]; k++) w[k] = exp((double)logit[k]);
         acf_rng_counter at = {.seed = 3,
-                        .row = (uint64_t)l->u->row_of[i],
-                        .stream = ACF_STREAM_CATEGORY,
-                        .column = (uint32_t)j,
-                        .draw = 2};
+                              .row = (uint64_t)l->u->row_of[i],
+                              .stream = ACF_STREAM_CATEGORY,
+                              .column = (uint32_t)j,
+                              .draw = 2};
         out[0][i] = (double)acf_rng_categorical(at, w, counts[j]);
     }
 }

@@ -36,7 +36,8 @@ const acf_op acf_op_take_reals = {"take_reals", ACF_OP_take_reals, {reals_forwar
 const acf_op acf_op_take_classes = {"take_classes", ACF_OP_take_classes, {classes_forward, NULL}};
 
 /* The node of either, with its masks; NULL when the tape has failed. */
-static acf_node *take(acf_tape *t, const acf_op *op, const acf_grid *g, const int32_t *column, int64_t K, acf_taken *out) {
+static acf_node *take(acf_tape *t, const acf_op *op, const acf_grid *g, const int32_t *column, int64_t K,
+                      acf_taken *out) {
     const size_t cells = (size_t)(g->N * K);
     acf_node *n = acf_node_new(t, op, sizeof(acf_take_attrs), 0, NULL);
     if (!n) return NULL;
@@ -125,7 +126,8 @@ void acf_put_reals(acf_tape *t, acf_tensor *x, acf_tensor *made, acf_cells at) {
     acf_node *n = acf_node_new(t, &acf_op_put_reals, sizeof(acf_put_reals_attrs), 2, (acf_tensor *[]){x, made});
     if (!n) return;
     if (x->ndim != 2 || made->ndim != 1) {
-        acf_reject(t, n->op, "values %s into x %s; expected (n) into (N, K)", acf_tensor_shape(made, sm), acf_tensor_shape(x, sx));
+        acf_reject(t, n->op, "values %s into x %s; expected (n) into (N, K)", acf_tensor_shape(made, sm),
+                   acf_tensor_shape(x, sx));
         return;
     }
     *(acf_put_reals_attrs *)n->attr = (acf_put_reals_attrs){at};

@@ -8,7 +8,7 @@ extern "C" {
 /* One thread a cell. x NULL: the columns are categories. */
 static __global__ void take(acf_take_attrs a, acf_real *__restrict__ x, acf_real *__restrict__ common) {
     const int64_t K = a.K;
-    ACF_EACH(to, a.from.N *K) {
+    ACF_EACH(to, a.from.N * K) {
         const acf_cell at = acf_cell_of(to, K);
         const int64_t from = at.row * a.from.D + a.column[at.column];
         const bool b = a.from.b[from] != 0, m = a.from.m[from] != 0;
@@ -26,26 +26,29 @@ static __global__ void take(acf_take_attrs a, acf_real *__restrict__ x, acf_real
 
 static acf_status take_forward(acf_tape *t, acf_node *n) {
     const acf_take_attrs *a = (const acf_take_attrs *)n->attr;
-    take<<<acf_each_blocks(a->from.N * a->K), ACF_THREADS, 0, acf_cuda_stream(t->dev)>>>(*a, n->n_out ? n->out[0]->data : NULL,
-                                                                                        n->n_out ? n->out[1]->data : NULL);
+    take<<<acf_each_blocks(a->from.N * a->K), ACF_THREADS, 0, acf_cuda_stream(t->dev)>>>(
+        *a, n->n_out ? n->out[0]->data : NULL, n->n_out ? n->out[1]->data : NULL);
     return ACF_LAUNCHED("take");
 }
 
 ACF_CUDA_OP(take_reals, take_forward, NULL);
 ACF_CUDA_OP(take_classes, take_forward, NULL);
 
-static __global__ void mask_fwd(acf_real *__restrict__ y, const uint8_t *__restrict__ mask, int64_t n) { ACF_EACH(i, n) y[i] = mask[i] != 0; }
+static __global__ void mask_fwd(acf_real *__restrict__ y, const uint8_t *__restrict__ mask, int64_t n) {
+    ACF_EACH(i, n) y[i] = mask[i] != 0;
+}
 
 static acf_status mask_forward(acf_tape *t, acf_node *n) {
     const int64_t count = acf_tensor_count(n->out[0]);
-    mask_fwd<<<acf_each_blocks(count), ACF_THREADS, 0, acf_cuda_stream(t->dev)>>>(n->out[0]->data, ((const acf_mask_numbers_attrs *)n->attr)->mask,
-                                                                                 count);
+    mask_fwd<<<acf_each_blocks(count), ACF_THREADS, 0, acf_cuda_stream(t->dev)>>>(
+        n->out[0]->data, ((const acf_mask_numbers_attrs *)n->attr)->mask, count);
     return ACF_LAUNCHED("mask_numbers");
 }
 
 ACF_CUDA_OP(mask_numbers, mask_forward, NULL);
 
-static __global__ void put_fwd(int32_t *__restrict__ codes, const int32_t *__restrict__ made, const int32_t *__restrict__ cell, int64_t T) {
+static __global__ void put_fwd(int32_t *__restrict__ codes, const int32_t *__restrict__ made,
+                               const int32_t *__restrict__ cell, int64_t T) {
     ACF_EACH(p, T)
     if (cell[p] >= 0) codes[cell[p]] = made[p];
 }
@@ -58,7 +61,8 @@ static acf_status put_forward(acf_tape *t, acf_node *n) {
 
 ACF_CUDA_OP(put_codes, put_forward, NULL);
 
-static __global__ void put_reals_fwd(acf_real *__restrict__ x, const acf_real *__restrict__ made, acf_cells at, int64_t n, int64_t K) {
+static __global__ void put_reals_fwd(acf_real *__restrict__ x, const acf_real *__restrict__ made, acf_cells at,
+                                     int64_t n, int64_t K) {
     ACF_EACH(p, n)
     if (at.row[p] >= 0) x[at.row[p] * K + at.column[p]] = made[p];
 }

@@ -9,8 +9,8 @@
 /* All cells of a batch (table/batches.h), in device memory. */
 typedef struct acf_grid {
     int64_t N, D;
-    const acf_real *x;   /* (N,D) */
-    const int32_t *code; /* (N,D); not read by acf_take_reals */
+    const acf_real *x;    /* (N,D) */
+    const int32_t *code;  /* (N,D); not read by acf_take_reals */
     const uint8_t *b, *m; /* (N,D) given; present */
 } acf_grid;
 

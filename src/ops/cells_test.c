@@ -3,7 +3,9 @@
 
 #include "harness/lab.h"
 
-static void build_mask(acf_lab *l) { acf_result(l, acf_mask_numbers(l->t, acf_lab_copy(l, l->b, (size_t)(l->N * l->D)), l->N, l->D)); }
+static void build_mask(acf_lab *l) {
+    acf_result(l, acf_mask_numbers(l->t, acf_lab_copy(l, l->b, (size_t)(l->N * l->D)), l->N, l->D));
+}
 
 static void naive_mask(const acf_lab *l, double *const *out) {
     for (int64_t p = 0; p < l->N * l->D; p++) out[0][p] = l->b[p] != 0;
@@ -14,7 +16,8 @@ static void build_put(acf_lab *l) {
     const int32_t *made = acf_leaf_ints(l, "made", 0, 59, l->u ? l->u->T : 0);
     const int32_t *before = acf_leaf_ints(l, "before", 60, 99, l->N * l->D);
     int32_t *codes = before ? acf_tape_ints(l->t, l->N * l->D) : NULL;
-    if (codes && acf_device_copy(l->dev, codes, before, (size_t)(l->N * l->D) * sizeof *codes, ACF_ON_DEVICE)) acf_tape_fail(l->t, NULL);
+    if (codes && acf_device_copy(l->dev, codes, before, (size_t)(l->N * l->D) * sizeof *codes, ACF_ON_DEVICE))
+        acf_tape_fail(l->t, NULL);
     acf_put_codes(l->t, codes, made, l->u);
     acf_result_ints(l, codes, l->N * l->D, NULL);
 }
@@ -30,7 +33,8 @@ static int32_t put_column(int64_t p) { return (int32_t)((2 * p + 1) % PUT_COLUMN
 
 /* Two rows of three get one number each; the others stay as they were. */
 static void build_put_reals(acf_lab *l) {
-    acf_tensor *x = acf_leaf_fixed(l, "x", -1, 1, 2, (int64_t[]){l->N, PUT_COLUMNS}), *made = acf_leaf_fixed(l, "made", 2, 3, 1, &l->N);
+    acf_tensor *x = acf_leaf_fixed(l, "x", -1, 1, 2, (int64_t[]){l->N, PUT_COLUMNS}),
+               *made = acf_leaf_fixed(l, "made", 2, 3, 1, &l->N);
     int32_t *row = acf_lab_ints(l->N), *column = acf_lab_ints(l->N);
     for (int64_t p = 0; p < l->N; p++) row[p] = put_row(l, p), column[p] = put_column(p);
     const int32_t *rows = acf_lab_give_ints(l, row, l->N), *columns = acf_lab_give_ints(l, column, l->N);
@@ -52,7 +56,11 @@ static acf_grid grid(acf_lab *l, const int32_t **column) {
     for (int64_t k = 0; k < taken(l); k++) list[k] = (int32_t)(l->D - 1 - 2 * k);
     *column = acf_lab_give_ints(l, list, taken(l));
     const acf_tensor *x = acf_leaf_fixed(l, "x", -1, 1, 2, (int64_t[]){l->N, l->D});
-    return (acf_grid){l->N, l->D, x->data, acf_leaf_ints(l, "code", 0, 99, l->N * l->D), acf_lab_copy(l, l->b, (size_t)(l->N * l->D)),
+    return (acf_grid){l->N,
+                      l->D,
+                      x->data,
+                      acf_leaf_ints(l, "code", 0, 99, l->N * l->D),
+                      acf_lab_copy(l, l->b, (size_t)(l->N * l->D)),
                       acf_lab_copy(l, l->m, (size_t)(l->N * l->D))};
 }
 

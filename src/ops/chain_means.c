@@ -3,7 +3,8 @@
 
 #include "base/vmath.h"
 
-void acf_chain_means_fwd_cpu(const acf_device *dev, acf_real *y, const acf_real *p, const acf_real *z, int64_t P, int64_t C, int64_t K) {
+void acf_chain_means_fwd_cpu(const acf_device *dev, acf_real *y, const acf_real *p, const acf_real *z, int64_t P,
+                             int64_t C, int64_t K) {
     const int64_t A = acf_chain_width(C, K);
     ACF_PARALLEL(dev, P * A)
     for (int64_t i = 0; i < P; i++) {
@@ -21,8 +22,8 @@ void acf_chain_means_fwd_cpu(const acf_device *dev, acf_real *y, const acf_real 
 }
 
 /* dslope += dmean z_j (1 - tanh²);  dz_j += Σ_k dmean tanh. */
-void acf_chain_means_bwd_cpu(const acf_device *dev, acf_real *dp, acf_real *dz, const acf_real *dy, const acf_real *p, const acf_real *z,
-                             int64_t P, int64_t C, int64_t K) {
+void acf_chain_means_bwd_cpu(const acf_device *dev, acf_real *dp, acf_real *dz, const acf_real *dy, const acf_real *p,
+                             const acf_real *z, int64_t P, int64_t C, int64_t K) {
     const int64_t A = acf_chain_width(C, K);
     ACF_PARALLEL(dev, P * A)
     for (int64_t i = 0; i < P; i++) {
@@ -45,7 +46,8 @@ void acf_chain_means_bwd_cpu(const acf_device *dev, acf_real *dp, acf_real *dz, 
 
 static acf_status forward(acf_tape *t, acf_node *n) {
     const acf_tensor *p = n->in[0], *z = n->in[1];
-    acf_chain_means_fwd_cpu(t->dev, n->out[0]->data, p->data, z->data, acf_tensor_lines(z), z->dim[3], ((acf_chain_means_attrs *)n->attr)->K);
+    acf_chain_means_fwd_cpu(t->dev, n->out[0]->data, p->data, z->data, acf_tensor_lines(z), z->dim[3],
+                            ((acf_chain_means_attrs *)n->attr)->K);
     return ACF_OK;
 }
 
@@ -64,8 +66,10 @@ acf_tensor *acf_chain_means(acf_tape *t, acf_tensor *p, acf_tensor *z, int64_t K
     char sp[ACF_SHAPE_TEXT], sz[ACF_SHAPE_TEXT];
     acf_node *n = acf_node_new(t, &acf_op_chain_means, sizeof(acf_chain_means_attrs), 2, (acf_tensor *[]){p, z});
     if (!n) return &t->empty;
-    if (p->ndim != 4 || z->ndim != 4 || K < 1 || acf_tensor_lines(p) != acf_tensor_lines(z) || p->dim[3] != acf_chain_width(z->dim[3], K))
-        return acf_reject(t, n->op, "p is %s and z is %s; expected (N, H, W, C·3K + C(C-1)/2·K) and (N, H, W, C), K = %lld",
+    if (p->ndim != 4 || z->ndim != 4 || K < 1 || acf_tensor_lines(p) != acf_tensor_lines(z) ||
+        p->dim[3] != acf_chain_width(z->dim[3], K))
+        return acf_reject(t, n->op,
+                          "p is %s and z is %s; expected (N, H, W, C·3K + C(C-1)/2·K) and (N, H, W, C), K = %lld",
                           acf_tensor_shape(p, sp), acf_tensor_shape(z, sz), (long long)K);
     ((acf_chain_means_attrs *)n->attr)->K = K;
     n->out[0] = acf_tensor_new(t, 2, (int64_t[]){acf_tensor_count(z), 3 * K});

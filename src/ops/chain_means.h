@@ -18,10 +18,11 @@ static inline int64_t acf_chain_width(int64_t C, int64_t K) { return C * 3 * K +
 acf_tensor *acf_chain_means(acf_tape *t, acf_tensor *p, acf_tensor *z, int64_t K);
 
 /* y (P·C,3K) from p (P,A), z (P,C). */
-void acf_chain_means_fwd_cpu(const acf_device *dev, acf_real *y, const acf_real *p, const acf_real *z, int64_t P, int64_t C, int64_t K);
+void acf_chain_means_fwd_cpu(const acf_device *dev, acf_real *y, const acf_real *p, const acf_real *z, int64_t P,
+                             int64_t C, int64_t K);
 /* Adds to dp, dz; NULL = not needed. */
-void acf_chain_means_bwd_cpu(const acf_device *dev, acf_real *dp, acf_real *dz, const acf_real *dy, const acf_real *p, const acf_real *z,
-                             int64_t P, int64_t C, int64_t K);
+void acf_chain_means_bwd_cpu(const acf_device *dev, acf_real *dp, acf_real *dz, const acf_real *dy, const acf_real *p,
+                             const acf_real *z, int64_t P, int64_t C, int64_t K);
 
 /* ---- for kernels on other devices ---------------------------------------------------------------------------------- */
 

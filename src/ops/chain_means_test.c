@@ -21,7 +21,8 @@ static void naive(const acf_lab *l, double *const *out) {
                 double sum = (double)l->leaf[0].value[i * A + c * 3 * K + k];
                 for (int64_t j = 0; j < c && k / K == 1; j++) {
                     const int64_t pair = c * (c - 1) / 2 + j;
-                    sum += tanh((double)l->leaf[0].value[i * A + C * 3 * K + pair * K + k - K]) * (double)l->leaf[1].value[i * C + j];
+                    sum += tanh((double)l->leaf[0].value[i * A + C * 3 * K + pair * K + k - K]) *
+                           (double)l->leaf[1].value[i * C + j];
                 }
                 out[0][(i * C + c) * 3 * K + k] = sum;
             }
@@ -39,8 +40,10 @@ static void refuses_what_does_not_fit(void **state) {
     (void)state;
     acf_lab l;
     acf_lab_open(&l, 1, 1, 1, ACF_MASK_ALL, 1);
-    acf_chain_means(l.t, acf_tensor_new(l.t, 4, (int64_t[]){1, 2, 2, 9}), acf_tensor_new(l.t, 4, (int64_t[]){1, 2, 2, 3}), 1);
-    assert_string_equal((acf_tape_status(l.t), acf_error()), "chain_means: p is (1, 2, 2, 9) and z is (1, 2, 2, 3); expected "
+    acf_chain_means(l.t, acf_tensor_new(l.t, 4, (int64_t[]){1, 2, 2, 9}),
+                    acf_tensor_new(l.t, 4, (int64_t[]){1, 2, 2, 3}), 1);
+    assert_string_equal((acf_tape_status(l.t), acf_error()),
+                        "chain_means: p is (1, 2, 2, 9) and z is (1, 2, 2, 3); expected "
                         "(N, H, W, C·3K + C(C-1)/2·K) and (N, H, W, C), K = 1");
     acf_lab_close(&l);
 }

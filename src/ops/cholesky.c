@@ -15,7 +15,11 @@
 #else
 #define VECTOR_BYTES 32
 #endif
-enum { LANES = VECTOR_BYTES / sizeof(double), AT_ONCE = 4, MOST = 256 }; /* columns that are done together, and in all: as many vectors as a stack should hold */
+enum {
+    LANES = VECTOR_BYTES / sizeof(double),
+    AT_ONCE = 4,
+    MOST = 256
+}; /* columns that are done together, and in all: as many vectors as a stack should hold */
 typedef double lanes __attribute__((vector_size(VECTOR_BYTES)));
 
 /* Element by element. */

@@ -39,7 +39,9 @@ static void factors_give_the_matrix_back(void **state) {
                 double sum = 0;
                 if (j > i) assert_true(l[i * n + j] == UPPER);
                 for (int64_t k = 0; k <= j && j <= i; k++) sum += l[i * n + k] * l[j * n + k];
-                if (j <= i) assert_true(fabs(sum - a[i * n + j]) < 1e-15 * (double)n * (a[i * n + i] + a[j * n + j]) && (j < i || l[i * n + i] > 0));
+                if (j <= i)
+                    assert_true(fabs(sum - a[i * n + j]) < 1e-15 * (double)n * (a[i * n + i] + a[j * n + j]) &&
+                                (j < i || l[i * n + i] > 0));
             }
         free(a), free(l);
     }
@@ -50,7 +52,8 @@ static void small_pivots_are_found_where_they_are(void **state) {
     (void)state;
     for (int s = 0; s < SIZES; s++) {
         const int64_t n = sizes[s];
-        double *a = positive(n, 0.5), *l = malloc((size_t)(n * n) * sizeof *l), *whole = malloc((size_t)(n * n) * sizeof *l);
+        double *a = positive(n, 0.5), *l = malloc((size_t)(n * n) * sizeof *l),
+               *whole = malloc((size_t)(n * n) * sizeof *l);
         memcpy(whole, a, (size_t)(n * n) * sizeof *l);
         assert_int_equal(acf_cholesky(whole, n, 0), -1);
         for (int64_t p = 0; p < n; p += acf_max(1, n / 19)) {
@@ -70,4 +73,5 @@ static void small_pivots_are_found_where_they_are(void **state) {
     }
 }
 
-ACF_TESTS(cholesky, cmocka_unit_test(factors_give_the_matrix_back), cmocka_unit_test(small_pivots_are_found_where_they_are))
+ACF_TESTS(cholesky, cmocka_unit_test(factors_give_the_matrix_back),
+          cmocka_unit_test(small_pivots_are_found_where_they_are))

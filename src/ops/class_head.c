@@ -14,7 +14,7 @@
 #include <string.h>
 
 #define TILE_ROWS 1024
-#define TILE_LEAST 32              /* rows of a tile even where their logits are more than ... */
+#define TILE_LEAST 32 /* rows of a tile even where their logits are more than ... */
 #define TILE_LOGITS ((int64_t)1 << 19)
 
 /* ---- tiles -------------------------------------------------------------------------------------------------------- */
@@ -56,7 +56,8 @@ static void tile_logits(const acf_device *dev, const acf_class_plan *p, const ac
                         const acf_real *h, const acf_real *w, const acf_real *b) {
     int64_t first = p->first[x->column];
     acf_gather_fwd_cpu(dev, s->h, h, p->order + x->from, 0, x->n, p->F);
-    acf_linear_fwd_cpu(dev, s->logits, s->h, w + first * p->F, b + first, ACF_IDENTITY, x->n, p->F, p->count[x->column]);
+    acf_linear_fwd_cpu(dev, s->logits, s->h, w + first * p->F, b + first, ACF_IDENTITY, x->n, p->F,
+                       p->count[x->column]);
 }
 
 /* s->code of a tile: places among the logits of its column. */
@@ -90,10 +91,11 @@ void acf_class_logp_bwd_cpu(const acf_device *dev, const acf_class_plan *p, cons
         tile_codes(p, s, &x, rows);
         acf_gather_fwd_cpu(dev, s->value, dlogp, at, 0, x.n, 1);
         memset(s->dlogits, 0, (size_t)(x.n * *count) * sizeof *s->dlogits);
-        acf_categorical_logp_bwd_cpu(dev, s->dlogits, s->value, s->logits, s->code, column_0, first_0, count, x.n, *count);
+        acf_categorical_logp_bwd_cpu(dev, s->dlogits, s->value, s->logits, s->code, column_0, first_0, count, x.n,
+                                     *count);
         memset(s->dh, 0, (size_t)(x.n * p->F) * sizeof *s->dh);
-        acf_linear_bwd_cpu(dev, dh ? s->dh : NULL, dw ? dw + first * p->F : NULL, db ? db + first : NULL, s->dlogits, NULL, s->h,
-                           w + first * p->F, NULL, ACF_IDENTITY, x.n, p->F, *count);
+        acf_linear_bwd_cpu(dev, dh ? s->dh : NULL, dw ? dw + first * p->F : NULL, db ? db + first : NULL, s->dlogits,
+                           NULL, s->h, w + first * p->F, NULL, ACF_IDENTITY, x.n, p->F, *count);
         if (dh) acf_gather_unique_bwd_cpu(dev, dh, s->dh, at, x.n, p->F);
     }
 }
@@ -162,8 +164,8 @@ static acf_status check_rows(const acf_class_head_attrs *a, int64_t n) {
     }
     if (bad < 0) return ACF_OK;
     int32_t j = column[bad], first = a->plan.first[j];
-    return acf_fail(ACF_EDATA, "row %d, column %d: row %d of w; the column has %d from row %d on", row[bad], j, a->rows[bad],
-                    a->plan.count[j], first);
+    return acf_fail(ACF_EDATA, "row %d, column %d: row %d of w; the column has %d from row %d on", row[bad], j,
+                    a->rows[bad], a->plan.count[j], first);
 }
 
 static acf_status logp_forward(acf_tape *t, acf_node *n) {
@@ -209,7 +211,8 @@ const acf_op acf_op_class_scores = {"class_scores", ACF_OP_class_scores, {scores
 /* The slices must lie inside w and, where h is packed, be as many as the table has columns. */
 static bool classes_fit(acf_tape *t, const acf_op *op, const acf_tensor *h, const acf_tensor *w, const acf_classes *c) {
     if (h->sub && h->sub->D != c->D)
-        acf_reject(t, op, "there are classes for %lld columns; the table has %lld", (long long)c->D, (long long)h->sub->D);
+        acf_reject(t, op, "there are classes for %lld columns; the table has %lld", (long long)c->D,
+                   (long long)h->sub->D);
     for (int64_t j = 0; j < c->D && !t->failure.status; j++)
         if (c->first[j] < 0 || c->count[j] < 0 || (int64_t)c->first[j] + c->count[j] > w->dim[0])
             acf_reject(t, op, "column %lld: %d classes from row %d of w on; w has %lld", (long long)j, (int)c->count[j],
@@ -218,8 +221,8 @@ static bool classes_fit(acf_tape *t, const acf_op *op, const acf_tensor *h, cons
 }
 
 /* The node of either, checked; NULL after a failure. */
-static acf_node *checked(acf_tape *t, const acf_op *op, acf_tensor *h, acf_tensor *w, acf_tensor *b, const acf_classes *c,
-                         acf_cells at) {
+static acf_node *checked(acf_tape *t, const acf_op *op, acf_tensor *h, acf_tensor *w, acf_tensor *b,
+                         const acf_classes *c, acf_cells at) {
     char sh[ACF_SHAPE_TEXT], sw[ACF_SHAPE_TEXT], sb[ACF_SHAPE_TEXT];
     acf_node *n = acf_node_new(t, op, sizeof(acf_class_head_attrs), 3, (acf_tensor *[]){h, w, b});
     if (!n) return NULL;
@@ -233,7 +236,8 @@ static acf_node *checked(acf_tape *t, const acf_op *op, acf_tensor *h, acf_tenso
         acf_reject(t, op, ACF_NO_CELLS);
         return NULL;
     }
-    *(acf_class_head_attrs *)n->attr = (acf_class_head_attrs){.plan = {.D = c->D, .F = h->dim[1], .first = c->first, .count = c->count}, .classes = *c, .at = at};
+    *(acf_class_head_attrs *)n->attr = (acf_class_head_attrs){
+        .plan = {.D = c->D, .F = h->dim[1], .first = c->first, .count = c->count}, .classes = *c, .at = at};
     return n;
 }
 
@@ -260,10 +264,12 @@ static acf_tensor *scores(acf_tape *t, acf_tensor *h, acf_tensor *w, acf_tensor 
     return acf_node_run(t, n);
 }
 
-acf_tensor *acf_class_logits(acf_tape *t, acf_tensor *h, acf_tensor *w, acf_tensor *b, const acf_classes *classes, acf_cells at) {
+acf_tensor *acf_class_logits(acf_tape *t, acf_tensor *h, acf_tensor *w, acf_tensor *b, const acf_classes *classes,
+                             acf_cells at) {
     return scores(t, h, w, b, classes, at, false);
 }
 
-acf_tensor *acf_class_probs(acf_tape *t, acf_tensor *h, acf_tensor *w, acf_tensor *b, const acf_classes *classes, acf_cells at) {
+acf_tensor *acf_class_probs(acf_tape *t, acf_tensor *h, acf_tensor *w, acf_tensor *b, const acf_classes *classes,
+                            acf_cells at) {
     return scores(t, h, w, b, classes, at, true);
 }

@@ -48,13 +48,15 @@ static __global__ void group_sizes(int32_t *size, const int32_t *__restrict__ co
 }
 
 /* begin, tile, chunk (D+1) and order: block j fills column j's part, and block D the ends. */
-static __global__ void group(int32_t *begin, int32_t *tile, int32_t *chunk, int32_t *order, const int32_t *__restrict__ size,
-                             const int32_t *__restrict__ count, const int32_t *__restrict__ column, int64_t n) {
+static __global__ void group(int32_t *begin, int32_t *tile, int32_t *chunk, int32_t *order,
+                             const int32_t *__restrict__ size, const int32_t *__restrict__ count,
+                             const int32_t *__restrict__ column, int64_t n) {
     __shared__ int32_t warp[ACF_THREADS / 32];
     const int32_t j = (int32_t)blockIdx.x;
     const int lane = threadIdx.x % 32, k = threadIdx.x / 32;
     int32_t before = 0, tiles = 0, chunks = 0;
-    for (int32_t i = (int32_t)threadIdx.x; i < j; i += ACF_THREADS) before += size[i], tiles += tiles_of(size[i]), chunks += tiles_of(count[i]);
+    for (int32_t i = (int32_t)threadIdx.x; i < j; i += ACF_THREADS)
+        before += size[i], tiles += tiles_of(size[i]), chunks += tiles_of(count[i]);
     before = acf_block_sum(before), tiles = acf_block_sum(tiles), chunks = acf_block_sum(chunks);
     if (threadIdx.x == 0) begin[j] = before, tile[j] = tiles, chunk[j] = chunks;
     if (j + 1 == (int32_t)gridDim.x || size[j] == 0) return;
@@ -79,8 +81,10 @@ static __device__ int32_t find(const int32_t *first, int64_t D, int32_t x) {
     int64_t low = 0, high = D;
     while (high - low > 1) {
         const int64_t middle = (low + high) / 2;
-        if (first[middle] <= x) low = middle;
-        else high = middle;
+        if (first[middle] <= x)
+            low = middle;
+        else
+            high = middle;
     }
     return (int32_t)low;
 }
@@ -118,11 +122,13 @@ static __device__ inline fragment fragment_of(void) {
 }
 
 /* acc[n] is the fragment of the n-th of four (16,8). */
-static __device__ inline void multiply_tf32(acf_real acc[EACH][EACH], const acf_real (*a)[PAD], const acf_real (*b)[PAD]) {
+static __device__ inline void multiply_tf32(acf_real acc[EACH][EACH], const acf_real (*a)[PAD],
+                                            const acf_real (*b)[PAD]) {
     const fragment f = fragment_of();
     const int row = f.row + f.g, column = f.column + f.g;
     for (int s = f.t; s < STEP; s += 8) {
-        const uint32_t x[4] = {as_tf32(a[s][row]), as_tf32(a[s][row + 8]), as_tf32(a[s + 4][row]), as_tf32(a[s + 4][row + 8])};
+        const uint32_t x[4] = {as_tf32(a[s][row]), as_tf32(a[s][row + 8]), as_tf32(a[s + 4][row]),
+                               as_tf32(a[s + 4][row + 8])};
 #pragma unroll
         for (int n = 0; n < EACH; n++) {
             float(&d)[4] = *(float(*)[4])acc[n];
@@ -131,9 +137,12 @@ static __device__ inline void multiply_tf32(acf_real acc[EACH][EACH], const acf_
     }
 }
 
-static __device__ inline uint32_t pair(const acf_real (*x)[PAD], int s, int i) { return two_bf16(x[s][i], x[s + 1][i]); }
+static __device__ inline uint32_t pair(const acf_real (*x)[PAD], int s, int i) {
+    return two_bf16(x[s][i], x[s + 1][i]);
+}
 
-static __device__ inline void multiply_bf16(acf_real acc[EACH][EACH], const acf_real (*a)[PAD], const acf_real (*b)[PAD]) {
+static __device__ inline void multiply_bf16(acf_real acc[EACH][EACH], const acf_real (*a)[PAD],
+                                            const acf_real (*b)[PAD]) {
     const fragment f = fragment_of();
     const int row = f.row + f.g, column = f.column + f.g;
     for (int s = 2 * f.t; s < STEP; s += 16) {
@@ -147,7 +156,8 @@ static __device__ inline void multiply_bf16(acf_real acc[EACH][EACH], const acf_
 }
 
 /* acc += aᵀ·b, (TILE,TILE) from STEP rows of both: in float as 4 x 4 products SIDE apart, else as fragments until settle. */
-template <int P> static __device__ inline void multiply(acf_real acc[EACH][EACH], const acf_real (*a)[PAD], const acf_real (*b)[PAD]) {
+template <int P>
+static __device__ inline void multiply(acf_real acc[EACH][EACH], const acf_real (*a)[PAD], const acf_real (*b)[PAD]) {
     if (P == ACF_PRECISION_TF32) return multiply_tf32(acc, a, b);
     if (P == ACF_PRECISION_BF16) return multiply_bf16(acc, a, b);
     const int ty = threadIdx.x / SIDE, tx = threadIdx.x % SIDE;
@@ -181,8 +191,8 @@ template <int P> static __device__ inline void settle(acf_real acc[EACH][EACH], 
 }
 
 /* to[s][i] = column f0 + s of the rows; row i is from + i of x, or with `order` the one that lists it. Zero outside. */
-static __device__ inline void load_rows(acf_real (*to)[PAD], const acf_real *x, const int32_t *order, int32_t from, int32_t rows, int64_t f0,
-                                        int64_t F) {
+static __device__ inline void load_rows(acf_real (*to)[PAD], const acf_real *x, const int32_t *order, int32_t from,
+                                        int32_t rows, int64_t f0, int64_t F) {
     const int s = threadIdx.x % STEP;
     for (int i = threadIdx.x / STEP; i < TILE; i += THREADS / STEP) {
         const int64_t row = i < rows ? (order ? order[from + i] : from + i) : -1;
@@ -191,8 +201,8 @@ static __device__ inline void load_rows(acf_real (*to)[PAD], const acf_real *x, 
 }
 
 /* to[s][i] = column f0 + i of row s; rows as above. */
-static __device__ inline void load_across(acf_real (*to)[PAD], const acf_real *x, const int32_t *order, int32_t from, int32_t rows, int64_t f0,
-                                          int64_t F) {
+static __device__ inline void load_across(acf_real (*to)[PAD], const acf_real *x, const int32_t *order, int32_t from,
+                                          int32_t rows, int64_t f0, int64_t F) {
     const int i = threadIdx.x % TILE;
     for (int s = threadIdx.x / TILE; s < STEP; s += THREADS / TILE) {
         const int64_t row = s < rows ? (order ? order[from + s] : from + s) : -1;
@@ -202,7 +212,8 @@ static __device__ inline void load_across(acf_real (*to)[PAD], const acf_real *x
 
 /* Logits of a tile's elements for the classes [c0, c0 + TILE) of its column: thread (ty,tx) has those of elements ty + SIDE r and classes
  * tx + SIDE c. */
-template <int P> static __device__ void tile_logits(chip *m, acf_real acc[EACH][EACH], const head &g, const tile_of &x, int32_t c0) {
+template <int P>
+static __device__ void tile_logits(chip *m, acf_real acc[EACH][EACH], const head &g, const tile_of &x, int32_t c0) {
     const int32_t classes = min(TILE, x.classes - c0);
     const int tx = threadIdx.x % SIDE;
     for (int r = 0; r < EACH; r++)
@@ -240,7 +251,8 @@ template <typename T> static __device__ inline T side_sum(T x) {
 }
 
 /* A chunk's logits enter largest, sum and, where it is among them, the element's own logit. code: its place in the column, or -1. */
-static __device__ void take_chunk(acf_real *top, double *sum, double *own, const acf_real *acc, int32_t c0, int32_t classes, int32_t code) {
+static __device__ void take_chunk(acf_real *top, double *sum, double *own, const acf_real *acc, int32_t c0,
+                                  int32_t classes, int32_t code) {
     const int tx = threadIdx.x % SIDE;
     acf_real most = *top;
     double more = 0;
@@ -253,21 +265,24 @@ static __device__ void take_chunk(acf_real *top, double *sum, double *own, const
     for (int c = 0; c < EACH; c++)
         if (c0 + tx + SIDE * c < classes) more += exp((double)acc[c] - (double)most);
     more = side_sum(more);
-    *sum = (*sum > 0 ? *sum * exp((double)*top - (double)most) : *sum) + more; /* at first there is nothing, and no top */
+    *sum =
+        (*sum > 0 ? *sum * exp((double)*top - (double)most) : *sum) + more; /* at first there is nothing, and no top */
     *top = most;
 }
 
 /* The place of element p's class among those of its column, noted where it is none of them. */
-static __device__ int32_t code_of(const head &g, const tile_of &x, const int32_t *rows, const int32_t *row_of, int32_t p, acf_fault *fault,
-                                  const char *op) {
+static __device__ int32_t code_of(const head &g, const tile_of &x, const int32_t *rows, const int32_t *row_of,
+                                  int32_t p, acf_fault *fault, const char *op) {
     const int64_t code = (int64_t)rows[p] - x.first;
     if (code >= 0 && code < x.classes) return (int32_t)code;
     if (fault && threadIdx.x % SIDE == 0) acf_report(fault, op, ACF_FAULT_CODE, row_of[p], x.j, code, x.classes);
     return -1;
 }
 
-template <int P> static __global__ void __launch_bounds__(THREADS) logp_fwd(acf_real *__restrict__ logp, softmax kept, head g, const int32_t *__restrict__ rows,
-                                                           const int32_t *__restrict__ row_of, acf_fault *fault, const char *op) {
+template <int P>
+static __global__ void __launch_bounds__(THREADS)
+    logp_fwd(acf_real *__restrict__ logp, softmax kept, head g, const int32_t *__restrict__ rows,
+             const int32_t *__restrict__ row_of, acf_fault *fault, const char *op) {
     __shared__ chip m;
     if ((int32_t)blockIdx.x >= g.tile[g.D]) return;
     const int32_t j = find(g.tile, g.D, (int32_t)blockIdx.x);
@@ -296,15 +311,18 @@ template <int P> static __global__ void __launch_bounds__(THREADS) logp_fwd(acf_
 }
 
 /* m->d (class, element) = the gradient of the logits of a chunk: dlogp ([k = code] - softmax_k), zero outside. Every thread must call it. */
-template <int P> static __device__ void chunk_gradient(chip *m, const head &g, const tile_of &x, int32_t c0, softmax kept, const acf_real *dlogp,
-                                      const int32_t *rows) {
+template <int P>
+static __device__ void chunk_gradient(chip *m, const head &g, const tile_of &x, int32_t c0, softmax kept,
+                                      const acf_real *dlogp, const int32_t *rows) {
     const int ty = threadIdx.x / SIDE, tx = threadIdx.x % SIDE;
     acf_real acc[EACH][EACH];
     tile_logits<P>(m, acc, g, x, c0);
     for (int r = 0; r < EACH; r++) {
         const int i = ty + SIDE * r;
-        const int32_t p = i < x.rows ? g.order[x.from + i] : -1, code = p < 0 ? -1 : code_of(g, x, rows, NULL, p, NULL, NULL);
-        const double scale = code < 0 ? 0 : (double)dlogp[p], top = code < 0 ? 0 : (double)kept.top[p], sum = code < 0 ? 1 : kept.sum[p];
+        const int32_t p = i < x.rows ? g.order[x.from + i] : -1,
+                      code = p < 0 ? -1 : code_of(g, x, rows, NULL, p, NULL, NULL);
+        const double scale = code < 0 ? 0 : (double)dlogp[p], top = code < 0 ? 0 : (double)kept.top[p],
+                     sum = code < 0 ? 1 : kept.sum[p];
         for (int c = 0; c < EACH; c++) {
             const int32_t k = c0 + tx + SIDE * c;
             const bool is_in = code >= 0 && k < x.classes;
@@ -315,8 +333,10 @@ template <int P> static __device__ void chunk_gradient(chip *m, const head &g, c
 }
 
 /* dh of a tile's elements, which no other block has. */
-template <int P> static __global__ void __launch_bounds__(THREADS, 3) logp_h_bwd(acf_real *__restrict__ dh, head g, softmax kept, const acf_real *__restrict__ dlogp,
-                                                             const int32_t *__restrict__ rows) {
+template <int P>
+static __global__ void __launch_bounds__(THREADS, 3)
+    logp_h_bwd(acf_real *__restrict__ dh, head g, softmax kept, const acf_real *__restrict__ dlogp,
+               const int32_t *__restrict__ rows) {
     __shared__ chip m;
     if ((int32_t)blockIdx.x >= g.tile[g.D]) return;
     const int32_t j = find(g.tile, g.D, (int32_t)blockIdx.x);
@@ -345,8 +365,10 @@ template <int P> static __global__ void __launch_bounds__(THREADS, 3) logp_h_bwd
 
 /* Block (chunk,piece): the sum over every gridDim.y-th tile of the chunk's column, to part (pieces,chunks,TILE,F+1), where b's gradient is the
  * last. */
-template <int P> static __global__ void __launch_bounds__(THREADS, 3) logp_w_bwd(acf_real *__restrict__ part, head g, softmax kept, const acf_real *__restrict__ dlogp,
-                                                             const int32_t *__restrict__ rows) {
+template <int P>
+static __global__ void __launch_bounds__(THREADS, 3)
+    logp_w_bwd(acf_real *__restrict__ part, head g, softmax kept, const acf_real *__restrict__ dlogp,
+               const int32_t *__restrict__ rows) {
     __shared__ chip m;
     if ((int32_t)blockIdx.x >= g.chunk[g.D]) return;
     const int32_t j = find(g.chunk, g.D, (int32_t)blockIdx.x), c0 = ((int32_t)blockIdx.x - g.chunk[j]) * TILE;
@@ -368,7 +390,8 @@ template <int P> static __global__ void __launch_bounds__(THREADS, 3) logp_w_bwd
             for (int32_t i0 = 0; i0 < x.rows; i0 += STEP) {
                 __syncthreads();
                 load_across(m.b, g.h, g.order, x.from + i0, x.rows - i0, f0, F);
-                for (int i = threadIdx.x; i < STEP * TILE; i += THREADS) m.a[i / TILE][i % TILE] = m.d[i % TILE][i0 + i / TILE];
+                for (int i = threadIdx.x; i < STEP * TILE; i += THREADS)
+                    m.a[i / TILE][i % TILE] = m.d[i % TILE][i0 + i / TILE];
                 __syncthreads();
                 multiply<P>(acc, m.a, m.b);
             }
@@ -384,14 +407,15 @@ template <int P> static __global__ void __launch_bounds__(THREADS, 3) logp_w_bwd
 }
 
 /* dw (W,F) and db (W), NULL = not needed, += the pieces of columns j0 + blockIdx.y, in order. */
-static __global__ void add_pieces(acf_real *dw, acf_real *db, const acf_real *__restrict__ part, int64_t pieces, head g, int64_t chunks,
-                                  int64_t j0) {
+static __global__ void add_pieces(acf_real *dw, acf_real *db, const acf_real *__restrict__ part, int64_t pieces, head g,
+                                  int64_t chunks, int64_t j0) {
     const int64_t j = j0 + blockIdx.y, width = g.F + 1, n = g.count[j] * width;
     for (int64_t i = acf_thread(); i < n; i += (int64_t)gridDim.x * blockDim.x) {
         const acf_cell at = acf_cell_of(i, width);
         const int64_t row = g.first[j] + at.row;
         acf_real sum = 0;
-        for (int64_t q = 0; q < pieces; q++) sum += part[((q * chunks + g.chunk[j]) * TILE + at.row) * width + at.column];
+        for (int64_t q = 0; q < pieces; q++)
+            sum += part[((q * chunks + g.chunk[j]) * TILE + at.row) * width + at.column];
         if (at.column < g.F && dw) dw[row * g.F + at.column] += sum;
         if (at.column == g.F && db) db[row] += sum;
     }
@@ -400,7 +424,8 @@ static __global__ void add_pieces(acf_real *dw, acf_real *db, const acf_real *__
 /* ---- logits and probabilities ------------------------------------------------------------------------------------------------ */
 
 /* y (n,M), which is zero: the logits. */
-template <int P> static __global__ void __launch_bounds__(THREADS) scores_fwd(acf_real *__restrict__ y, head g, int64_t M) {
+template <int P>
+static __global__ void __launch_bounds__(THREADS) scores_fwd(acf_real *__restrict__ y, head g, int64_t M) {
     __shared__ chip m;
     if ((int32_t)blockIdx.x >= g.tile[g.D]) return;
     const int32_t j = find(g.tile, g.D, (int32_t)blockIdx.x);
@@ -418,7 +443,8 @@ template <int P> static __global__ void __launch_bounds__(THREADS) scores_fwd(ac
 }
 
 /* In place: a warp an element. A NaN makes all of them NaN. */
-static __global__ void probs_fwd(acf_real *y, const int32_t *__restrict__ column, const int32_t *__restrict__ count, int64_t D, int64_t n, int64_t M) {
+static __global__ void probs_fwd(acf_real *y, const int32_t *__restrict__ column, const int32_t *__restrict__ count,
+                                 int64_t D, int64_t n, int64_t M) {
     const int64_t p = acf_thread() / 32;
     if (p >= n || column[p] < 0 || column[p] >= D) return;
     const int32_t classes = count[column[p]], lane = threadIdx.x % 32;
@@ -437,18 +463,21 @@ static __global__ void probs_fwd(acf_real *y, const int32_t *__restrict__ column
 typedef struct saved {
     head g;
     softmax kept;
-    int64_t tiles, chunks; /* room for tiles; chunks, which are known */
-    int64_t most;          /* classes of a column */
-    bool apart;            /* no two columns have a row of w in common */
+    int64_t tiles, chunks;   /* room for tiles; chunks, which are known */
+    int64_t most;            /* classes of a column */
+    bool apart;              /* no two columns have a row of w in common */
     acf_precision precision; /* of the forward, whose logits the backward forms again */
 } saved;
 
 /* A kernel's instance for a precision. */
 #define LAUNCH(kernel, precision, grid, stream, ...)                                                                   \
     do {                                                                                                               \
-        if ((precision) == ACF_PRECISION_FLOAT) kernel<ACF_PRECISION_FLOAT><<<grid, THREADS, 0, stream>>>(__VA_ARGS__); \
-        else if ((precision) == ACF_PRECISION_TF32) kernel<ACF_PRECISION_TF32><<<grid, THREADS, 0, stream>>>(__VA_ARGS__); \
-        else kernel<ACF_PRECISION_BF16><<<grid, THREADS, 0, stream>>>(__VA_ARGS__);                                    \
+        if ((precision) == ACF_PRECISION_FLOAT)                                                                        \
+            kernel<ACF_PRECISION_FLOAT><<<grid, THREADS, 0, stream>>>(__VA_ARGS__);                                    \
+        else if ((precision) == ACF_PRECISION_TF32)                                                                    \
+            kernel<ACF_PRECISION_TF32><<<grid, THREADS, 0, stream>>>(__VA_ARGS__);                                     \
+        else                                                                                                           \
+            kernel<ACF_PRECISION_BF16><<<grid, THREADS, 0, stream>>>(__VA_ARGS__);                                     \
     } while (0)
 
 /* Groups the elements and fills s; on the tape. */
@@ -467,10 +496,12 @@ static acf_status prepare(acf_tape *t, const acf_node *n, saved *s) {
         s->apart &= !count || first >= end;
         end = acf_max(end, first + count);
     }
-    s->g = {classes, classes + D, ends, ends + D + 1, ends + 2 * (D + 1), order, n->in[0]->data, n->in[1]->data, n->in[2]->data, D, a->plan.F};
+    s->g = {classes,        classes + D,    ends, ends + D + 1, ends + 2 * (D + 1), order, n->in[0]->data,
+            n->in[1]->data, n->in[2]->data, D,    a->plan.F};
     cudaStream_t stream = acf_cuda_stream(t->dev);
     if (D) group_sizes<<<(unsigned)D, ACF_THREADS, 0, stream>>>(size, a->at.column, rows);
-    group<<<(unsigned)D + 1, ACF_THREADS, 0, stream>>>(ends, ends + D + 1, ends + 2 * (D + 1), order, size, classes + D, a->at.column, rows);
+    group<<<(unsigned)D + 1, ACF_THREADS, 0, stream>>>(ends, ends + D + 1, ends + 2 * (D + 1), order, size, classes + D,
+                                                       a->at.column, rows);
     return ACF_LAUNCHED("class_head");
 }
 
@@ -485,15 +516,18 @@ static acf_status logp_forward(acf_tape *t, acf_node *n) {
     ACF_TRY(acf_tape_status(t));
     a->saved = s;
     cudaStream_t stream = acf_cuda_stream(t->dev);
-    ACF_CUDA(cudaMemsetAsync(n->out[0]->data, 0, (size_t)T * sizeof(acf_real), stream)); /* behind the last element, too */
-    LAUNCH(logp_fwd, s->precision, (unsigned)acf_max(s->tiles, 1), stream, n->out[0]->data, s->kept, s->g, a->rows, a->at.row,
-           acf_cuda_fault(t->dev), n->op->name);
+    ACF_CUDA(
+        cudaMemsetAsync(n->out[0]->data, 0, (size_t)T * sizeof(acf_real), stream)); /* behind the last element, too */
+    LAUNCH(logp_fwd, s->precision, (unsigned)acf_max(s->tiles, 1), stream, n->out[0]->data, s->kept, s->g, a->rows,
+           a->at.row, acf_cuda_fault(t->dev), n->op->name);
     return ACF_LAUNCHED("class_logp");
 }
 
 /* dw and db. Columns that share rows of w are added one after the other. */
-static acf_status add_weights(acf_tape *t, const saved *s, acf_real *dw, acf_real *db, const acf_real *dlogp, const int32_t *rows) {
-    const int64_t width = s->g.F + 1, capacity = ((int64_t)1 << 24) / (s->chunks * TILE * width); /* 64 MB at most, but for the first */
+static acf_status add_weights(acf_tape *t, const saved *s, acf_real *dw, acf_real *db, const acf_real *dlogp,
+                              const int32_t *rows) {
+    const int64_t width = s->g.F + 1,
+                  capacity = ((int64_t)1 << 24) / (s->chunks * TILE * width); /* 64 MB at most, but for the first */
     const int64_t wanted = acf_ceil_div(4 * acf_cuda_processors(t->dev), s->chunks);
     const int64_t pieces = acf_max(acf_min(acf_min(wanted, capacity), MOST_PIECES), 1);
     acf_mark mark = acf_arena_mark(t->mem);
@@ -503,7 +537,8 @@ static acf_status add_weights(acf_tape *t, const saved *s, acf_real *dw, acf_rea
     const dim3 all((unsigned)s->chunks, (unsigned)pieces);
     LAUNCH(logp_w_bwd, s->precision, all, stream, part, s->g, s->kept, dlogp, rows);
     const dim3 grid(acf_blocks(acf_min(s->most, 256) * width, ACF_THREADS), s->apart ? (unsigned)s->g.D : 1);
-    for (int64_t j = 0; j < s->g.D; j += grid.y) add_pieces<<<grid, ACF_THREADS, 0, stream>>>(dw, db, part, pieces, s->g, s->chunks, j);
+    for (int64_t j = 0; j < s->g.D; j += grid.y)
+        add_pieces<<<grid, ACF_THREADS, 0, stream>>>(dw, db, part, pieces, s->g, s->chunks, j);
     acf_arena_release(t->mem, mark);
     return ACF_LAUNCHED("class_logp");
 }
@@ -515,7 +550,9 @@ static acf_status logp_backward(acf_tape *t, acf_node *n) {
     const acf_real *dlogp = n->out[0]->grad;
     ACF_TRY(acf_tape_status(t));
     if (!s->chunks) return ACF_OK;
-    if (dh) LAUNCH(logp_h_bwd, s->precision, (unsigned)s->tiles, acf_cuda_stream(t->dev), dh, s->g, s->kept, dlogp, a->rows);
+    if (dh)
+        LAUNCH(logp_h_bwd, s->precision, (unsigned)s->tiles, acf_cuda_stream(t->dev), dh, s->g, s->kept, dlogp,
+               a->rows);
     ACF_TRY(ACF_LAUNCHED("class_logp"));
     return dw || db ? add_weights(t, s, dw, db, dlogp, a->rows) : ACF_OK;
 }
@@ -531,7 +568,8 @@ static acf_status scores_forward(acf_tape *t, acf_node *n) {
     ACF_CUDA(cudaMemsetAsync(y->data, 0, (size_t)(rows * M) * sizeof(acf_real), stream));
     LAUNCH(scores_fwd, s.precision, (unsigned)acf_max(s.tiles, 1), stream, y->data, s.g, M);
     if (a->probs)
-        probs_fwd<<<acf_blocks(32 * rows, ACF_THREADS), ACF_THREADS, 0, stream>>>(y->data, a->at.column, s.g.count, s.g.D, rows, M);
+        probs_fwd<<<acf_blocks(32 * rows, ACF_THREADS), ACF_THREADS, 0, stream>>>(y->data, a->at.column, s.g.count,
+                                                                                  s.g.D, rows, M);
     acf_arena_release(t->mem, mark);
     return ACF_LAUNCHED("class_scores");
 }

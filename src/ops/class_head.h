@@ -19,8 +19,10 @@ acf_tensor *acf_class_logp(acf_tape *t, acf_tensor *h, acf_tensor *w, acf_tensor
 
 /* (n,M), M the largest count: the logits, or the probabilities, of an element's count classes, then zeros. No derivative. at places
  * the n rows of h, {NULL, NULL} where h is packed. For acf_categorical_argmax and _sample every first is 0 here. */
-acf_tensor *acf_class_logits(acf_tape *t, acf_tensor *h, acf_tensor *w, acf_tensor *b, const acf_classes *classes, acf_cells at);
-acf_tensor *acf_class_probs(acf_tape *t, acf_tensor *h, acf_tensor *w, acf_tensor *b, const acf_classes *classes, acf_cells at);
+acf_tensor *acf_class_logits(acf_tape *t, acf_tensor *h, acf_tensor *w, acf_tensor *b, const acf_classes *classes,
+                             acf_cells at);
+acf_tensor *acf_class_probs(acf_tape *t, acf_tensor *h, acf_tensor *w, acf_tensor *b, const acf_classes *classes,
+                            acf_cells at);
 
 /* Elements grouped by column: those of column j are order[end[j-1] .. end[j]), in their order. Tables of numbers as above. */
 typedef struct acf_class_plan {

@@ -80,8 +80,7 @@ static double total(const acf_lab *l, int64_t i) {
 }
 
 static void naive_logp(const acf_lab *l, double *const *out) {
-    for (int64_t i = 0; i < l->u->T; i++)
-        out[0][i] = log(weight(l, i, row_of(l, l->leaf[3].ints, i)) / total(l, i));
+    for (int64_t i = 0; i < l->u->T; i++) out[0][i] = log(weight(l, i, row_of(l, l->leaf[3].ints, i)) / total(l, i));
 }
 
 static void build_scores(acf_lab *l) {
@@ -108,8 +107,10 @@ static const acf_case cases[] = {
     {"logp", build_logp, naive_logp, .hides_nonfinite = true},
     {"logp, used twice", build_twice, NULL, .hides_nonfinite = true},
     {"scores", build_scores, naive_scores, .no_grad = true, .hides_nonfinite = true},
-    {"logp, many classes", build_logp, naive_logp, .variant = MANY, .hides_nonfinite = true, .big_N = 150, .big_D = 3, .sizes = some},
-    {"scores, many classes", build_scores, naive_scores, .variant = MANY, .no_grad = true, .hides_nonfinite = true, .big_N = 150, .big_D = 3, .sizes = some},
+    {"logp, many classes", build_logp, naive_logp, .variant = MANY, .hides_nonfinite = true, .big_N = 150, .big_D = 3,
+     .sizes = some},
+    {"scores, many classes", build_scores, naive_scores, .variant = MANY, .no_grad = true, .hides_nonfinite = true,
+     .big_N = 150, .big_D = 3, .sizes = some},
 };
 ACF_CASES(class_head, cases)
 
@@ -135,8 +136,10 @@ static void many_tiles(void **state) {
             int32_t j = l.u->col_of[i];
             codes[i] = (int32_t)(i * 7919 % count2[j]), rows[i] = first2[j] + codes[i];
         }
-        if (way == 0) y = acf_class_logp(l.t, h, w, b, rows, &c, l.u);
-        else y = acf_categorical_logp(l.t, acf_linear(l.t, h, w, b, ACF_IDENTITY), codes, &c, l.u);
+        if (way == 0)
+            y = acf_class_logp(l.t, h, w, b, rows, &c, l.u);
+        else
+            y = acf_categorical_logp(l.t, acf_linear(l.t, h, w, b, ACF_IDENTITY), codes, &c, l.u);
         assert_int_equal(acf_tape_backward(l.t, acf_mean(l.t, y)), ACF_OK);
         value[way] = 0;
         for (int64_t i = 0; i < l.u->T; i++) value[way] += (double)y->data[i] / (double)(i + 1);

@@ -11,10 +11,12 @@
 #include "ops/categorical.h"
 
 /* (T) of the modelled cells of codes (N,D); the other cells are not read. */
-const int32_t *acf_class_rows_packed(acf_tape *t, const acf_classes *classes, const int32_t *codes, const acf_subset *u);
+const int32_t *acf_class_rows_packed(acf_tape *t, const acf_classes *classes, const int32_t *codes,
+                                     const acf_subset *u);
 
 /* (n) of codes (n) that stand at `at`: one step of a loop. */
-const int32_t *acf_class_rows_at(acf_tape *t, const acf_classes *classes, const int32_t *codes, acf_cells at, int64_t n);
+const int32_t *acf_class_rows_at(acf_tape *t, const acf_classes *classes, const int32_t *codes, acf_cells at,
+                                 int64_t n);
 
 /* (N·D) of codes (N,D) where seen (N,D; device memory) is not zero, -1 elsewhere, where the codes are not read. */
 const int32_t *acf_class_rows_seen(acf_tape *t, const acf_classes *classes, const int32_t *codes, const uint8_t *seen,
@@ -29,8 +31,8 @@ typedef struct acf_class_cells {
 } acf_class_cells;
 
 /* rows (n). Returns the element of the lowest cell with a code that its column does not have, -1 when there is none. */
-int64_t acf_class_rows_fwd_cpu(int32_t *rows, const int32_t *codes, const acf_class_cells *cells, const acf_classes *classes,
-                               int64_t n);
+int64_t acf_class_rows_fwd_cpu(int32_t *rows, const int32_t *codes, const acf_class_cells *cells,
+                               const acf_classes *classes, int64_t n);
 
 /* ---- for kernels on other devices ---------------------------------------------------------------------------------- */
 

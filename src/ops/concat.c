@@ -127,8 +127,8 @@ acf_tensor *acf_slice(acf_tape *t, acf_tensor *x, int64_t from, int64_t width) {
     acf_node *n = acf_node_new(t, &acf_op_slice, sizeof(acf_slice_attrs), 1, &x);
     if (!n) return &t->empty;
     if (x->ndim < 1 || from < 0 || width < 0 || from > acf_tensor_last(x) - width)
-        return acf_reject(t, &acf_op_slice, "columns %lld to %lld of x %s; expected columns that x has", (long long)from,
-                          (long long)from + width - 1, acf_tensor_shape(x, sx));
+        return acf_reject(t, &acf_op_slice, "columns %lld to %lld of x %s; expected columns that x has",
+                          (long long)from, (long long)from + width - 1, acf_tensor_shape(x, sx));
     ((acf_slice_attrs *)n->attr)->from = from;
     n->out[0] = with_last(t, x, width);
     return acf_node_run(t, n);

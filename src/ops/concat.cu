@@ -7,21 +7,24 @@ extern "C" {
 }
 
 /* Numbers m of (M,width) and their twins in columns [from, from + width) of (M,C). */
-static __global__ void put_columns(acf_real *__restrict__ wide, const acf_real *__restrict__ narrow, int64_t from, int64_t width, int64_t M, int64_t C) {
+static __global__ void put_columns(acf_real *__restrict__ wide, const acf_real *__restrict__ narrow, int64_t from,
+                                   int64_t width, int64_t M, int64_t C) {
     ACF_EACH(i, M * width) {
         acf_cell at = acf_cell_of(i, width);
         wide[at.row * C + from + at.column] = narrow[i];
     }
 }
 
-static __global__ void add_columns(acf_real *__restrict__ wide, const acf_real *__restrict__ narrow, int64_t from, int64_t width, int64_t M, int64_t C) {
+static __global__ void add_columns(acf_real *__restrict__ wide, const acf_real *__restrict__ narrow, int64_t from,
+                                   int64_t width, int64_t M, int64_t C) {
     ACF_EACH(i, M * width) {
         acf_cell at = acf_cell_of(i, width);
         wide[at.row * C + from + at.column] += narrow[i];
     }
 }
 
-static __global__ void take_columns(acf_real *__restrict__ narrow, const acf_real *__restrict__ wide, int64_t from, int64_t width, int64_t M, int64_t C, bool add) {
+static __global__ void take_columns(acf_real *__restrict__ narrow, const acf_real *__restrict__ wide, int64_t from,
+                                    int64_t width, int64_t M, int64_t C, bool add) {
     ACF_EACH(i, M * width) {
         acf_cell at = acf_cell_of(i, width);
         narrow[i] = (add ? narrow[i] : 0) + wide[at.row * C + from + at.column];
@@ -33,7 +36,8 @@ static acf_status concat_forward(acf_tape *t, acf_node *n) {
     cudaStream_t stream = acf_cuda_stream(t->dev);
     for (int64_t k = 0, from = 0; k < n->n_in; k++) {
         const int64_t width = acf_tensor_last(n->in[k]);
-        put_columns<<<acf_each_blocks(acf_tensor_lines(y) * width), ACF_THREADS, 0, stream>>>(y->data, n->in[k]->data, from, width, acf_tensor_lines(y), acf_tensor_last(y));
+        put_columns<<<acf_each_blocks(acf_tensor_lines(y) * width), ACF_THREADS, 0, stream>>>(
+            y->data, n->in[k]->data, from, width, acf_tensor_lines(y), acf_tensor_last(y));
         from += width;
     }
     return ACF_LAUNCHED("concat");
@@ -45,7 +49,9 @@ static acf_status concat_backward(acf_tape *t, acf_node *n) {
     for (int64_t k = 0, from = 0; k < n->n_in; k++) {
         const int64_t width = acf_tensor_last(n->in[k]);
         acf_real *dx = acf_grad(t, n->in[k]);
-        if (dx) take_columns<<<acf_each_blocks(acf_tensor_lines(y) * width), ACF_THREADS, 0, stream>>>(dx, y->grad, from, width, acf_tensor_lines(y), acf_tensor_last(y), true);
+        if (dx)
+            take_columns<<<acf_each_blocks(acf_tensor_lines(y) * width), ACF_THREADS, 0, stream>>>(
+                dx, y->grad, from, width, acf_tensor_lines(y), acf_tensor_last(y), true);
         from += width;
     }
     ACF_TRY(acf_tape_status(t));
@@ -57,7 +63,8 @@ ACF_CUDA_OP(concat, concat_forward, concat_backward);
 static acf_status slice_forward(acf_tape *t, acf_node *n) {
     const acf_tensor *y = n->out[0];
     take_columns<<<acf_each_blocks(acf_tensor_count(y)), ACF_THREADS, 0, acf_cuda_stream(t->dev)>>>(
-        y->data, n->in[0]->data, ((const acf_slice_attrs *)n->attr)->from, acf_tensor_last(y), acf_tensor_lines(y), acf_tensor_last(n->in[0]), false);
+        y->data, n->in[0]->data, ((const acf_slice_attrs *)n->attr)->from, acf_tensor_last(y), acf_tensor_lines(y),
+        acf_tensor_last(n->in[0]), false);
     return ACF_LAUNCHED("slice");
 }
 
@@ -66,7 +73,8 @@ static acf_status slice_backward(acf_tape *t, acf_node *n) {
     acf_real *dx = acf_grad(t, n->in[0]);
     if (!dx) return acf_tape_status(t);
     add_columns<<<acf_each_blocks(acf_tensor_count(y)), ACF_THREADS, 0, acf_cuda_stream(t->dev)>>>(
-        dx, y->grad, ((const acf_slice_attrs *)n->attr)->from, acf_tensor_last(y), acf_tensor_lines(y), acf_tensor_last(n->in[0]));
+        dx, y->grad, ((const acf_slice_attrs *)n->attr)->from, acf_tensor_last(y), acf_tensor_lines(y),
+        acf_tensor_last(n->in[0]));
     return ACF_LAUNCHED("slice");
 }
 

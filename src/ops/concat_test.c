@@ -9,7 +9,8 @@ static int64_t wide(const acf_lab *l) { return l->big ? 129 : 5; }
 static void build(acf_lab *l) {
     int64_t C = wide(l);
     acf_tensor *a = l->c->variant ? acf_leaf(l, "a", -1, 1, 1, &l->N) : acf_leaf_packed(l, "a", -1, 1, 0);
-    acf_tensor *b = l->c->variant ? acf_leaf(l, "b", -1, 1, 2, (int64_t[]){l->N, C}) : acf_leaf_packed(l, "b", -1, 1, C);
+    acf_tensor *b =
+        l->c->variant ? acf_leaf(l, "b", -1, 1, 2, (int64_t[]){l->N, C}) : acf_leaf_packed(l, "b", -1, 1, C);
     acf_result(l, acf_concat(l->t, 3, (acf_tensor *[]){b, a, b}));
 }
 
@@ -42,7 +43,8 @@ static void naive_slice(const acf_lab *l, double *const *out) {
 
 /* Images are joined along their channels, and cut there. */
 static void build_images(acf_lab *l) {
-    acf_tensor *a = acf_leaf(l, "a", -1, 1, 4, (int64_t[]){l->N, l->D, 2, 2}), *b = acf_leaf(l, "b", -1, 1, 4, (int64_t[]){l->N, l->D, 2, 3});
+    acf_tensor *a = acf_leaf(l, "a", -1, 1, 4, (int64_t[]){l->N, l->D, 2, 2}),
+               *b = acf_leaf(l, "b", -1, 1, 4, (int64_t[]){l->N, l->D, 2, 3});
     acf_tensor *y = acf_concat(l->t, 2, (acf_tensor *[]){a, b});
     acf_result(l, y);
     acf_result(l, acf_slice(l->t, y, 1, 2));
@@ -50,7 +52,8 @@ static void build_images(acf_lab *l) {
 
 static void naive_images(const acf_lab *l, double *const *out) {
     for (int64_t p = 0; p < l->N * l->D * 2; p++) {
-        for (int64_t c = 0; c < 5; c++) out[0][p * 5 + c] = (double)(c < 2 ? l->leaf[0].value[p * 2 + c] : l->leaf[1].value[p * 3 + c - 2]);
+        for (int64_t c = 0; c < 5; c++)
+            out[0][p * 5 + c] = (double)(c < 2 ? l->leaf[0].value[p * 2 + c] : l->leaf[1].value[p * 3 + c - 2]);
         for (int64_t c = 0; c < 2; c++) out[1][p * 2 + c] = out[0][p * 5 + 1 + c];
     }
 }
@@ -95,9 +98,13 @@ static void refuses_wrong_shapes(void **state) {
     refused(&l, "concat: tensor 0 is (12, 2) and tensor 1 is (11, 2); expected (M, C) or (M) with the same rows");
     x = acf_leaf(&l, "x", -1, 1, 2, (int64_t[]){12, 2});
     acf_concat(l.t, 2, (acf_tensor *[]){x, acf_tensor_as_packed(l.t, x, l.u)});
-    refused(&l, "concat: tensor 0 is (12, 2) and tensor 1 is (12 packed, 2); expected (M, C) or (M) with the same rows");
-    acf_concat(l.t, 2, (acf_tensor *[]){acf_tensor_new(l.t, 4, (int64_t[]){1, 2, 2, 1}), acf_tensor_new(l.t, 4, (int64_t[]){1, 2, 3, 1})});
-    refused(&l, "concat: tensor 0 is (1, 2, 2, 1) and tensor 1 is (1, 2, 3, 1); expected (M, C) or (M) with the same rows");
+    refused(&l,
+            "concat: tensor 0 is (12, 2) and tensor 1 is (12 packed, 2); expected (M, C) or (M) with the same rows");
+    acf_concat(l.t, 2,
+               (acf_tensor *[]){acf_tensor_new(l.t, 4, (int64_t[]){1, 2, 2, 1}),
+                                acf_tensor_new(l.t, 4, (int64_t[]){1, 2, 3, 1})});
+    refused(&l,
+            "concat: tensor 0 is (1, 2, 2, 1) and tensor 1 is (1, 2, 3, 1); expected (M, C) or (M) with the same rows");
     acf_slice(l.t, acf_leaf(&l, "x", -1, 1, 2, (int64_t[]){12, 2}), 1, 2);
     refused(&l, "slice: columns 1 to 2 of x (12, 2); expected columns that x has");
     acf_slice(l.t, acf_leaf(&l, "x", -1, 1, 2, (int64_t[]){12, 2}), -1, 1);

@@ -33,7 +33,8 @@ typedef acf_real vec __attribute__((vector_size(VECTOR_BYTES), aligned(sizeof(ac
 #define INLINE static inline __attribute__((always_inline))
 
 /* acc += Σ_{t<n} a[i][t·sa] · b[t·sb ...]; nv is a constant where this is inlined. */
-INLINE void add_products(vec acc[TILE][VECTORS], const acf_real *const a[TILE], int64_t sa, const acf_real *b, int64_t sb, int64_t n, const int nv) {
+INLINE void add_products(vec acc[TILE][VECTORS], const acf_real *const a[TILE], int64_t sa, const acf_real *b,
+                         int64_t sb, int64_t n, const int nv) {
     for (int64_t t = 0; t < n; t++) {
         vec row[VECTORS];
         for (int j = 0; j < nv; j++) row[j] = *(const vec *)(b + t * sb + j * LANES);
@@ -53,7 +54,8 @@ INLINE vec load_vector(const acf_real *from, int64_t n) {
 }
 
 INLINE void store_vector(acf_real *to, vec v, int64_t n) {
-    if (n >= LANES) *(vec *)to = v;
+    if (n >= LANES)
+        *(vec *)to = v;
     else
         for (int64_t k = 0; k < n; k++) to[k] = v[k];
 }
@@ -71,17 +73,19 @@ INLINE void store_sums(vec acc[TILE][VECTORS], acf_real *const y[TILE], int64_t 
 
 /* ---- sizes and scratch ------------------------------------------------------------------------------------------------------- */
 
-#define TASK 192            /* output pixels that a thread takes at a time: a multiple of TILE */
-#define WEIGHTS_NEAR 49152  /* numbers of a block of weights that stays in cache while a task's pixels pass */
-#define RUNS 64             /* rows of pixels whose products are summed before a tile is put away */
-#define NEAR 65536          /* pixels times channels of them, at most, so that they stay in cache */
-#define DW_PIECES 16        /* of the sum over pixels of dw, at most; */
-#define DW_NUMBERS 8388608  /* and numbers of all their sums */
+#define TASK 192           /* output pixels that a thread takes at a time: a multiple of TILE */
+#define WEIGHTS_NEAR 49152 /* numbers of a block of weights that stays in cache while a task's pixels pass */
+#define RUNS 64            /* rows of pixels whose products are summed before a tile is put away */
+#define NEAR 65536         /* pixels times channels of them, at most, so that they stay in cache */
+#define DW_PIECES 16       /* of the sum over pixels of dw, at most; */
+#define DW_NUMBERS 8388608 /* and numbers of all their sums */
 
 static int64_t places(const acf_conv_shape *s) { return s->kh * s->kw; }
 static int64_t pixels(const acf_conv_shape *s) { return s->N * s->Ho * s->Wo; }
 static int64_t padded(int64_t channels) { return acf_ceil_div(channels, LANES) * LANES; }
-static int64_t round16(int64_t n) { return acf_ceil_div(n, 16) * 16; } /* pieces of scratch begin where vectors like to */
+static int64_t round16(int64_t n) {
+    return acf_ceil_div(n, 16) * 16;
+} /* pieces of scratch begin where vectors like to */
 
 /* The forward's scratch: weights, zeros that stand for what is outside the image, and for each thread a row nobody looks at and the table of a
  * task's pixels. The table comes first: it holds pointers. */
@@ -117,7 +121,8 @@ static void pack_weights(const acf_device *dev, acf_real *to, const acf_real *w,
         acf_real *block = to + o0 * P * s->Ci + place * s->Ci * width;
         for (int64_t o = 0; o < width; o++)
             for (int64_t c = 0; c < s->Ci; c++) {
-                const int64_t at = turned ? (c * P + P - 1 - place) * s->Co + o0 + o : ((o0 + o) * P + place) * s->Ci + c;
+                const int64_t at =
+                    turned ? (c * P + P - 1 - place) * s->Co + o0 + o : ((o0 + o) * P + place) * s->Ci + c;
                 block[c * width + o] = o0 + o < s->Co ? w[at] : 0;
             }
     }
@@ -130,7 +135,8 @@ INLINE int64_t source(int64_t h, int64_t H, int64_t up) {
 }
 
 /* Where pixels [r0,r1) of the result find what each place of the kernel multiplies. */
-static void look_up(const acf_real **table, const acf_real *x, const acf_real *zeros, const acf_conv_shape *s, int64_t r0, int64_t r1) {
+static void look_up(const acf_real **table, const acf_real *x, const acf_real *zeros, const acf_conv_shape *s,
+                    int64_t r0, int64_t r1) {
     int64_t n = r0 / (s->Ho * s->Wo), p = r0 / s->Wo % s->Ho, q = r0 % s->Wo;
     for (int64_t r = r0; r < r1; r++) {
         for (int64_t i = 0; i < s->kh; i++) {
@@ -150,8 +156,8 @@ typedef struct strip {
     acf_real *y[TILE];               /* sums, of which `width` are real, */
     const acf_real *start[TILE];     /* and what they begin with */
     const acf_real *const *in[TILE]; /* rows of the table */
-    const acf_real *weights;       /* (places, Ci, nv·LANES) */
-    int64_t places, Ci, from, to;  /* input channels [from,to) */
+    const acf_real *weights;         /* (places, Ci, nv·LANES) */
+    int64_t places, Ci, from, to;    /* input channels [from,to) */
     int64_t width;
 } strip;
 
@@ -178,11 +184,16 @@ static void any_strip(const strip *k) {
 }
 
 /* All tiles of pixels [r0,r1) for outputs from o0 on and input channels [c0,c1); start (width): what each pixel begins with, NULL: what is there. */
-static void run_tiles(acf_real *y, const acf_real *start, const desk *d, const acf_real *const *table, acf_real *spare, const acf_conv_shape *s,
-                      int64_t r0, int64_t r1, int64_t o0, int64_t c0, int64_t c1) {
+static void run_tiles(acf_real *y, const acf_real *start, const desk *d, const acf_real *const *table, acf_real *spare,
+                      const acf_conv_shape *s, int64_t r0, int64_t r1, int64_t o0, int64_t c0, int64_t c1) {
     const int64_t P = places(s);
     for (int64_t r = r0; r < r1; r += TILE) {
-        strip k = {.weights = d->weights + o0 * P * s->Ci, .places = P, .Ci = s->Ci, .from = c0, .to = c1, .width = acf_min(WIDE, s->Co - o0)};
+        strip k = {.weights = d->weights + o0 * P * s->Ci,
+                   .places = P,
+                   .Ci = s->Ci,
+                   .from = c0,
+                   .to = c1,
+                   .width = acf_min(WIDE, s->Co - o0)};
         for (int i = 0; i < TILE; i++) {
             k.y[i] = r + i < r1 ? y + (r + i) * s->Co + o0 : spare;
             k.start[i] = start ? start : k.y[i];
@@ -193,11 +204,12 @@ static void run_tiles(acf_real *y, const acf_real *start, const desk *d, const a
 }
 
 /* y (pixels,Co) = or += the convolution of x with the packed weights; act comes last. */
-static void convolve(const acf_device *dev, acf_real *y, const acf_real *x, const acf_real *b, acf_act_kind act, bool add, const acf_conv_shape *s,
-                     const desk *d) {
-    const int64_t all = pixels(s), tasks = acf_ceil_div(all, TASK), near = acf_max(WEIGHTS_NEAR / (places(s) * WIDE), 16);
+static void convolve(const acf_device *dev, acf_real *y, const acf_real *x, const acf_real *b, acf_act_kind act,
+                     bool add, const acf_conv_shape *s, const desk *d) {
+    const int64_t all = pixels(s), tasks = acf_ceil_div(all, TASK),
+                  near = acf_max(WEIGHTS_NEAR / (places(s) * WIDE), 16);
     memset(d->zeros, 0, (size_t)acf_max(s->Ci, WIDE) * sizeof *d->zeros);
-#pragma omp parallel for schedule(static) num_threads(acf_threads_for(dev, all * places(s) * s->Ci))
+#pragma omp parallel for schedule(static) num_threads(acf_threads_for(dev, all *places(s) * s->Ci))
     for (int64_t k = 0; k < tasks; k++) {
         const int64_t r0 = k * TASK, r1 = acf_min(r0 + TASK, all);
         const acf_real **table = d->table + omp_get_thread_num() * TASK * places(s);
@@ -206,16 +218,22 @@ static void convolve(const acf_device *dev, acf_real *y, const acf_real *x, cons
         memset(spare, 0, WIDE * sizeof *spare);
         for (int64_t o0 = 0; o0 < s->Co; o0 += WIDE)
             for (int64_t c0 = 0; c0 == 0 || c0 < s->Ci; c0 += near) /* once also where there is nothing to add */
-                run_tiles(y, c0 || add ? NULL : b ? b + o0 : d->zeros, d, table, spare, s, r0, r1, o0, c0, acf_min(c0 + near, s->Ci));
+                run_tiles(y,
+                          c0 || add ? NULL
+                          : b       ? b + o0
+                                    : d->zeros,
+                          d, table, spare, s, r0, r1, o0, c0, acf_min(c0 + near, s->Ci));
         if (act != ACF_IDENTITY) acf_act_fwd_cpu(act, y + r0 * s->Co, y + r0 * s->Co, (r1 - r0) * s->Co);
     }
 }
 
 /* Pixels as they are: a plain product, which BLAS does as well. (As many pixels on both sides: then there is no stride, or but one pixel.) */
-static bool is_plain(const acf_conv_shape *s) { return places(s) == 1 && !s->top && !s->left && s->H == s->Ho && s->W == s->Wo; }
+static bool is_plain(const acf_conv_shape *s) {
+    return places(s) == 1 && !s->top && !s->left && s->H == s->Ho && s->W == s->Wo;
+}
 
-void acf_conv2d_fwd_cpu(const acf_device *dev, acf_real *y, const acf_real *x, const acf_real *w, const acf_real *b, acf_act_kind act,
-                        const acf_conv_shape *s, void *scratch) {
+void acf_conv2d_fwd_cpu(const acf_device *dev, acf_real *y, const acf_real *x, const acf_real *w, const acf_real *b,
+                        acf_act_kind act, const acf_conv_shape *s, void *scratch) {
     desk d;
     if (is_plain(s)) {
         acf_linear_fwd_cpu(dev, y, x, w, b, act, pixels(s), s->Ci, s->Co);
@@ -228,8 +246,19 @@ void acf_conv2d_fwd_cpu(const acf_device *dev, acf_real *y, const acf_real *x, c
 
 /* dx as a convolution of dy: sizes change places, and a stride becomes zeros between dy's pixels. */
 static acf_conv_shape turned(const acf_conv_shape *s) {
-    return (acf_conv_shape){.N = s->N, .H = s->Ho, .W = s->Wo, .Ci = s->Co, .Ho = s->H, .Wo = s->W, .Co = s->Ci, .kh = s->kh, .kw = s->kw,
-                            .stride = 1, .up = s->stride, .top = s->kh - 1 - s->top, .left = s->kw - 1 - s->left};
+    return (acf_conv_shape){.N = s->N,
+                            .H = s->Ho,
+                            .W = s->Wo,
+                            .Ci = s->Co,
+                            .Ho = s->H,
+                            .Wo = s->W,
+                            .Co = s->Ci,
+                            .kh = s->kh,
+                            .kw = s->kw,
+                            .stride = 1,
+                            .up = s->stride,
+                            .top = s->kh - 1 - s->top,
+                            .left = s->kw - 1 - s->left};
 }
 
 /* ---- dw -------------------------------------------------------------------------------------------------------------------------- */
@@ -247,25 +276,30 @@ static int64_t block_rows(const acf_conv_shape *s) {
 }
 
 static int64_t dw_pieces(const acf_conv_shape *s) {
-    const int64_t size = acf_max(places(s) * s->Ci * padded(s->Co), 1), blocks = acf_ceil_div(s->N * s->Ho, block_rows(s));
+    const int64_t size = acf_max(places(s) * s->Ci * padded(s->Co), 1),
+                  blocks = acf_ceil_div(s->N * s->Ho, block_rows(s));
     return acf_max(1, acf_min(acf_min(DW_PIECES, DW_NUMBERS / size), blocks));
 }
 
 /* Rows [r0,r1) as place (i,j) sees them: how many have anything inside the image. dy (r1 - r0, Wo, stride of `wide`). */
-static int find_runs(run *to, const acf_real *x, const acf_real *dy, int64_t wide, const acf_conv_shape *s, int64_t r0, int64_t r1, int64_t i, int64_t j) {
+static int find_runs(run *to, const acf_real *x, const acf_real *dy, int64_t wide, const acf_conv_shape *s, int64_t r0,
+                     int64_t r1, int64_t i, int64_t j) {
     const int64_t first = s->left - j, q0 = first > 0 ? acf_ceil_div(first, s->stride) : 0;
-    const int64_t last = s->W - 1 + first, q1 = last < 0 ? 0 : acf_min(last / s->stride + 1, s->Wo); /* q·stride <= last */
+    const int64_t last = s->W - 1 + first,
+                  q1 = last < 0 ? 0 : acf_min(last / s->stride + 1, s->Wo); /* q·stride <= last */
     int n = 0;
     for (int64_t r = r0; r < r1 && q0 < q1; r++) {
         const int64_t h = r % s->Ho * s->stride + i - s->top;
         if (h < 0 || h >= s->H) continue;
-        to[n++] = (run){x + ((r / s->Ho * s->H + h) * s->W + q0 * s->stride - first) * s->Ci, dy + ((r - r0) * s->Wo + q0) * wide, q1 - q0};
+        to[n++] = (run){x + ((r / s->Ho * s->H + h) * s->W + q0 * s->stride - first) * s->Ci,
+                        dy + ((r - r0) * s->Wo + q0) * wide, q1 - q0};
     }
     return n;
 }
 
 /* to (rows of the sums) += over all runs x[c..] · dy. */
-INLINE void run_sums(acf_real *const to[TILE], const run *k, int runs, const int64_t channel[TILE], int64_t step, int64_t wide, int64_t o0, const int nv) {
+INLINE void run_sums(acf_real *const to[TILE], const run *k, int runs, const int64_t channel[TILE], int64_t step,
+                     int64_t wide, int64_t o0, const int nv) {
     vec acc[TILE][VECTORS];
     load_sums(acc, (const acf_real *const *)to, nv * LANES, nv);
     for (int m = 0; m < runs; m++) {
@@ -299,10 +333,13 @@ static void sum_place(acf_real *sums, const run *k, int runs, acf_real *spare, i
 }
 
 /* A thread's part of the scratch of dw: rows of dy whose channels are padded to whole vectors, and a row nobody looks at. */
-static int64_t dy_room(const acf_conv_shape *s) { return round16(s->Co % LANES ? block_rows(s) * s->Wo * padded(s->Co) : 0) + WIDE; }
+static int64_t dy_room(const acf_conv_shape *s) {
+    return round16(s->Co % LANES ? block_rows(s) * s->Wo * padded(s->Co) : 0) + WIDE;
+}
 
 /* sums (places,Ci,wide) += rows [r0,r1) of dy. */
-static void sum_block(acf_real *sums, const acf_real *dy, const acf_real *x, acf_real *capacity, const acf_conv_shape *s, int64_t r0, int64_t r1) {
+static void sum_block(acf_real *sums, const acf_real *dy, const acf_real *x, acf_real *capacity,
+                      const acf_conv_shape *s, int64_t r0, int64_t r1) {
     const int64_t wide = padded(s->Co);
     acf_real *spare = capacity + dy_room(s) - WIDE;
     const acf_real *rows = dy + r0 * s->Wo * s->Co;
@@ -320,15 +357,18 @@ static void sum_block(acf_real *sums, const acf_real *dy, const acf_real *x, acf
 }
 
 /* dw (Co,places,Ci) += pieces of the pixels, each summed by one thread, then added up in order. */
-static void weight_gradient(const acf_device *dev, acf_real *dw, const acf_real *dy, const acf_real *x, const acf_conv_shape *s, acf_real *scratch) {
-    const int64_t P = places(s), wide = padded(s->Co), size = P * s->Ci * wide, step = block_rows(s), blocks = acf_ceil_div(s->N * s->Ho, step);
+static void weight_gradient(const acf_device *dev, acf_real *dw, const acf_real *dy, const acf_real *x,
+                            const acf_conv_shape *s, acf_real *scratch) {
+    const int64_t P = places(s), wide = padded(s->Co), size = P * s->Ci * wide, step = block_rows(s),
+                  blocks = acf_ceil_div(s->N * s->Ho, step);
     const int64_t each = acf_ceil_div(blocks, dw_pieces(s)), used = each ? acf_ceil_div(blocks, each) : 0;
     acf_real *capacity = scratch + round16(dw_pieces(s) * size);
 #pragma omp parallel for schedule(static) num_threads(acf_threads_for(dev, pixels(s) * P * s->Ci))
     for (int64_t p = 0; p < used; p++) {
         memset(scratch + p * size, 0, (size_t)size * sizeof *scratch);
         for (int64_t k = p * each; k < acf_min((p + 1) * each, blocks); k++)
-            sum_block(scratch + p * size, dy, x, capacity + omp_get_thread_num() * dy_room(s), s, k * step, acf_min((k + 1) * step, s->N * s->Ho));
+            sum_block(scratch + p * size, dy, x, capacity + omp_get_thread_num() * dy_room(s), s, k * step,
+                      acf_min((k + 1) * step, s->N * s->Ho));
     }
     ACF_PARALLEL(dev, used * size)
     for (int64_t k = 0; k < P * s->Ci; k++)
@@ -341,13 +381,14 @@ static void weight_gradient(const acf_device *dev, acf_real *dw, const acf_real 
 
 size_t acf_conv2d_bwd_scratch(const acf_device *dev, const acf_conv_shape *s) {
     const acf_conv_shape back = turned(s);
-    const int64_t sums = round16(dw_pieces(s) * places(s) * s->Ci * padded(s->Co)) + acf_max(dev->threads, 1) * dy_room(s);
+    const int64_t sums =
+        round16(dw_pieces(s) * places(s) * s->Ci * padded(s->Co)) + acf_max(dev->threads, 1) * dy_room(s);
     const size_t a = (size_t)sums * sizeof(acf_real), b = acf_conv2d_fwd_scratch(dev, &back);
     return a > b ? a : b;
 }
 
-void acf_conv2d_bwd_cpu(const acf_device *dev, acf_real *dx, acf_real *dw, acf_real *db, const acf_real *dy, const acf_real *x,
-                        const acf_real *w, const acf_conv_shape *s, void *scratch) {
+void acf_conv2d_bwd_cpu(const acf_device *dev, acf_real *dx, acf_real *dw, acf_real *db, const acf_real *dy,
+                        const acf_real *x, const acf_real *w, const acf_conv_shape *s, void *scratch) {
     if (dx && is_plain(s)) {
         acf_linear_bwd_cpu(dev, dx, NULL, NULL, dy, NULL, x, w, NULL, ACF_IDENTITY, pixels(s), s->Ci, s->Co);
     } else if (dx) {
@@ -376,7 +417,8 @@ static acf_status forward(acf_tape *t, acf_node *n) {
 }
 
 /* The gradient before the activation. */
-static void before_act(const acf_device *dev, acf_real *dpre, const acf_real *dy, const acf_real *y, acf_act_kind act, int64_t n) {
+static void before_act(const acf_device *dev, acf_real *dpre, const acf_real *dy, const acf_real *y, acf_act_kind act,
+                       int64_t n) {
     ACF_PARALLEL(dev, n)
     for (int64_t c = 0; c < n; c += ACF_CHUNK) acf_act_bwd_cpu(act, dpre + c, dy + c, y + c, acf_min(ACF_CHUNK, n - c));
 }
@@ -415,19 +457,33 @@ acf_tensor *acf_conv2d(acf_tape *t, acf_tensor *x, acf_tensor *w, acf_tensor *b,
     acf_node *n = acf_node_new(t, &acf_op_conv2d, sizeof(acf_conv2d_attrs), 3, (acf_tensor *[]){x, w, b});
     if (!n) return &t->empty;
     if (x->ndim != 4 || w->ndim != 4 || x->dim[3] != w->dim[3])
-        return acf_reject(t, n->op, "x is %s and w is %s; expected (N, H, W, Ci) and (Co, kh, kw, Ci)", acf_tensor_shape(x, sx),
-                          acf_tensor_shape(w, sw));
+        return acf_reject(t, n->op, "x is %s and w is %s; expected (N, H, W, Ci) and (Co, kh, kw, Ci)",
+                          acf_tensor_shape(x, sx), acf_tensor_shape(w, sw));
     if (b && acf_tensor_count(b) != w->dim[0])
-        return acf_reject(t, n->op, "the bias has %lld elements; w is %s, so expected %lld", (long long)acf_tensor_count(b),
-                          acf_tensor_shape(w, sw), (long long)w->dim[0]);
-    if (how.stride < 0 || how.stride > 2) return acf_reject_value(t, n->op, "the stride is %d; expected 1 or 2", how.stride);
-    if ((unsigned)how.act >= ACF_ACT_COUNT) return acf_reject_value(t, n->op, "there is no activation number %d", (int)how.act);
-    acf_conv_shape s = {.N = x->dim[0], .H = x->dim[1], .W = x->dim[2], .Ci = x->dim[3], .Co = w->dim[0], .kh = w->dim[1], .kw = w->dim[2],
-                        .stride = how.stride == 2 ? 2 : 1, .up = 1, .top = how.top, .left = how.left};
+        return acf_reject(t, n->op, "the bias has %lld elements; w is %s, so expected %lld",
+                          (long long)acf_tensor_count(b), acf_tensor_shape(w, sw), (long long)w->dim[0]);
+    if (how.stride < 0 || how.stride > 2)
+        return acf_reject_value(t, n->op, "the stride is %d; expected 1 or 2", how.stride);
+    if ((unsigned)how.act >= ACF_ACT_COUNT)
+        return acf_reject_value(t, n->op, "there is no activation number %d", (int)how.act);
+    acf_conv_shape s = {.N = x->dim[0],
+                        .H = x->dim[1],
+                        .W = x->dim[2],
+                        .Ci = x->dim[3],
+                        .Co = w->dim[0],
+                        .kh = w->dim[1],
+                        .kw = w->dim[2],
+                        .stride = how.stride == 2 ? 2 : 1,
+                        .up = 1,
+                        .top = how.top,
+                        .left = how.left};
     if (!sizes_fit(&how, &s))
-        return acf_reject(t, n->op, "x is %s and w is %s: with paddings %lld %lld %lld %lld (top, left, bottom, right) the kernel is "
-                          "larger than the image", acf_tensor_shape(x, sx), acf_tensor_shape(w, sw), (long long)how.top,
-                          (long long)how.left, (long long)how.bottom, (long long)how.right);
+        return acf_reject(
+            t, n->op,
+            "x is %s and w is %s: with paddings %lld %lld %lld %lld (top, left, bottom, right) the kernel is "
+            "larger than the image",
+            acf_tensor_shape(x, sx), acf_tensor_shape(w, sw), (long long)how.top, (long long)how.left,
+            (long long)how.bottom, (long long)how.right);
     *(acf_conv2d_attrs *)n->attr = (acf_conv2d_attrs){s, how.act};
     n->out[0] = acf_tensor_new(t, 4, (int64_t[]){s.N, s.Ho, s.Wo, s.Co});
     return acf_node_run(t, n);

@@ -22,14 +22,18 @@ template <typename V> static __device__ inline V nothing(void);
 template <> __device__ inline float nothing<float>(void) { return 0; }
 template <> __device__ inline float4 nothing<float4>(void) { return make_float4(0, 0, 0, 0); }
 static __device__ inline float plus(float a, float b) { return a + b; }
-static __device__ inline float4 plus(float4 a, float4 b) { return make_float4(a.x + b.x, a.y + b.y, a.z + b.z, a.w + b.w); }
+static __device__ inline float4 plus(float4 a, float4 b) {
+    return make_float4(a.x + b.x, a.y + b.y, a.z + b.z, a.w + b.w);
+}
 
-static bool in_fours(int64_t C, const void *a, const void *b) { return C % 4 == 0 && ((uintptr_t)a | (uintptr_t)b) % sizeof(float4) == 0; }
+static bool in_fours(int64_t C, const void *a, const void *b) {
+    return C % 4 == 0 && ((uintptr_t)a | (uintptr_t)b) % sizeof(float4) == 0;
+}
 
 /* to (N,h,w,C): pixel (p,q) is pixel (p - top, q - left) of from (N,H,W,C), 0 outside; with `add`, added to what is there. */
 template <typename V>
-static __global__ void place_image(V *__restrict__ to, const V *__restrict__ from, int64_t n, int64_t h, int64_t w, int64_t H, int64_t W, int64_t C,
-                                   int64_t top, int64_t left, bool add) {
+static __global__ void place_image(V *__restrict__ to, const V *__restrict__ from, int64_t n, int64_t h, int64_t w,
+                                   int64_t H, int64_t W, int64_t C, int64_t top, int64_t left, bool add) {
     ACF_EACH(i, n) {
         const acf_cell pixel = acf_cell_of(i, C), line = acf_cell_of(pixel.row, w), image = acf_cell_of(line.row, h);
         const int64_t p = image.column - top, q = line.column - left;
@@ -40,13 +44,15 @@ static __global__ void place_image(V *__restrict__ to, const V *__restrict__ fro
     }
 }
 
-static acf_status place(acf_device *dev, acf_real *to, const acf_real *from, int64_t N, int64_t h, int64_t w, int64_t H, int64_t W, int64_t C,
-                        int64_t top, int64_t left, bool add) {
+static acf_status place(acf_device *dev, acf_real *to, const acf_real *from, int64_t N, int64_t h, int64_t w, int64_t H,
+                        int64_t W, int64_t C, int64_t top, int64_t left, bool add) {
     const int64_t n = N * h * w * C;
     cudaStream_t stream = acf_cuda_stream(dev);
     if (in_fours(C, to, from))
-        place_image<<<acf_each_blocks(n / 4), ACF_THREADS, 0, stream>>>((float4 *)to, (const float4 *)from, n / 4, h, w, H, W, C / 4, top, left, add);
-    else place_image<<<acf_each_blocks(n), ACF_THREADS, 0, stream>>>(to, from, n, h, w, H, W, C, top, left, add);
+        place_image<<<acf_each_blocks(n / 4), ACF_THREADS, 0, stream>>>((float4 *)to, (const float4 *)from, n / 4, h, w,
+                                                                        H, W, C / 4, top, left, add);
+    else
+        place_image<<<acf_each_blocks(n), ACF_THREADS, 0, stream>>>(to, from, n, h, w, H, W, C, top, left, add);
     return ACF_LAUNCHED("conv2d");
 }
 
@@ -93,23 +99,36 @@ typedef struct request {
 
 /* False where the sizes are none of cuDNN's. */
 static bool ask_for(request *r, const acf_conv_shape *s) {
-    const int64_t h = (s->Ho - 1) * s->stride + s->kh, w = (s->Wo - 1) * s->stride + s->kw; /* rows and columns that are seen */
-    const int64_t down = s->H + 2 * s->top - s->kh, across = s->W + 2 * s->left - s->kw; /* where the last output begins, padded alike */
+    const int64_t h = (s->Ho - 1) * s->stride + s->kh,
+                  w = (s->Wo - 1) * s->stride + s->kw; /* rows and columns that are seen */
+    const int64_t down = s->H + 2 * s->top - s->kh,
+                  across = s->W + 2 * s->left - s->kw; /* where the last output begins, padded alike */
     const bool alike = s->top >= 0 && s->left >= 0 && s->top < s->kh && s->left < s->kw && down >= 0 && across >= 0 &&
                        down / s->stride + 1 == s->Ho && across / s->stride + 1 == s->Wo;
     r->copied = !alike;
     r->H = alike ? s->H : h, r->W = alike ? s->W : w;
     const int64_t in = s->N * r->H * r->W * s->Ci, out = pixels(s) * s->Co;
     if (in < 1 || out < 1 || in > INT32_MAX || out > INT32_MAX || s->up != 1) return false;
-    r->shape = {(int32_t)s->N,  (int32_t)r->H,  (int32_t)r->W,      (int32_t)s->Ci,                   (int32_t)s->Ho, (int32_t)s->Wo, (int32_t)s->Co,
-                (int32_t)s->kh, (int32_t)s->kw, (int32_t)s->stride, alike ? (int32_t)s->top : 0, alike ? (int32_t)s->left : 0};
+    r->shape = {(int32_t)s->N,
+                (int32_t)r->H,
+                (int32_t)r->W,
+                (int32_t)s->Ci,
+                (int32_t)s->Ho,
+                (int32_t)s->Wo,
+                (int32_t)s->Co,
+                (int32_t)s->kh,
+                (int32_t)s->kw,
+                (int32_t)s->stride,
+                alike ? (int32_t)s->top : 0,
+                alike ? (int32_t)s->left : 0};
     return true;
 }
 
 /* The workspace: the stream's scratch, or the tape's memory; NULL when that ran out. */
 static void *workspace(acf_tape *t, const acf_dnn_plan *p) {
     const size_t bytes = acf_dnn_bytes(p);
-    return bytes <= ACF_SCRATCH ? acf_cuda_scratch(t->dev) : acf_tape_reals(t, (int64_t)acf_ceil_div((int64_t)bytes, (int64_t)sizeof(acf_real)));
+    return bytes <= ACF_SCRATCH ? acf_cuda_scratch(t->dev)
+                                : acf_tape_reals(t, (int64_t)acf_ceil_div((int64_t)bytes, (int64_t)sizeof(acf_real)));
 }
 
 /* x as cuDNN sees it. */
@@ -120,8 +139,8 @@ static acf_status see(acf_tape *t, const request *r, const acf_real *x, const ac
 }
 
 /* Each of the three: *done says whether cuDNN has done it. Memory is the caller's to give back. */
-static acf_status dnn_forward(acf_tape *t, acf_real *y, const acf_real *x, const acf_real *w, const acf_real *b, acf_act_kind act, const acf_conv_shape *s,
-                              bool *done) {
+static acf_status dnn_forward(acf_tape *t, acf_real *y, const acf_real *x, const acf_real *w, const acf_real *b,
+                              acf_act_kind act, const acf_conv_shape *s, bool *done) {
     request r;
     bool finished;
     acf_dnn_plan *p = ask_for(&r, s) ? acf_dnn_find(t->dev, ACF_DNN_FORWARD, &r.shape) : NULL;
@@ -136,7 +155,8 @@ static acf_status dnn_forward(acf_tape *t, acf_real *y, const acf_real *x, const
     return act == ACF_RELU || act == ACF_IDENTITY ? ACF_OK : acf_cuda_act(t->dev, act, y, y, pixels(s) * s->Co);
 }
 
-static acf_status dnn_dx(acf_tape *t, acf_real *dx, const acf_real *dy, const acf_real *w, const acf_conv_shape *s, bool *done) {
+static acf_status dnn_dx(acf_tape *t, acf_real *dx, const acf_real *dy, const acf_real *w, const acf_conv_shape *s,
+                         bool *done) {
     request r;
     acf_dnn_plan *p = ask_for(&r, s) ? acf_dnn_find(t->dev, ACF_DNN_TO_X, &r.shape) : NULL;
     if (!p) return ACF_OK;
@@ -144,10 +164,12 @@ static acf_status dnn_dx(acf_tape *t, acf_real *dx, const acf_real *dy, const ac
     const acf_dnn_work work = {to, (acf_real *)w, (acf_real *)dy, NULL, false, r.copied ? 0.0f : 1.0f, workspace(t, p)};
     ACF_TRY(acf_tape_status(t));
     ACF_TRY(acf_dnn_run(t->dev, p, &work, done, NULL));
-    return *done && r.copied ? place(t->dev, dx, to, s->N, s->H, s->W, r.H, r.W, s->Ci, -s->top, -s->left, true) : ACF_OK;
+    return *done && r.copied ? place(t->dev, dx, to, s->N, s->H, s->W, r.H, r.W, s->Ci, -s->top, -s->left, true)
+                             : ACF_OK;
 }
 
-static acf_status dnn_dw(acf_tape *t, acf_real *dw, const acf_real *dy, const acf_real *x, const acf_conv_shape *s, bool *done) {
+static acf_status dnn_dw(acf_tape *t, acf_real *dw, const acf_real *dy, const acf_real *x, const acf_conv_shape *s,
+                         bool *done) {
     request r;
     acf_dnn_plan *p = ask_for(&r, s) ? acf_dnn_find(t->dev, ACF_DNN_TO_W, &r.shape) : NULL;
     if (!p) return ACF_OK;
@@ -167,27 +189,35 @@ static int64_t piece_rows(const acf_conv_shape *s) {
 }
 
 /* patch (rows, kh·kw·Ci): what output pixels [r0, r0 + rows) see of x; C counts V. */
-template <typename V> static __global__ void gather_patches(V *__restrict__ patch, const V *__restrict__ x, acf_conv_shape s, int64_t C, int64_t r0, int64_t n) {
+template <typename V>
+static __global__ void gather_patches(V *__restrict__ patch, const V *__restrict__ x, acf_conv_shape s, int64_t C,
+                                      int64_t r0, int64_t n) {
     ACF_EACH(e, n) {
-        const acf_cell run = acf_cell_of(e, C), row = acf_cell_of(run.row, s.kh * s.kw), place = acf_cell_of(row.column, s.kw);
+        const acf_cell run = acf_cell_of(e, C), row = acf_cell_of(run.row, s.kh * s.kw),
+                       place = acf_cell_of(row.column, s.kw);
         const acf_cell line = acf_cell_of(r0 + row.row, s.Wo), image = acf_cell_of(line.row, s.Ho);
-        const int64_t h = image.column * s.stride + place.row - s.top, w = line.column * s.stride + place.column - s.left;
+        const int64_t h = image.column * s.stride + place.row - s.top,
+                      w = line.column * s.stride + place.column - s.left;
         const bool inside = h >= 0 && w >= 0 && h % s.up == 0 && w % s.up == 0 && h / s.up < s.H && w / s.up < s.W;
         patch[e] = inside ? x[((image.row * s.H + h / s.up) * s.W + w / s.up) * C + run.column] : nothing<V>();
     }
 }
 
-static acf_status gather(acf_device *dev, acf_real *patch, const acf_real *x, const acf_conv_shape *s, int64_t r0, int64_t rows) {
+static acf_status gather(acf_device *dev, acf_real *patch, const acf_real *x, const acf_conv_shape *s, int64_t r0,
+                         int64_t rows) {
     const int64_t n = rows * patch_width(s);
     cudaStream_t stream = acf_cuda_stream(dev);
     if (in_fours(s->Ci, patch, x))
-        gather_patches<<<acf_each_blocks(n / 4), ACF_THREADS, 0, stream>>>((float4 *)patch, (const float4 *)x, *s, s->Ci / 4, r0, n / 4);
-    else gather_patches<<<acf_each_blocks(n), ACF_THREADS, 0, stream>>>(patch, x, *s, s->Ci, r0, n);
+        gather_patches<<<acf_each_blocks(n / 4), ACF_THREADS, 0, stream>>>((float4 *)patch, (const float4 *)x, *s,
+                                                                           s->Ci / 4, r0, n / 4);
+    else
+        gather_patches<<<acf_each_blocks(n), ACF_THREADS, 0, stream>>>(patch, x, *s, s->Ci, r0, n);
     return ACF_LAUNCHED("conv2d");
 }
 
 /* y = or += patches of x · wᵀ. patch has piece_rows. */
-static acf_status own_products(acf_device *dev, acf_real *y, const acf_real *x, const acf_real *w, bool add, const acf_conv_shape *s, acf_real *patch) {
+static acf_status own_products(acf_device *dev, acf_real *y, const acf_real *x, const acf_real *w, bool add,
+                               const acf_conv_shape *s, acf_real *patch) {
     const int64_t K = patch_width(s), rows = piece_rows(s);
     for (int64_t r0 = 0; r0 < pixels(s); r0 += rows) {
         const int64_t n = acf_min(rows, pixels(s) - r0);
@@ -198,7 +228,8 @@ static acf_status own_products(acf_device *dev, acf_real *y, const acf_real *x, 
     return ACF_OK;
 }
 
-static acf_status own_forward(acf_tape *t, acf_real *y, const acf_real *x, const acf_real *w, const acf_real *b, acf_act_kind act, const acf_conv_shape *s) {
+static acf_status own_forward(acf_tape *t, acf_real *y, const acf_real *x, const acf_real *w, const acf_real *b,
+                              acf_act_kind act, const acf_conv_shape *s) {
     acf_real *patch = acf_tape_reals(t, piece_rows(s) * patch_width(s));
     ACF_TRY(acf_tape_status(t));
     ACF_TRY(own_products(t->dev, y, x, w, false, s, patch));
@@ -206,7 +237,8 @@ static acf_status own_forward(acf_tape *t, acf_real *y, const acf_real *x, const
 }
 
 /* turned (Ci,kh,kw,Co): w (Co,kh,kw,Ci) with its channels exchanged, from the last place of the kernel to the first. */
-static __global__ void turn_weights(acf_real *__restrict__ to, const acf_real *__restrict__ w, int64_t places, int64_t Ci, int64_t Co) {
+static __global__ void turn_weights(acf_real *__restrict__ to, const acf_real *__restrict__ w, int64_t places,
+                                    int64_t Ci, int64_t Co) {
     ACF_EACH(i, Ci * places * Co) {
         const acf_cell run = acf_cell_of(i, Co), at = acf_cell_of(run.row, places);
         to[i] = w[(run.column * places + places - 1 - at.column) * Ci + at.row];
@@ -226,7 +258,8 @@ static acf_status own_dx(acf_tape *t, acf_real *dx, const acf_real *dy, const ac
     const int64_t weights = patch_width(s) * s->Co;
     acf_real *turn = acf_tape_reals(t, weights), *patch = acf_tape_reals(t, piece_rows(&back) * patch_width(&back));
     ACF_TRY(acf_tape_status(t));
-    turn_weights<<<acf_each_blocks(weights), ACF_THREADS, 0, acf_cuda_stream(t->dev)>>>(turn, w, s->kh * s->kw, s->Ci, s->Co);
+    turn_weights<<<acf_each_blocks(weights), ACF_THREADS, 0, acf_cuda_stream(t->dev)>>>(turn, w, s->kh * s->kw, s->Ci,
+                                                                                        s->Co);
     ACF_TRY(ACF_LAUNCHED("conv2d"));
     return own_products(t->dev, dx, dy, turn, true, &back, patch);
 }
@@ -246,7 +279,8 @@ static acf_status own_dw(acf_tape *t, acf_real *dw, const acf_real *dy, const ac
 
 /* ---- the operation ------------------------------------------------------------------------------------------------------------- */
 
-static acf_status run_forward(acf_tape *t, const acf_conv_shape *s, acf_act_kind act, acf_real *y, const acf_real *x, const acf_real *w, const acf_real *b) {
+static acf_status run_forward(acf_tape *t, const acf_conv_shape *s, acf_act_kind act, acf_real *y, const acf_real *x,
+                              const acf_real *w, const acf_real *b) {
     bool done = false;
     if (is_plain(s)) {
         const acf_gemm product = to_y(y, x, w, pixels(s), patch_width(s), s->Co, false);
@@ -266,7 +300,8 @@ static acf_status forward(acf_tape *t, acf_node *n) {
     return ACF_OK;
 }
 
-static acf_status weight_gradient(acf_tape *t, acf_real *dw, const acf_real *dy, const acf_real *x, const acf_conv_shape *s) {
+static acf_status weight_gradient(acf_tape *t, acf_real *dw, const acf_real *dy, const acf_real *x,
+                                  const acf_conv_shape *s) {
     bool done = false;
     if (is_plain(s)) {
         const acf_gemm product = to_dw(dw, dy, x, pixels(s), patch_width(s), s->Co);
@@ -276,7 +311,8 @@ static acf_status weight_gradient(acf_tape *t, acf_real *dw, const acf_real *dy,
     return done ? ACF_OK : own_dw(t, dw, dy, x, s);
 }
 
-static acf_status image_gradient(acf_tape *t, acf_real *dx, const acf_real *dy, const acf_real *w, const acf_conv_shape *s) {
+static acf_status image_gradient(acf_tape *t, acf_real *dx, const acf_real *dy, const acf_real *w,
+                                 const acf_conv_shape *s) {
     bool done = false;
     if (is_plain(s)) {
         const int64_t K = patch_width(s), ldk = acf_max(K, 1);
@@ -293,7 +329,8 @@ static bool nobody_waits(const acf_node *n, const acf_tensor *w) {
     return !by || by->id == ACF_OP_weight_norm;
 }
 
-static acf_status gradients(acf_tape *t, const acf_node *n, acf_real *dx, acf_real *dw, acf_real *db, const acf_real *dy) {
+static acf_status gradients(acf_tape *t, const acf_node *n, acf_real *dx, acf_real *dw, acf_real *db,
+                            const acf_real *dy) {
     const acf_conv_shape *s = &((const acf_conv2d_attrs *)n->attr)->shape;
     const acf_tensor *x = n->in[0], *w = n->in[1], *b = n->in[2];
     const bool aside = nobody_waits(n, w) && nobody_waits(n, b);
@@ -311,7 +348,8 @@ static acf_status backward(acf_tape *t, acf_node *n) {
     acf_mark mark = acf_arena_mark(t->mem);
     acf_real *dpre = act == ACF_IDENTITY ? y->grad : acf_tape_reals(t, acf_tensor_count(y));
     ACF_TRY(acf_tape_status(t));
-    if (act != ACF_IDENTITY) ACF_TRY(acf_cuda_act_back(t->dev, act, dpre, y->grad, y->data, acf_tensor_count(y), false));
+    if (act != ACF_IDENTITY)
+        ACF_TRY(acf_cuda_act_back(t->dev, act, dpre, y->grad, y->data, acf_tensor_count(y), false));
     ACF_TRY(gradients(t, n, dx, dw, db, dpre));
     acf_tape_done(t, mark);
     return ACF_OK;

@@ -43,8 +43,8 @@ size_t acf_conv2d_bwd_scratch(const acf_device *dev, const acf_conv_shape *s);
 void acf_conv2d_fwd_cpu(const acf_device *dev, acf_real *y, const acf_real *x, const acf_real *w, const acf_real *b,
                         acf_act_kind act, const acf_conv_shape *s, void *scratch);
 /* Adds to dx, dw, db; NULL = not needed. dy is the gradient before the activation (what acf_act_bwd_cpu makes of y's). */
-void acf_conv2d_bwd_cpu(const acf_device *dev, acf_real *dx, acf_real *dw, acf_real *db, const acf_real *dy, const acf_real *x,
-                        const acf_real *w, const acf_conv_shape *s, void *scratch);
+void acf_conv2d_bwd_cpu(const acf_device *dev, acf_real *dx, acf_real *dw, acf_real *db, const acf_real *dy,
+                        const acf_real *x, const acf_real *w, const acf_conv_shape *s, void *scratch);
 
 /* ---- for kernels on other devices ---------------------------------------------------------------------------------- */
 

@@ -15,13 +15,14 @@ static inline bool moves(const acf_couple_shape *s, const acf_real *u, int64_t p
 
 static inline bool known(const acf_couple_shape *s, const acf_real *b, const acf_real *u, int64_t pixel, int64_t c) {
     const int64_t h = pixel / s->W % s->H, w = pixel % s->W;
-    return acf_mask_on(b[pixel * s->C + c]) || (acf_mask_on(u[pixel * s->C + c]) && acf_pattern_keeps(s->p, h, w, c, s->C));
+    return acf_mask_on(b[pixel * s->C + c]) ||
+           (acf_mask_on(u[pixel * s->C + c]) && acf_pattern_keeps(s->p, h, w, c, s->C));
 }
 
 /* ---- what the network sees ------------------------------------------------------------------------------------------------- */
 
-void acf_couple_input_fwd_cpu(const acf_device *dev, acf_real *y, const acf_real *x, const acf_real *b, const acf_real *u,
-                              const acf_couple_shape *s) {
+void acf_couple_input_fwd_cpu(const acf_device *dev, acf_real *y, const acf_real *x, const acf_real *b,
+                              const acf_real *u, const acf_couple_shape *s) {
     const int64_t C = s->C, pixels = s->N * s->H * s->W;
     ACF_PARALLEL(dev, 8 * pixels * C)
     for (int64_t i = 0; i < pixels; i++) {
@@ -36,8 +37,8 @@ void acf_couple_input_fwd_cpu(const acf_device *dev, acf_real *y, const acf_real
     }
 }
 
-void acf_couple_input_bwd_cpu(const acf_device *dev, acf_real *dx, const acf_real *dy, const acf_real *x, const acf_real *b,
-                              const acf_real *u, const acf_couple_shape *s) {
+void acf_couple_input_bwd_cpu(const acf_device *dev, acf_real *dx, const acf_real *dy, const acf_real *x,
+                              const acf_real *b, const acf_real *u, const acf_couple_shape *s) {
     const int64_t C = s->C, pixels = s->N * s->H * s->W;
     ACF_PARALLEL(dev, 8 * pixels * C)
     for (int64_t i = 0; i < pixels; i++) {
@@ -72,8 +73,8 @@ static double move_image(acf_real *y, const acf_real *x, const acf_real *st, acf
     return s->inverse ? -sum : sum;
 }
 
-void acf_couple_fwd_cpu(const acf_device *dev, acf_real *y, acf_real *logdet, const acf_real *x, const acf_real *st, acf_real g, acf_real g0,
-                        const acf_real *u, const acf_couple_shape *s) {
+void acf_couple_fwd_cpu(const acf_device *dev, acf_real *y, acf_real *logdet, const acf_real *x, const acf_real *st,
+                        acf_real g, acf_real g0, const acf_real *u, const acf_couple_shape *s) {
     ACF_PARALLEL(dev, 8 * s->N * s->H * s->W * s->C)
     for (int64_t n = 0; n < s->N; n++) {
         const double sum = move_image(y, x, st, g, g0, u, s, n);
@@ -90,15 +91,20 @@ typedef struct slope {
     double dg, dg0;
 } slope;
 
-static slope move_back(acf_real d, acf_real l, acf_real x, acf_real raw, acf_real shift, acf_real g, acf_real g0, bool inverse) {
+static slope move_back(acf_real d, acf_real l, acf_real x, acf_real raw, acf_real shift, acf_real g, acf_real g0,
+                       bool inverse) {
     const acf_real th = acf_tanh(raw), scale = g * th + g0, e = acf_exp(inverse ? -scale : scale);
     const acf_real ds = inverse ? -d * x * e - l : d * (x + shift) * e + l;
-    return (slope){.dx = d * e, .dt = inverse ? -d : d * e, .draw = ds * g * (1 - th * th), .dg = (double)(ds * th), .dg0 = (double)ds};
+    return (slope){.dx = d * e,
+                   .dt = inverse ? -d : d * e,
+                   .draw = ds * g * (1 - th * th),
+                   .dg = (double)(ds * th),
+                   .dg0 = (double)ds};
 }
 
-void acf_couple_bwd_cpu(const acf_device *dev, acf_real *dx, acf_real *dst, acf_real *dg, acf_real *dg0, const acf_real *dy,
-                        const acf_real *dlogdet, const acf_real *x, const acf_real *st, acf_real g, acf_real g0, const acf_real *u,
-                        const acf_couple_shape *s, double *sums) {
+void acf_couple_bwd_cpu(const acf_device *dev, acf_real *dx, acf_real *dst, acf_real *dg, acf_real *dg0,
+                        const acf_real *dy, const acf_real *dlogdet, const acf_real *x, const acf_real *st, acf_real g,
+                        acf_real g0, const acf_real *u, const acf_couple_shape *s, double *sums) {
     const int64_t C = s->C, size = s->H * s->W;
     ACF_PARALLEL(dev, 8 * s->N * size * C)
     for (int64_t n = 0; n < s->N; n++) {
@@ -132,14 +138,15 @@ static acf_status input_forward(acf_tape *t, acf_node *n) {
 static acf_status input_backward(acf_tape *t, acf_node *n) {
     acf_real *dx = acf_grad(t, n->in[0]);
     ACF_TRY(acf_tape_status(t));
-    if (dx) acf_couple_input_bwd_cpu(t->dev, dx, n->out[0]->grad, n->in[0]->data, n->in[1]->data, n->in[2]->data, n->attr);
+    if (dx)
+        acf_couple_input_bwd_cpu(t->dev, dx, n->out[0]->grad, n->in[0]->data, n->in[1]->data, n->in[2]->data, n->attr);
     return ACF_OK;
 }
 
 static acf_status forward(acf_tape *t, acf_node *n) {
     const acf_tensor *logdet = n->out[1];
-    acf_couple_fwd_cpu(t->dev, n->out[0]->data, logdet ? logdet->data : NULL, n->in[0]->data, n->in[1]->data, n->in[2]->data[0],
-                       n->in[3]->data[0], n->in[4]->data, n->attr);
+    acf_couple_fwd_cpu(t->dev, n->out[0]->data, logdet ? logdet->data : NULL, n->in[0]->data, n->in[1]->data,
+                       n->in[2]->data[0], n->in[3]->data[0], n->in[4]->data, n->attr);
     return ACF_OK;
 }
 
@@ -151,8 +158,8 @@ static acf_status backward(acf_tape *t, acf_node *n) {
     double *sums = acf_arena_alloc(t->mem, (size_t)(2 * s->N) * sizeof *sums);
     if (!sums) acf_tape_fail(t, n->op);
     ACF_TRY(acf_tape_status(t));
-    acf_couple_bwd_cpu(t->dev, d[0], d[1], d[2], d[3], n->out[0]->grad, n->out[1] ? n->out[1]->grad : NULL, n->in[0]->data, n->in[1]->data,
-                       n->in[2]->data[0], n->in[3]->data[0], n->in[4]->data, s, sums);
+    acf_couple_bwd_cpu(t->dev, d[0], d[1], d[2], d[3], n->out[0]->grad, n->out[1] ? n->out[1]->grad : NULL,
+                       n->in[0]->data, n->in[1]->data, n->in[2]->data[0], n->in[3]->data[0], n->in[4]->data, s, sums);
     acf_arena_release(t->mem, mark);
     return ACF_OK;
 }
@@ -175,8 +182,8 @@ acf_tensor *acf_couple_input(acf_tape *t, acf_tensor *x, acf_tensor *b, acf_tens
     if (!n) return &t->empty;
     if (!splits(x, p, false, n->attr)) return acf_reject(t, n->op, NO_IMAGE, acf_tensor_shape(x, sx));
     if (!acf_tensor_same_shape(x, b) || !acf_tensor_same_shape(x, u))
-        return acf_reject(t, n->op, "x is %s, b is %s and u is %s; expected one shape", acf_tensor_shape(x, sx), acf_tensor_shape(b, sb),
-                          acf_tensor_shape(u, su));
+        return acf_reject(t, n->op, "x is %s, b is %s and u is %s; expected one shape", acf_tensor_shape(x, sx),
+                          acf_tensor_shape(b, sb), acf_tensor_shape(u, su));
     n->out[0] = acf_tensor_new(t, 4, (int64_t[]){x->dim[0], x->dim[1], x->dim[2], 3 * x->dim[3]});
     return acf_node_run(t, n);
 }
@@ -187,11 +194,15 @@ static acf_tensor *apply(acf_tape *t, const acf_op *op, acf_tensor *const in[5],
     if (logdet) *logdet = &t->empty;
     acf_node *n = acf_node_new(t, op, sizeof(acf_couple_shape), 5, in);
     if (!n) return &t->empty;
-    if (!splits(x, p, op == &acf_op_couple_inverse, n->attr)) return acf_reject(t, op, NO_IMAGE, acf_tensor_shape(x, sx));
+    if (!splits(x, p, op == &acf_op_couple_inverse, n->attr))
+        return acf_reject(t, op, NO_IMAGE, acf_tensor_shape(x, sx));
     const bool fits = st->ndim == 4 && acf_tensor_lines(st) == acf_tensor_lines(x) && st->dim[3] == 2 * x->dim[3];
     if (!fits || !acf_tensor_same_shape(x, u) || acf_tensor_count(in[2]) != 1 || acf_tensor_count(in[3]) != 1)
-        return acf_reject(t, op, "x is %s, st is %s and u is %s; expected (N, H, W, C), twice its channels, and its shape; g and g0 one "
-                          "number each", acf_tensor_shape(x, sx), acf_tensor_shape(st, ss), acf_tensor_shape(u, su));
+        return acf_reject(
+            t, op,
+            "x is %s, st is %s and u is %s; expected (N, H, W, C), twice its channels, and its shape; g and g0 one "
+            "number each",
+            acf_tensor_shape(x, sx), acf_tensor_shape(st, ss), acf_tensor_shape(u, su));
     n->out[0] = acf_tensor_new(t, 4, x->dim);
     if (logdet) n->out[1] = acf_tensor_new(t, 1, x->dim);
     acf_tensor *y = acf_node_run(t, n);
@@ -199,12 +210,12 @@ static acf_tensor *apply(acf_tape *t, const acf_op *op, acf_tensor *const in[5],
     return y;
 }
 
-acf_tensor *acf_couple_forward(acf_tape *t, acf_tensor *x, acf_tensor *st, acf_tensor *g, acf_tensor *g0, acf_tensor *u, acf_pattern p,
-                               acf_tensor **logdet) {
+acf_tensor *acf_couple_forward(acf_tape *t, acf_tensor *x, acf_tensor *st, acf_tensor *g, acf_tensor *g0, acf_tensor *u,
+                               acf_pattern p, acf_tensor **logdet) {
     return apply(t, &acf_op_couple_forward, (acf_tensor *[]){x, st, g, g0, u}, p, logdet);
 }
 
-acf_tensor *acf_couple_inverse(acf_tape *t, acf_tensor *y, acf_tensor *st, acf_tensor *g, acf_tensor *g0, acf_tensor *u, acf_pattern p,
-                               acf_tensor **logdet) {
+acf_tensor *acf_couple_inverse(acf_tape *t, acf_tensor *y, acf_tensor *st, acf_tensor *g, acf_tensor *g0, acf_tensor *u,
+                               acf_pattern p, acf_tensor **logdet) {
     return apply(t, &acf_op_couple_inverse, (acf_tensor *[]){y, st, g, g0, u}, p, logdet);
 }

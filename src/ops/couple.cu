@@ -20,8 +20,9 @@ static __device__ inline bool is_on(acf_real m) { return m > 0.5f; }
 
 /* ---- what the network sees ------------------------------------------------------------------------------------------------- */
 
-static __global__ void input_fwd(acf_real *__restrict__ y, const acf_real *__restrict__ x, const acf_real *__restrict__ b, const acf_real *__restrict__ u,
-                                 acf_couple_shape s, int64_t n) {
+static __global__ void input_fwd(acf_real *__restrict__ y, const acf_real *__restrict__ x,
+                                 const acf_real *__restrict__ b, const acf_real *__restrict__ u, acf_couple_shape s,
+                                 int64_t n) {
     ACF_EACH(i, n) {
         const bool known = is_on(b[i]) || (is_on(u[i]) && is_kept(s, i));
         const acf_cell at = acf_cell_of(i, s.C);
@@ -33,7 +34,8 @@ static __global__ void input_fwd(acf_real *__restrict__ y, const acf_real *__res
     }
 }
 
-static __global__ void input_bwd(acf_real *__restrict__ dx, const acf_real *__restrict__ dy, const acf_real *__restrict__ x, const acf_real *__restrict__ b,
+static __global__ void input_bwd(acf_real *__restrict__ dx, const acf_real *__restrict__ dy,
+                                 const acf_real *__restrict__ x, const acf_real *__restrict__ b,
                                  const acf_real *__restrict__ u, acf_couple_shape s, int64_t n) {
     ACF_EACH(i, n) {
         if (is_on(b[i]) || (is_on(u[i]) && is_kept(s, i))) {
@@ -46,8 +48,8 @@ static __global__ void input_bwd(acf_real *__restrict__ dx, const acf_real *__re
 
 static acf_status input_forward(acf_tape *t, acf_node *n) {
     const int64_t count = acf_tensor_count(n->in[0]);
-    input_fwd<<<acf_each_blocks(count), ACF_THREADS, 0, acf_cuda_stream(t->dev)>>>(n->out[0]->data, n->in[0]->data, n->in[1]->data, n->in[2]->data,
-                                                                                  *(const acf_couple_shape *)n->attr, count);
+    input_fwd<<<acf_each_blocks(count), ACF_THREADS, 0, acf_cuda_stream(t->dev)>>>(
+        n->out[0]->data, n->in[0]->data, n->in[1]->data, n->in[2]->data, *(const acf_couple_shape *)n->attr, count);
     return ACF_LAUNCHED("couple_input");
 }
 
@@ -55,8 +57,8 @@ static acf_status input_backward(acf_tape *t, acf_node *n) {
     const int64_t count = acf_tensor_count(n->in[0]);
     acf_real *dx = acf_grad(t, n->in[0]);
     if (!dx) return acf_tape_status(t);
-    input_bwd<<<acf_each_blocks(count), ACF_THREADS, 0, acf_cuda_stream(t->dev)>>>(dx, n->out[0]->grad, n->in[0]->data, n->in[1]->data, n->in[2]->data,
-                                                                                  *(const acf_couple_shape *)n->attr, count);
+    input_bwd<<<acf_each_blocks(count), ACF_THREADS, 0, acf_cuda_stream(t->dev)>>>(
+        dx, n->out[0]->grad, n->in[0]->data, n->in[1]->data, n->in[2]->data, *(const acf_couple_shape *)n->attr, count);
     return ACF_LAUNCHED("couple_input");
 }
 
@@ -68,9 +70,9 @@ ACF_CUDA_OP(couple_input, input_forward, input_backward);
 #define BLOCK_NUMBERS 1024 /* that make a block worth while */
 
 /* Block (n,p): every so many runs of threads of image n, from the p-th on. logdet may be NULL. */
-static __global__ void move_fwd(acf_real *__restrict__ y, acf_real *logdet, double *part, unsigned *tickets, const acf_real *__restrict__ x,
-                                const acf_real *__restrict__ st, const acf_real *gp, const acf_real *g0p, const acf_real *__restrict__ u,
-                                acf_couple_shape s, int64_t size) {
+static __global__ void move_fwd(acf_real *__restrict__ y, acf_real *logdet, double *part, unsigned *tickets,
+                                const acf_real *__restrict__ x, const acf_real *__restrict__ st, const acf_real *gp,
+                                const acf_real *g0p, const acf_real *__restrict__ u, acf_couple_shape s, int64_t size) {
     const acf_real g = *gp, g0 = *g0p;
     const int64_t n = blockIdx.x;
     double sum = 0;
@@ -102,11 +104,12 @@ static acf_status forward(acf_tape *t, acf_node *n) {
     const acf_tensor *logdet = n->out[1];
     const int64_t size = s->H * s->W * s->C;
     if (s->N == 0) return ACF_OK;
-    const int64_t blocks = s->N > ACF_TICKETS ? 1 : acf_min(acf_max(acf_ceil_div(size, BLOCK_NUMBERS), 1), IMAGE_BLOCKS);
+    const int64_t blocks =
+        s->N > ACF_TICKETS ? 1 : acf_min(acf_max(acf_ceil_div(size, BLOCK_NUMBERS), 1), IMAGE_BLOCKS);
     const dim3 grid((unsigned)s->N, (unsigned)blocks);
-    move_fwd<<<grid, ACF_THREADS, 0, acf_cuda_stream(t->dev)>>>(n->out[0]->data, logdet ? logdet->data : NULL, (double *)acf_cuda_scratch(t->dev),
-                                                               acf_cuda_tickets(t->dev), n->in[0]->data, n->in[1]->data, n->in[2]->data, n->in[3]->data,
-                                                               n->in[4]->data, *s, size);
+    move_fwd<<<grid, ACF_THREADS, 0, acf_cuda_stream(t->dev)>>>(
+        n->out[0]->data, logdet ? logdet->data : NULL, (double *)acf_cuda_scratch(t->dev), acf_cuda_tickets(t->dev),
+        n->in[0]->data, n->in[1]->data, n->in[2]->data, n->in[3]->data, n->in[4]->data, *s, size);
     return ACF_LAUNCHED("couple");
 }
 
@@ -122,8 +125,9 @@ typedef struct slopes {
  *     forward   dx += d e^s,    dt += d e^s,    ds =  d (x + t) e^s + l
  *     inverse   dx += d e^-s,   dt -= d,        ds = -d x e^-s - l
  * and draw += ds g (1 - tanh²), dg += ds tanh, dg0 += ds. */
-static __global__ void move_bwd(slopes k, double *part, unsigned *ticket, const acf_real *__restrict__ x, const acf_real *__restrict__ st,
-                                const acf_real *gp, const acf_real *g0p, const acf_real *__restrict__ u, acf_couple_shape s, int64_t size, int64_t n) {
+static __global__ void move_bwd(slopes k, double *part, unsigned *ticket, const acf_real *__restrict__ x,
+                                const acf_real *__restrict__ st, const acf_real *gp, const acf_real *g0p,
+                                const acf_real *__restrict__ u, acf_couple_shape s, int64_t size, int64_t n) {
     const acf_real g = *gp, g0 = *g0p;
     double dg = 0, dg0 = 0;
     for (int64_t i = acf_thread(); i < n; i += (int64_t)gridDim.x * blockDim.x) {
@@ -134,8 +138,10 @@ static __global__ void move_bwd(slopes k, double *part, unsigned *ticket, const 
         }
         const acf_cell pixel = acf_cell_of(i, s.C);
         const int64_t at = 2 * pixel.row * s.C + pixel.column;
-        const acf_real l = k.dlogdet ? k.dlogdet[acf_cell_of(i, size).row] : 0, th = tanhf(st[at]), shift = st[at + s.C], scale = g * th + g0;
-        const acf_real e = expf(s.inverse ? -scale : scale), ds = s.inverse ? -d * x[i] * e - l : d * (x[i] + shift) * e + l;
+        const acf_real l = k.dlogdet ? k.dlogdet[acf_cell_of(i, size).row] : 0, th = tanhf(st[at]),
+                       shift = st[at + s.C], scale = g * th + g0;
+        const acf_real e = expf(s.inverse ? -scale : scale),
+                       ds = s.inverse ? -d * x[i] * e - l : d * (x[i] + shift) * e + l;
         if (k.dx) k.dx[i] += d * e;
         if (k.dst) k.dst[at] += ds * g * (1 - th * th), k.dst[at + s.C] += s.inverse ? -d : d * e;
         dg += (double)(ds * th), dg0 += (double)ds;
@@ -145,7 +151,8 @@ static __global__ void move_bwd(slopes k, double *part, unsigned *ticket, const 
     if (threadIdx.x == 0) part[2 * blockIdx.x] = dg, part[2 * blockIdx.x + 1] = dg0;
     if (!acf_last_block(ticket, gridDim.x)) return;
     const bool mine = threadIdx.x < gridDim.x;
-    dg = acf_block_sum(mine ? __ldcg(&part[2 * threadIdx.x]) : 0.0), dg0 = acf_block_sum(mine ? __ldcg(&part[2 * threadIdx.x + 1]) : 0.0);
+    dg = acf_block_sum(mine ? __ldcg(&part[2 * threadIdx.x]) : 0.0),
+    dg0 = acf_block_sum(mine ? __ldcg(&part[2 * threadIdx.x + 1]) : 0.0);
     if (threadIdx.x > 0) return;
     if (k.dg) *k.dg += (acf_real)dg;
     if (k.dg0) *k.dg0 += (acf_real)dg0;
@@ -154,12 +161,13 @@ static __global__ void move_bwd(slopes k, double *part, unsigned *ticket, const 
 static acf_status backward(acf_tape *t, acf_node *n) {
     const acf_couple_shape *s = (const acf_couple_shape *)n->attr;
     const int64_t size = s->H * s->W * s->C, count = s->N * size;
-    const slopes k = {acf_grad(t, n->in[0]), acf_grad(t, n->in[1]), acf_grad(t, n->in[2]), acf_grad(t, n->in[3]),
-                      n->out[0]->grad,       n->out[1] ? n->out[1]->grad : NULL};
+    const slopes k = {acf_grad(t, n->in[0]), acf_grad(t, n->in[1]), acf_grad(t, n->in[2]),
+                      acf_grad(t, n->in[3]), n->out[0]->grad,       n->out[1] ? n->out[1]->grad : NULL};
     ACF_TRY(acf_tape_status(t));
     const unsigned blocks = (unsigned)acf_min(acf_each_blocks(count), BACK_BLOCKS);
-    move_bwd<<<blocks, ACF_THREADS, 0, acf_cuda_stream(t->dev)>>>(k, (double *)acf_cuda_scratch(t->dev), acf_cuda_tickets(t->dev), n->in[0]->data,
-                                                                 n->in[1]->data, n->in[2]->data, n->in[3]->data, n->in[4]->data, *s, size, count);
+    move_bwd<<<blocks, ACF_THREADS, 0, acf_cuda_stream(t->dev)>>>(
+        k, (double *)acf_cuda_scratch(t->dev), acf_cuda_tickets(t->dev), n->in[0]->data, n->in[1]->data, n->in[2]->data,
+        n->in[3]->data, n->in[4]->data, *s, size, count);
     return ACF_LAUNCHED("couple");
 }
 

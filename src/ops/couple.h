@@ -30,10 +30,10 @@ typedef struct acf_pattern {
 acf_tensor *acf_couple_input(acf_tape *t, acf_tensor *x, acf_tensor *b, acf_tensor *u, acf_pattern p);
 
 /* y (N,H,W,C) from x (N,H,W,C), st (N,H,W,2C), g and g0 (one number each); logdet (N) may be NULL. And the way back. */
-acf_tensor *acf_couple_forward(acf_tape *t, acf_tensor *x, acf_tensor *st, acf_tensor *g, acf_tensor *g0, acf_tensor *u, acf_pattern p,
-                               acf_tensor **logdet);
-acf_tensor *acf_couple_inverse(acf_tape *t, acf_tensor *y, acf_tensor *st, acf_tensor *g, acf_tensor *g0, acf_tensor *u, acf_pattern p,
-                               acf_tensor **logdet);
+acf_tensor *acf_couple_forward(acf_tape *t, acf_tensor *x, acf_tensor *st, acf_tensor *g, acf_tensor *g0, acf_tensor *u,
+                               acf_pattern p, acf_tensor **logdet);
+acf_tensor *acf_couple_inverse(acf_tape *t, acf_tensor *y, acf_tensor *st, acf_tensor *g, acf_tensor *g0, acf_tensor *u,
+                               acf_pattern p, acf_tensor **logdet);
 
 /* ---- kernels --------------------------------------------------------------------------------------------------------- */
 
@@ -49,19 +49,19 @@ static inline bool acf_pattern_keeps(acf_pattern p, int64_t h, int64_t w, int64_
 }
 static inline bool acf_mask_on(acf_real m) { return m > ACF_R(0.5); }
 
-void acf_couple_input_fwd_cpu(const acf_device *dev, acf_real *y, const acf_real *x, const acf_real *b, const acf_real *u,
-                              const acf_couple_shape *s);
-/* Adds to dx. */
-void acf_couple_input_bwd_cpu(const acf_device *dev, acf_real *dx, const acf_real *dy, const acf_real *x, const acf_real *b,
+void acf_couple_input_fwd_cpu(const acf_device *dev, acf_real *y, const acf_real *x, const acf_real *b,
                               const acf_real *u, const acf_couple_shape *s);
+/* Adds to dx. */
+void acf_couple_input_bwd_cpu(const acf_device *dev, acf_real *dx, const acf_real *dy, const acf_real *x,
+                              const acf_real *b, const acf_real *u, const acf_couple_shape *s);
 
 /* y and logdet (N; may be NULL). */
-void acf_couple_fwd_cpu(const acf_device *dev, acf_real *y, acf_real *logdet, const acf_real *x, const acf_real *st, acf_real g, acf_real g0,
-                        const acf_real *u, const acf_couple_shape *s);
+void acf_couple_fwd_cpu(const acf_device *dev, acf_real *y, acf_real *logdet, const acf_real *x, const acf_real *st,
+                        acf_real g, acf_real g0, const acf_real *u, const acf_couple_shape *s);
 /* Adds to dx, dst, dg (1), dg0 (1); NULL = not needed. dy, dlogdet (N) may be NULL. sums (2N) is scratch. */
-void acf_couple_bwd_cpu(const acf_device *dev, acf_real *dx, acf_real *dst, acf_real *dg, acf_real *dg0, const acf_real *dy,
-                        const acf_real *dlogdet, const acf_real *x, const acf_real *st, acf_real g, acf_real g0, const acf_real *u,
-                        const acf_couple_shape *s, double *sums);
+void acf_couple_bwd_cpu(const acf_device *dev, acf_real *dx, acf_real *dst, acf_real *dg, acf_real *dg0,
+                        const acf_real *dy, const acf_real *dlogdet, const acf_real *x, const acf_real *st, acf_real g,
+                        acf_real g0, const acf_real *u, const acf_couple_shape *s, double *sums);
 
 /* ---- for kernels on other devices: acf_couple_shape is the nodes' attribute. Inputs x, b, u; and x, st, g, g0, u. ------------ */
 

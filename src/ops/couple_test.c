@@ -9,7 +9,9 @@
 /* What a case asks for, as bits of its variant. */
 enum { QUARTERS = 1, OTHER = 2, INVERSE = 4, LOGDET = 8, VALUE = 16 };
 
-static acf_pattern pattern_of(int what) { return (acf_pattern){what & QUARTERS ? ACF_QUARTER : ACF_CHECKER, what & OTHER}; }
+static acf_pattern pattern_of(int what) {
+    return (acf_pattern){what & QUARTERS ? ACF_QUARTER : ACF_CHECKER, what & OTHER};
+}
 static int64_t width(const acf_lab *l) { return (2 * l->D + 1) / 3; }
 static int64_t channels(const acf_lab *l) { return l->c->variant & QUARTERS ? 4 : 3; }
 
@@ -26,14 +28,16 @@ static bool keeps(const acf_lab *l, int64_t i) {
 }
 
 static void build_input(acf_lab *l) {
-    acf_tensor *x = image(l, "x", -1, 1, 1, false), *b = image(l, "b", 0, 1, 1, true), *u = image(l, "u", 0, 1, 1, true);
+    acf_tensor *x = image(l, "x", -1, 1, 1, false), *b = image(l, "b", 0, 1, 1, true),
+               *u = image(l, "u", 0, 1, 1, true);
     acf_result(l, acf_couple_input(l->t, x, b, u, pattern_of(l->c->variant)));
 }
 
 static void naive_input(const acf_lab *l, double *const *out) {
     const int64_t C = channels(l);
     for (int64_t i = 0; i < l->leaf[0].count; i++) {
-        const bool b = l->leaf[1].value[i] > ACF_R(0.5), u = l->leaf[2].value[i] > ACF_R(0.5), k = b || (u && keeps(l, i));
+        const bool b = l->leaf[1].value[i] > ACF_R(0.5), u = l->leaf[2].value[i] > ACF_R(0.5),
+                   k = b || (u && keeps(l, i));
         const double x = k ? (double)l->leaf[0].value[i] : 0;
         double *to = out[0] + i / C * 3 * C + i % C;
         to[0] = fmax(x, 0), to[C] = fmax(-x, 0), to[2 * C] = k;
@@ -42,7 +46,8 @@ static void naive_input(const acf_lab *l, double *const *out) {
 
 static void build(acf_lab *l) {
     const int what = l->c->variant;
-    acf_tensor *x = image(l, "x", -2, 2, 1, false), *st = image(l, "st", -2, 2, 2, false), *g = acf_leaf(l, "g", 0.5, 1.5, 0, NULL);
+    acf_tensor *x = image(l, "x", -2, 2, 1, false), *st = image(l, "st", -2, 2, 2, false),
+               *g = acf_leaf(l, "g", 0.5, 1.5, 0, NULL);
     acf_tensor *g0 = acf_leaf(l, "g0", -1, 1, 0, NULL), *u = image(l, "u", 0, 1, 1, true), *logdet = NULL;
     acf_tensor **want = what & LOGDET ? &logdet : NULL;
     acf_tensor *y = what & INVERSE ? acf_couple_inverse(l->t, x, st, g, g0, u, pattern_of(what), want)
@@ -67,7 +72,8 @@ static void naive(const acf_lab *l, double *const *out) {
 
 /* Both ways on one x and one st: gradients must add up. */
 static void build_both(acf_lab *l) {
-    acf_tensor *x = image(l, "x", -2, 2, 1, false), *st = image(l, "st", -2, 2, 2, false), *g = acf_leaf(l, "g", 0.5, 1.5, 0, NULL);
+    acf_tensor *x = image(l, "x", -2, 2, 1, false), *st = image(l, "st", -2, 2, 2, false),
+               *g = acf_leaf(l, "g", 0.5, 1.5, 0, NULL);
     acf_tensor *g0 = acf_leaf(l, "g0", -1, 1, 0, NULL), *u = image(l, "u", 0, 1, 1, true), *there, *back;
     acf_result(l, acf_couple_forward(l->t, x, st, g, g0, u, pattern_of(0), &there));
     acf_result(l, acf_couple_inverse(l->t, x, st, g, g0, u, pattern_of(OTHER), &back));
@@ -100,7 +106,8 @@ static void inverts(void **state) {
     acf_lab l;
     acf_lab_open(&l, 2, 7, 6, ACF_MASK_ALL, 5);
     l.c = &plain;
-    acf_tensor *x = image(&l, "x", -5, 5, 1, false), *st = image(&l, "st", -4, 4, 2, false), *u = image(&l, "u", 0, 1, 1, true);
+    acf_tensor *x = image(&l, "x", -5, 5, 1, false), *st = image(&l, "st", -4, 4, 2, false),
+               *u = image(&l, "u", 0, 1, 1, true);
     acf_tensor *g = acf_leaf(&l, "g", 2, 2, 0, NULL), *g0 = acf_leaf(&l, "g0", 0.5, 0.5, 0, NULL), *there, *back;
     acf_tensor *y = acf_couple_forward(l.t, x, st, g, g0, u, pattern_of(QUARTERS), &there);
     acf_tensor *z = acf_couple_inverse(l.t, y, st, g, g0, u, pattern_of(QUARTERS), &back);
@@ -124,7 +131,8 @@ static void hides_what_moves(void **state) {
     acf_lab l;
     acf_lab_open(&l, 1, 2, 4, ACF_MASK_ALL, 5);
     l.c = &plain;
-    acf_tensor *x = image(&l, "x", -5, 5, 1, false), *b = image(&l, "b", 0, 1, 1, true), *u = image(&l, "u", 0, 1, 1, true);
+    acf_tensor *x = image(&l, "x", -5, 5, 1, false), *b = image(&l, "b", 0, 1, 1, true),
+               *u = image(&l, "u", 0, 1, 1, true);
     acf_tensor *y = acf_couple_input(l.t, x, b, u, pattern_of(0));
     for (int64_t i = 0; i < acf_tensor_count(x); i++)
         if (!acf_mask_on(b->data[i]) && !(acf_mask_on(u->data[i]) && keeps(&l, i))) x->data[i] = (acf_real)NAN;
@@ -145,14 +153,17 @@ static void refuses_what_does_not_fit(void **state) {
     acf_lab_begin(&l, false);
     x = acf_tensor_new(l.t, 4, (int64_t[]){1, 2, 2, 3}), one = acf_tensor_const(l.t, NULL, 1, 0, NULL);
     acf_couple_input(l.t, x, one, x, pattern_of(0));
-    assert_string_equal((acf_tape_status(l.t), acf_error()), "couple_input: x is (1, 2, 2, 3), b is () and u is (1, 2, 2, 3); expected one shape");
+    assert_string_equal((acf_tape_status(l.t), acf_error()),
+                        "couple_input: x is (1, 2, 2, 3), b is () and u is (1, 2, 2, 3); expected one shape");
     acf_lab_begin(&l, false);
     x = acf_tensor_new(l.t, 4, (int64_t[]){1, 2, 2, 3}), one = acf_tensor_const(l.t, NULL, 1, 0, NULL);
     acf_couple_forward(l.t, x, x, one, one, x, pattern_of(0), NULL);
-    assert_string_equal((acf_tape_status(l.t), acf_error()),
-                        "couple_forward: x is (1, 2, 2, 3), st is (1, 2, 2, 3) and u is (1, 2, 2, 3); expected (N, H, W, C), twice its "
-                        "channels, and its shape; g and g0 one number each");
+    assert_string_equal(
+        (acf_tape_status(l.t), acf_error()),
+        "couple_forward: x is (1, 2, 2, 3), st is (1, 2, 2, 3) and u is (1, 2, 2, 3); expected (N, H, W, C), twice its "
+        "channels, and its shape; g and g0 one number each");
     acf_lab_close(&l);
 }
 
-ACF_TESTS(couple, cmocka_unit_test(inverts), cmocka_unit_test(hides_what_moves), cmocka_unit_test(refuses_what_does_not_fit))
+ACF_TESTS(couple, cmocka_unit_test(inverts), cmocka_unit_test(hides_what_moves),
+          cmocka_unit_test(refuses_what_does_not_fit))

@@ -17,7 +17,8 @@ void acf_crelu_fwd_cpu(const acf_device *dev, acf_real *y, const acf_real *x, ac
 }
 
 /* dx += dy₊ act'(x) - dy₋ act'(-x), slopes from the outputs: of relu 1 or 0, of elu 1 or y + 1. */
-void acf_crelu_bwd_cpu(const acf_device *dev, acf_real *dx, const acf_real *dy, const acf_real *y, acf_act_kind act, int64_t M, int64_t C) {
+void acf_crelu_bwd_cpu(const acf_device *dev, acf_real *dx, const acf_real *dy, const acf_real *y, acf_act_kind act,
+                       int64_t M, int64_t C) {
     ACF_PARALLEL(dev, 2 * M * C)
     for (int64_t m = 0; m < M; m++) {
         const acf_real *plus = y + 2 * m * C, *minus = plus + C, *d = dy + 2 * m * C;
@@ -35,7 +36,8 @@ void acf_crelu_bwd_cpu(const acf_device *dev, acf_real *dx, const acf_real *dy, 
 
 static acf_status paired_forward(acf_tape *t, acf_node *n) {
     const acf_tensor *x = n->in[0];
-    acf_crelu_fwd_cpu(t->dev, n->out[0]->data, x->data, ((acf_act_attrs *)n->attr)->kind, acf_tensor_lines(x), acf_tensor_last(x));
+    acf_crelu_fwd_cpu(t->dev, n->out[0]->data, x->data, ((acf_act_attrs *)n->attr)->kind, acf_tensor_lines(x),
+                      acf_tensor_last(x));
     return ACF_OK;
 }
 
@@ -43,7 +45,8 @@ static acf_status paired_backward(acf_tape *t, acf_node *n) {
     acf_tensor *x = n->in[0], *y = n->out[0];
     acf_real *dx = acf_grad(t, x);
     ACF_TRY(acf_tape_status(t));
-    acf_crelu_bwd_cpu(t->dev, dx, y->grad, y->data, ((acf_act_attrs *)n->attr)->kind, acf_tensor_lines(x), acf_tensor_last(x));
+    acf_crelu_bwd_cpu(t->dev, dx, y->grad, y->data, ((acf_act_attrs *)n->attr)->kind, acf_tensor_lines(x),
+                      acf_tensor_last(x));
     return ACF_OK;
 }
 
@@ -63,8 +66,10 @@ acf_tensor *acf_crelu(acf_tape *t, acf_act_kind act, acf_tensor *x) {
     char sx[ACF_SHAPE_TEXT];
     acf_node *n = acf_node_new(t, &acf_op_crelu, sizeof(acf_act_attrs), 1, &x);
     if (!n) return &t->empty;
-    if (x->ndim < 2) return acf_reject(t, n->op, "x is %s; expected channels as its last axis", acf_tensor_shape(x, sx));
-    if (act != ACF_RELU && act != ACF_ELU) return acf_reject_value(t, n->op, "there is no pair of %s; expected relu or elu", acf_act_name(act));
+    if (x->ndim < 2)
+        return acf_reject(t, n->op, "x is %s; expected channels as its last axis", acf_tensor_shape(x, sx));
+    if (act != ACF_RELU && act != ACF_ELU)
+        return acf_reject_value(t, n->op, "there is no pair of %s; expected relu or elu", acf_act_name(act));
     ((acf_act_attrs *)n->attr)->kind = act;
     n->out[0] = like(t, x, 2 * acf_tensor_last(x));
     return acf_node_run(t, n);
@@ -72,7 +77,8 @@ acf_tensor *acf_crelu(acf_tape *t, acf_act_kind act, acf_tensor *x) {
 
 /* ---- gate ----------------------------------------------------------------------------------------------------------------- */
 
-void acf_gated_fwd_cpu(const acf_device *dev, acf_real *y, const acf_real *x, const acf_real *h, const acf_real *k, int64_t M, int64_t C) {
+void acf_gated_fwd_cpu(const acf_device *dev, acf_real *y, const acf_real *x, const acf_real *h, const acf_real *k,
+                       int64_t M, int64_t C) {
     ACF_PARALLEL(dev, 8 * M * C)
     for (int64_t m = 0; m < M; m++) {
         const acf_real *a = h + 2 * m * C, *b = a + C, *ka = k + 2 * m * C, *kb = ka + C;
@@ -82,7 +88,8 @@ void acf_gated_fwd_cpu(const acf_device *dev, acf_real *y, const acf_real *x, co
 }
 
 /* One pixel's [da | db], added. */
-static void add_gate(acf_real *restrict to, const acf_real *restrict d, const acf_real *restrict h, const acf_real *restrict k, int64_t C) {
+static void add_gate(acf_real *restrict to, const acf_real *restrict d, const acf_real *restrict h,
+                     const acf_real *restrict k, int64_t C) {
     ACF_SIMD
     for (int64_t c = 0; c < C; c++) {
         const acf_real open = acf_sigmoid(h[C + c] + k[C + c]);
@@ -91,8 +98,8 @@ static void add_gate(acf_real *restrict to, const acf_real *restrict d, const ac
     }
 }
 
-void acf_gated_bwd_cpu(const acf_device *dev, acf_real *dx, acf_real *dh, acf_real *dk, const acf_real *dy, const acf_real *h, const acf_real *k,
-                       int64_t M, int64_t C) {
+void acf_gated_bwd_cpu(const acf_device *dev, acf_real *dx, acf_real *dh, acf_real *dk, const acf_real *dy,
+                       const acf_real *h, const acf_real *k, int64_t M, int64_t C) {
     ACF_PARALLEL(dev, 16 * M * C)
     for (int64_t m = 0; m < M; m++) {
         const int64_t at = 2 * m * C;
@@ -107,7 +114,8 @@ void acf_gated_bwd_cpu(const acf_device *dev, acf_real *dx, acf_real *dh, acf_re
 
 static acf_status gated_forward(acf_tape *t, acf_node *n) {
     const acf_tensor *y = n->out[0];
-    acf_gated_fwd_cpu(t->dev, y->data, n->in[0]->data, n->in[1]->data, n->in[2]->data, acf_tensor_lines(y), acf_tensor_last(y));
+    acf_gated_fwd_cpu(t->dev, y->data, n->in[0]->data, n->in[1]->data, n->in[2]->data, acf_tensor_lines(y),
+                      acf_tensor_last(y));
     return ACF_OK;
 }
 
@@ -115,7 +123,8 @@ static acf_status gated_backward(acf_tape *t, acf_node *n) {
     const acf_tensor *y = n->out[0];
     acf_real *dx = acf_grad(t, n->in[0]), *dh = acf_grad(t, n->in[1]), *dk = acf_grad(t, n->in[2]);
     ACF_TRY(acf_tape_status(t));
-    acf_gated_bwd_cpu(t->dev, dx, dh, dk, y->grad, n->in[1]->data, n->in[2]->data, acf_tensor_lines(y), acf_tensor_last(y));
+    acf_gated_bwd_cpu(t->dev, dx, dh, dk, y->grad, n->in[1]->data, n->in[2]->data, acf_tensor_lines(y),
+                      acf_tensor_last(y));
     return ACF_OK;
 }
 
@@ -125,9 +134,10 @@ acf_tensor *acf_gated(acf_tape *t, acf_tensor *x, acf_tensor *h, acf_tensor *c) 
     char sx[ACF_SHAPE_TEXT], sh[ACF_SHAPE_TEXT], sc[ACF_SHAPE_TEXT];
     acf_node *n = acf_node_new(t, &acf_op_gated, 0, 3, (acf_tensor *[]){x, h, c});
     if (!n) return &t->empty;
-    if (x->ndim < 2 || h->ndim < 2 || acf_tensor_last(h) != 2 * acf_tensor_last(x) || acf_tensor_lines(h) != acf_tensor_lines(x) || !acf_tensor_same_shape(h, c))
-        return acf_reject(t, n->op, "x is %s, h %s and c %s; expected twice the channels of x in h and c", acf_tensor_shape(x, sx),
-                          acf_tensor_shape(h, sh), acf_tensor_shape(c, sc));
+    if (x->ndim < 2 || h->ndim < 2 || acf_tensor_last(h) != 2 * acf_tensor_last(x) ||
+        acf_tensor_lines(h) != acf_tensor_lines(x) || !acf_tensor_same_shape(h, c))
+        return acf_reject(t, n->op, "x is %s, h %s and c %s; expected twice the channels of x in h and c",
+                          acf_tensor_shape(x, sx), acf_tensor_shape(h, sh), acf_tensor_shape(c, sc));
     n->out[0] = like(t, x, acf_tensor_last(x));
     return acf_node_run(t, n);
 }

@@ -8,7 +8,8 @@ extern "C" {
 /* ---- both signs ----------------------------------------------------------------------------------------------------------- */
 
 /* y (M,2C) from x (M,C). */
-static __global__ void paired_fwd(acf_real *__restrict__ y, const acf_real *__restrict__ x, acf_act_kind act, int64_t M, int64_t C) {
+static __global__ void paired_fwd(acf_real *__restrict__ y, const acf_real *__restrict__ x, acf_act_kind act, int64_t M,
+                                  int64_t C) {
     ACF_EACH(i, M * C) {
         const acf_cell at = acf_cell_of(i, C);
         const int64_t plus = 2 * at.row * C + at.column;
@@ -18,8 +19,8 @@ static __global__ void paired_fwd(acf_real *__restrict__ y, const acf_real *__re
 }
 
 /* dx += dy₊ act'(x) - dy₋ act'(-x). */
-static __global__ void paired_bwd(acf_real *__restrict__ dx, const acf_real *__restrict__ dy, const acf_real *__restrict__ y, acf_act_kind act,
-                                  int64_t M, int64_t C) {
+static __global__ void paired_bwd(acf_real *__restrict__ dx, const acf_real *__restrict__ dy,
+                                  const acf_real *__restrict__ y, acf_act_kind act, int64_t M, int64_t C) {
     ACF_EACH(i, M * C) {
         const acf_cell at = acf_cell_of(i, C);
         const int64_t plus = 2 * at.row * C + at.column, minus = plus + C;
@@ -48,8 +49,8 @@ ACF_CUDA_OP(paired, paired_forward, paired_backward);
 /* ---- gate ----------------------------------------------------------------------------------------------------------------- */
 
 /* y (M,C) = x + a sigmoid(b), [a | b] = h + k (M,2C). */
-static __global__ void gated_fwd(acf_real *__restrict__ y, const acf_real *__restrict__ x, const acf_real *__restrict__ h, const acf_real *__restrict__ k,
-                                 int64_t M, int64_t C) {
+static __global__ void gated_fwd(acf_real *__restrict__ y, const acf_real *__restrict__ x,
+                                 const acf_real *__restrict__ h, const acf_real *__restrict__ k, int64_t M, int64_t C) {
     ACF_EACH(i, M * C) {
         const acf_cell at = acf_cell_of(i, C);
         const int64_t a = 2 * at.row * C + at.column, b = a + C;
@@ -58,12 +59,14 @@ static __global__ void gated_fwd(acf_real *__restrict__ y, const acf_real *__res
 }
 
 /* Adds to all three, NULL: not needed. */
-static __global__ void gated_bwd(acf_real *__restrict__ dx, acf_real *__restrict__ dh, acf_real *__restrict__ dk, const acf_real *__restrict__ dy,
-                                 const acf_real *__restrict__ h, const acf_real *__restrict__ k, int64_t M, int64_t C) {
+static __global__ void gated_bwd(acf_real *__restrict__ dx, acf_real *__restrict__ dh, acf_real *__restrict__ dk,
+                                 const acf_real *__restrict__ dy, const acf_real *__restrict__ h,
+                                 const acf_real *__restrict__ k, int64_t M, int64_t C) {
     ACF_EACH(i, M * C) {
         const acf_cell at = acf_cell_of(i, C);
         const int64_t a = 2 * at.row * C + at.column, b = a + C;
-        const acf_real open = acf_act_value(ACF_SIGMOID, h[b] + k[b]), d = dy[i], da = d * open, db = d * (h[a] + k[a]) * open * (1 - open);
+        const acf_real open = acf_act_value(ACF_SIGMOID, h[b] + k[b]), d = dy[i], da = d * open,
+                       db = d * (h[a] + k[a]) * open * (1 - open);
         if (dx) dx[i] += d;
         if (dh) dh[a] += da, dh[b] += db;
         if (dk) dk[a] += da, dk[b] += db;

@@ -52,9 +52,10 @@ static void refuses_what_does_not_fit(void **state) {
         int ndim;
         acf_act_kind act;
         const char *sentence;
-    } wrong[] = {{false, 1, ACF_ELU, "crelu: x is (3); expected channels as its last axis"},
-                 {false, 2, ACF_TANH, "crelu: there is no pair of tanh; expected relu or elu"},
-                 {true, 2, ACF_ELU, "gated: x is (3, 5), h (3, 5) and c (3, 5); expected twice the channels of x in h and c"}};
+    } wrong[] = {
+        {false, 1, ACF_ELU, "crelu: x is (3); expected channels as its last axis"},
+        {false, 2, ACF_TANH, "crelu: there is no pair of tanh; expected relu or elu"},
+        {true, 2, ACF_ELU, "gated: x is (3, 5), h (3, 5) and c (3, 5); expected twice the channels of x in h and c"}};
     for (int i = 0; i < 3; i++) {
         acf_tensor *x = acf_tensor_new(l.t, wrong[i].ndim, (int64_t[]){3, 5});
         wrong[i].gate ? acf_gated(l.t, x, x, x) : acf_crelu(l.t, wrong[i].act, x);

@@ -190,7 +190,8 @@ static void solve_units(acf_lanes *x, const acf_real *f, int64_t c0, int64_t n) 
     }
 }
 
-void acf_dense_inverse_t(acf_real *d, acf_real g, const acf_real *f, const int32_t *order, int64_t n, acf_real *scratch) {
+void acf_dense_inverse_t(acf_real *d, acf_real g, const acf_real *f, const int32_t *order, int64_t n,
+                         acf_real *scratch) {
     for (int64_t c0 = 0; c0 < n; c0 += ACF_DENSE_BLOCK) {
         const int64_t width = acf_min(ACF_DENSE_BLOCK, n - c0);
         solve_units((acf_lanes *)scratch, f, c0, n);

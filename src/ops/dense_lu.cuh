@@ -65,7 +65,8 @@ static __device__ inline bool acf_is_singular(acf_real pivot, int n, acf_real la
 }
 
 /* The first of n pivots, `stride` apart, that is singular; -1 when all are sound. In every thread. */
-template <int G> static __device__ inline int acf_group_singular(const acf_real *pivot, int stride, int n, acf_real largest) {
+template <int G>
+static __device__ inline int acf_group_singular(const acf_real *pivot, int stride, int n, acf_real largest) {
     unsigned first = ~0u;
     for (int k = acf_lane<G>(); k < n; k += G)
         if (acf_is_singular(pivot[k * stride], n, largest)) first = min(first, (unsigned)k);
@@ -90,7 +91,8 @@ static __device__ inline void acf_triangle_solve(acf_real *y, const acf_real *w,
         const int t = FORWARD ? step : n - 1 - step;
         acf_real a = y[t];
         if (!UNIT) a /= w[t * (row + column)];
-        for (int j = (FORWARD ? t + 1 : 0) + acf_lane<G>(); j < (FORWARD ? n : t); j += G) y[j] -= w[j * row + t * column] * a;
+        for (int j = (FORWARD ? t + 1 : 0) + acf_lane<G>(); j < (FORWARD ? n : t); j += G)
+            y[j] -= w[j * row + t * column] * a;
         acf_group_sync<G>(); /* y[t] was read by all, and no later step does */
         if (!UNIT && acf_lane<G>() == 0) y[t] = a;
     }
@@ -99,7 +101,8 @@ static __device__ inline void acf_triangle_solve(acf_real *y, const acf_real *w,
 
 /* x (n,lx): column c of (M P)⁻ᵀ, that is Uᵀ Lᵀ x = unit vector c, by the thread that owns the column: lane c, c + G ... No syncs. U⁻ᵀ is
  * lower triangular, so the first substitution starts with the first column of the warp. */
-template <int G> static __device__ inline void acf_group_inverse_t(acf_real *x, int lx, const acf_real *f, int ld, int n) {
+template <int G>
+static __device__ inline void acf_group_inverse_t(acf_real *x, int lx, const acf_real *f, int ld, int n) {
     for (int c = acf_lane<G>(); c < n; c += G) {
         const int c0 = c & ~31;
         for (int j = c0; j < n; j++) x[j * lx + c] = (j == c) - acf_strided_dot(f + j, ld, x + c, lx, c0, j);

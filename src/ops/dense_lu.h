@@ -43,6 +43,7 @@ void acf_dense_solve_t(acf_real *v, const acf_real *g, const acf_real *f, const 
 
 /* d (n,n) += g · M⁻ᵀ. scratch: n · ACF_DENSE_BLOCK elements, aligned to 64 bytes. */
 #define ACF_DENSE_BLOCK (2 * ACF_LANES)
-void acf_dense_inverse_t(acf_real *d, acf_real g, const acf_real *f, const int32_t *order, int64_t n, acf_real *scratch);
+void acf_dense_inverse_t(acf_real *d, acf_real g, const acf_real *f, const int32_t *order, int64_t n,
+                         acf_real *scratch);
 
 #endif

@@ -9,7 +9,9 @@
 
 static const double eps = (double)ACF_REAL_EPS;
 static const int64_t sizes[] = {1, 2, 3, 8, 15, 16, 17, 33, 64, 95, 96, 97, 130};
-#define EACH_SIZE(n) for (size_t at_ = 0; at_ < sizeof sizes / sizeof sizes[0]; at_++) for (int64_t n = sizes[at_], once_ = 1; once_; once_ = 0)
+#define EACH_SIZE(n)                                                                                                   \
+    for (size_t at_ = 0; at_ < sizeof sizes / sizeof sizes[0]; at_++)                                                  \
+        for (int64_t n = sizes[at_], once_ = 1; once_; once_ = 0)
 
 /* Everything about one random matrix. */
 typedef struct bench {
@@ -26,7 +28,13 @@ static acf_real *reals(int64_t n) {
 }
 
 static bench open_bench(int64_t n) {
-    bench b = {n, reals(n * n), reals(n * n), reals(n * n), reals(n), reals(n), reals(n * ACF_DENSE_BLOCK),
+    bench b = {n,
+               reals(n * n),
+               reals(n * n),
+               reals(n * n),
+               reals(n),
+               reals(n),
+               reals(n * ACF_DENSE_BLOCK),
                calloc((size_t)n + 1, sizeof(int32_t))};
     assert_non_null(b.order);
     for (int64_t i = 0; i < n * n; i++) b.m[i] = ACF_R(acf_lab_random(17 + (uint64_t)n, i, -1, 1));
@@ -45,7 +53,8 @@ static void factors_multiply_to_the_matrix(void **state) {
         for (int64_t i = 0; i < n; i++)
             for (int64_t j = 0; j < n; j++) {
                 double sum = 0; /* L (lower, with pivots) times U (upper, ones on its diagonal) */
-                for (int64_t k = 0; k <= i && k <= j; k++) sum += (double)b.f[i * n + k] * (k == j ? 1 : (double)b.f[k * n + j]);
+                for (int64_t k = 0; k <= i && k <= j; k++)
+                    sum += (double)b.f[i * n + k] * (k == j ? 1 : (double)b.f[k * n + j]);
                 acf_assert_close(sum, (double)b.m[i * n + b.order[j]], 20 * (double)n * eps, "L U = M P");
             }
         close_bench(&b);
@@ -84,8 +93,10 @@ static void solves_satisfy_the_equation(void **state) {
     EACH_SIZE(n) for (int transposed = 0; transposed < 2; transposed++) {
         bench b = open_bench(n);
         for (int64_t i = 0; i < n; i++) b.z[i] = ACF_R(acf_lab_random(5, i, -1, 1));
-        if (transposed) acf_dense_solve_t(b.x, b.z, b.f, b.order, n);
-        else acf_dense_solve(b.x, b.z, b.f, b.order, n);
+        if (transposed)
+            acf_dense_solve_t(b.x, b.z, b.f, b.order, n);
+        else
+            acf_dense_solve(b.x, b.z, b.f, b.order, n);
         for (int64_t i = 0; i < n; i++) {
             double sum = 0, size = 0;
             for (int64_t j = 0; j < n; j++) {
@@ -170,6 +181,7 @@ static void nan_reaches_a_pivot(void **state) {
 }
 
 ACF_TESTS(dense_lu, cmocka_unit_test(factors_multiply_to_the_matrix), cmocka_unit_test(pivots_are_the_largest),
-          cmocka_unit_test(factors_in_place), cmocka_unit_test(solves_satisfy_the_equation), cmocka_unit_test(inverse_is_one),
-          cmocka_unit_test(logarithm_of_many_pivots), cmocka_unit_test(largest_sees_every_element),
-          cmocka_unit_test(singular_is_relative_to_the_largest), cmocka_unit_test(nan_reaches_a_pivot))
+          cmocka_unit_test(factors_in_place), cmocka_unit_test(solves_satisfy_the_equation),
+          cmocka_unit_test(inverse_is_one), cmocka_unit_test(logarithm_of_many_pivots),
+          cmocka_unit_test(largest_sees_every_element), cmocka_unit_test(singular_is_relative_to_the_largest),
+          cmocka_unit_test(nan_reaches_a_pivot))

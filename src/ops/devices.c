@@ -7,11 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const acf_services services = {
-    .fail = acf_fail,
-    .assert_failed = acf_assert_failed,
+static const acf_services services = {.fail = acf_fail,
+                                      .assert_failed = acf_assert_failed,
 #define ACF_SERVICE(result, name, parameters, arguments) .name = name,
-    ACF_SERVICES(ACF_SERVICE)
+                                      ACF_SERVICES(ACF_SERVICE)
 #undef ACF_SERVICE
 };
 
@@ -37,7 +36,8 @@ static int device_number(const char *name) {
 
 /* Operations that only models with GRUs use. */
 static bool of_recurrence(int id) {
-    return id == ACF_OP_gru_seq || id == ACF_OP_gru_step || id == ACF_OP_rnn_inverse || id == ACF_OP_rnn_mean || id == ACF_OP_rnn_sample;
+    return id == ACF_OP_gru_seq || id == ACF_OP_gru_step || id == ACF_OP_rnn_inverse || id == ACF_OP_rnn_mean ||
+           id == ACF_OP_rnn_sample;
 }
 
 /* Every operation that the model may use has a kernel there, and its derivative: what runs on the CPU will run. */
@@ -64,9 +64,11 @@ acf_status acf_device_choose(const char *name, bool recurrent, acf_choice *out) 
             if (!any) snprintf(c.why, sizeof c.why, "%s", acf_error());
             acf_failure_restore(&before);
         } else if (n >= count) {
-            return acf_fail(ACF_EDEVICE, "the option 'device' is '%s', but the machine has %d CUDA device%s, from cuda:0", name, count,
-                            count == 1 ? "" : "s");
-        } else if (!any || complete(c.plugin, recurrent)) c.kind = ACF_DEVICE_CUDA, c.n = n;
+            return acf_fail(ACF_EDEVICE,
+                            "the option 'device' is '%s', but the machine has %d CUDA device%s, from cuda:0", name,
+                            count, count == 1 ? "" : "s");
+        } else if (!any || complete(c.plugin, recurrent))
+            c.kind = ACF_DEVICE_CUDA, c.n = n;
     }
     *out = c;
     return ACF_OK;

@@ -22,18 +22,33 @@ static acf_real *numbers(acf_lab *l, int64_t n, uint64_t seed, acf_real **host) 
 static void try_product(acf_lab *l, int64_t M, int64_t N, int64_t K, int form, acf_real beta, int64_t off) {
     const bool ta = form & 1, tb = form & 2;
     const int64_t lda = (ta ? M : K) + off, ldb = (tb ? K : N) + off, ldc = N + off;
-    const double tol = l->dev->precision == ACF_PRECISION_FLOAT ? 1e-6 : l->dev->precision == ACF_PRECISION_TF32 ? 1e-3 : 1e-2;
-    acf_real *ha, *hb, *hc, *a = numbers(l, (ta ? K : M) * lda + off, 1, &ha), *b = numbers(l, (tb ? N : K) * ldb + off, 2, &hb);
+    const double tol = l->dev->precision == ACF_PRECISION_FLOAT  ? 1e-6
+                       : l->dev->precision == ACF_PRECISION_TF32 ? 1e-3
+                                                                 : 1e-2;
+    acf_real *ha, *hb, *hc, *a = numbers(l, (ta ? K : M) * lda + off, 1, &ha),
+                            *b = numbers(l, (tb ? N : K) * ldb + off, 2, &hb);
     acf_real *c = numbers(l, M * ldc + off, 3, &hc);
-    const acf_gemm g = {.ta = ta, .tb = tb, .M = M, .N = N, .K = K, .alpha = 0.5, .a = a + off, .lda = lda, .b = b + off, .ldb = ldb,
-                        .beta = beta, .c = c + off, .ldc = ldc};
+    const acf_gemm g = {.ta = ta,
+                        .tb = tb,
+                        .M = M,
+                        .N = N,
+                        .K = K,
+                        .alpha = 0.5,
+                        .a = a + off,
+                        .lda = lda,
+                        .b = b + off,
+                        .ldb = ldb,
+                        .beta = beta,
+                        .c = c + off,
+                        .ldc = ldc};
     if (acf_device_gemm(l->dev, &g)) fail_msg("%s", acf_error());
     acf_real *found = acf_lab_fetch(l->dev, c, M * ldc + off);
     for (int64_t i = 0; i < M; i++)
         for (int64_t j = 0; j < ldc && i * ldc + j < M * ldc; j++) {
             double sum = 0, before = (double)hc[off + i * ldc + j];
             for (int64_t k = 0; j < N && k < K; k++)
-                sum += (double)ha[off + (ta ? k * lda + i : i * lda + k)] * (double)hb[off + (tb ? j * ldb + k : k * ldb + j)];
+                sum += (double)ha[off + (ta ? k * lda + i : i * lda + k)] *
+                       (double)hb[off + (tb ? j * ldb + k : k * ldb + j)];
             acf_assert_close((double)found[off + i * ldc + j], j < N ? 0.5 * sum + (double)beta * before : before,
                              tol * sqrt(1.0 + (double)K), "product");
         }
@@ -42,7 +57,8 @@ static void try_product(acf_lab *l, int64_t M, int64_t N, int64_t K, int form, a
 
 static void products(void **state) {
     (void)state;
-    static const int64_t sizes[][3] = {{1, 1, 1}, {5, 3, 7}, {64, 128, 32}, {257, 96, 33}, {3, 512, 300}, {512, 2, 64}, {100, 70, 0}};
+    static const int64_t sizes[][3] = {{1, 1, 1},     {5, 3, 7},    {64, 128, 32}, {257, 96, 33},
+                                       {3, 512, 300}, {512, 2, 64}, {100, 70, 0}};
     for (size_t k = 0; k < sizeof sizes / sizeof sizes[0]; k++)
         for (int form = 0; form < 4; form++)
             for (int64_t off = 0; off < 2; off++) {
@@ -62,7 +78,8 @@ static void memory_that_is_not_there(void **state) {
     assert_true(left > 0 && left <= all);
     acf_tensor_new(l.t, 2, (int64_t[]){(int64_t)1 << 30, (int64_t)1 << 14});
     assert_int_equal(acf_tape_status(l.t), ACF_EMEMORY);
-    if (!strstr(acf_error(), "GiB asked for") || !strstr(acf_error(), "try a smaller batch")) fail_msg("%s", acf_error());
+    if (!strstr(acf_error(), "GiB asked for") || !strstr(acf_error(), "try a smaller batch"))
+        fail_msg("%s", acf_error());
     acf_lab_begin(&l, false); /* and it goes on */
     assert_int_equal(acf_tape_status(l.t), ACF_OK);
     acf_lab_close(&l);
@@ -95,5 +112,5 @@ static void a_missing_kernel_is_named(void **state) {
     acf_lab_close(&l);
 }
 
-ACF_DEVICE_TESTS(cuda, cmocka_unit_test(products), cmocka_unit_test(memory_that_is_not_there), cmocka_unit_test(faults_come_with_the_next_sync),
-                 cmocka_unit_test(a_missing_kernel_is_named))
+ACF_DEVICE_TESTS(cuda, cmocka_unit_test(products), cmocka_unit_test(memory_that_is_not_there),
+                 cmocka_unit_test(faults_come_with_the_next_sync), cmocka_unit_test(a_missing_kernel_is_named))

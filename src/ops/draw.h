@@ -16,8 +16,9 @@ typedef struct acf_cells {
 
 typedef struct acf_draw {
     uint64_t seed;
-    uint32_t draw;          /* which of a cell's draws: 0, 1, 2 ... */
-    const uint32_t *now;    /* the same in a GPU's memory, for draws that are captured once and replayed; NULL: `draw` says it */
+    uint32_t draw; /* which of a cell's draws: 0, 1, 2 ... */
+    const uint32_t
+        *now; /* the same in a GPU's memory, for draws that are captured once and replayed; NULL: `draw` says it */
     double log_temperature; /* of draws from likelihoods of images (like/image_like.h); 0: from the density as it is */
     const uint64_t *row_id; /* (N) global number of a batch row, below 2^48, in device memory; NULL: its index */
     acf_cells at;

@@ -9,12 +9,15 @@
 /* Where the masks of row m begin. */
 static acf_rng_counter place_of(const acf_drop *d, acf_cells at, int64_t m, int64_t blocks) {
     int64_t row = at.row ? at.row[m] : m, column = at.column ? at.column[m] : 0;
-    return (acf_rng_counter){.seed = d->seed, .row = d->row_id ? d->row_id[row] : (uint64_t)row, .stream = ACF_STREAM_DROPOUT + d->site,
-                       .column = (uint32_t)(column * blocks), .draw = d->now ? *d->now : d->step};
+    return (acf_rng_counter){.seed = d->seed,
+                             .row = d->row_id ? d->row_id[row] : (uint64_t)row,
+                             .stream = ACF_STREAM_DROPOUT + d->site,
+                             .column = (uint32_t)(column * blocks),
+                             .draw = d->now ? *d->now : d->step};
 }
 
-void acf_dropout_fwd_cpu(const acf_device *dev, acf_real *y, uint8_t *keep, const acf_real *x, const acf_drop *d, acf_cells at,
-                         int64_t M, int64_t C) {
+void acf_dropout_fwd_cpu(const acf_device *dev, acf_real *y, uint8_t *keep, const acf_real *x, const acf_drop *d,
+                         acf_cells at, int64_t M, int64_t C) {
     const acf_real scale = (acf_real)(1 / (1 - d->rate));
     const uint32_t dropped = (uint32_t)(d->rate * 0x1p32); /* words below it */
     ACF_PARALLEL(dev, 8 * M * C)
@@ -52,7 +55,8 @@ static acf_status forward(acf_tape *t, acf_node *n) {
     acf_dropout_attrs *a = n->attr;
     const acf_tensor *x = n->in[0];
     if (n->save && !(a->keep = acf_arena_alloc(t->mem, (size_t)acf_tensor_count(x)))) return ACF_EMEMORY;
-    acf_dropout_fwd_cpu(t->dev, n->out[0]->data, a->keep, x->data, &a->drop, cells_of(x), acf_tensor_rows(x), acf_tensor_width(x));
+    acf_dropout_fwd_cpu(t->dev, n->out[0]->data, a->keep, x->data, &a->drop, cells_of(x), acf_tensor_rows(x),
+                        acf_tensor_width(x));
     return ACF_OK;
 }
 
@@ -67,8 +71,10 @@ const acf_op acf_op_dropout = {"dropout", ACF_OP_dropout, {forward, backward}};
 
 bool acf_dropout_fits(acf_tape *t, const acf_op *op, const acf_tensor *x, const acf_drop *d) {
     int64_t columns = x->sub ? x->sub->D : 1, blocks = acf_ceil_div(acf_tensor_width(x), 4);
-    if (!(d->rate >= 0 && d->rate < 1)) acf_reject_value(t, op, "the rate is %g; expected 0 <= rate < 1", d->rate);
-    else if (d->site >= ACF_SITES) acf_reject_value(t, op, "site %u; expected below %d", d->site, ACF_SITES);
+    if (!(d->rate >= 0 && d->rate < 1))
+        acf_reject_value(t, op, "the rate is %g; expected 0 <= rate < 1", d->rate);
+    else if (d->site >= ACF_SITES)
+        acf_reject_value(t, op, "site %u; expected below %d", d->site, ACF_SITES);
     else if (blocks > UINT32_MAX / acf_max(columns, 1))
         acf_reject(t, op, "%lld columns of %lld numbers each are more than random numbers can be keyed for",
                    (long long)columns, (long long)acf_tensor_width(x));

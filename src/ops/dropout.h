@@ -12,9 +12,10 @@
 typedef struct acf_drop {
     double rate; /* in [0,1) */
     uint64_t seed;
-    uint32_t step;          /* of training: each has its own masks */
-    const uint32_t *now;    /* the same in device memory, for a step that is captured once and replayed; NULL: `step` says it */
-    uint32_t site;          /* the place in the model, below ACF_SITES: no two places drop the same numbers */
+    uint32_t step; /* of training: each has its own masks */
+    const uint32_t
+        *now;      /* the same in device memory, for a step that is captured once and replayed; NULL: `step` says it */
+    uint32_t site; /* the place in the model, below ACF_SITES: no two places drop the same numbers */
     const uint64_t *row_id; /* (N) as in acf_draw; NULL: the index of the batch row */
 } acf_drop;
 
@@ -35,8 +36,8 @@ bool acf_dropout_fits(acf_tape *t, const acf_op *op, const acf_tensor *x, const 
 
 /* y (M,C) from x (M,C), which may be y; keep (M,C), when not NULL, receives k for the backward. `at` says which cell a row stands for; left empty,
  * row m is batch row m. */
-void acf_dropout_fwd_cpu(const acf_device *dev, acf_real *y, uint8_t *keep, const acf_real *x, const acf_drop *d, acf_cells at,
-                         int64_t M, int64_t C);
+void acf_dropout_fwd_cpu(const acf_device *dev, acf_real *y, uint8_t *keep, const acf_real *x, const acf_drop *d,
+                         acf_cells at, int64_t M, int64_t C);
 /* dx += dy keep / (1 - rate) over n elements. */
 void acf_dropout_bwd_cpu(const acf_device *dev, acf_real *dx, const acf_real *dy, const uint8_t *keep, double rate,
                          int64_t n);

@@ -24,7 +24,8 @@ static void build(acf_lab *l) {
     next = now;
     next.step++;
     bool record = l->t->record;
-    acf_tensor *x = l->c->variant < 0 ? acf_leaf(l, "x", -1, 1, 2, (int64_t[]){l->N, wide(l)}) : acf_leaf_packed(l, "x", -1, 1, wide(l));
+    acf_tensor *x = l->c->variant < 0 ? acf_leaf(l, "x", -1, 1, 2, (int64_t[]){l->N, wide(l)})
+                                      : acf_leaf_packed(l, "x", -1, 1, wide(l));
     l->t->record = true;
     acf_result(l, acf_dropout(l->t, x, &now));
     acf_result(l, acf_dropout(l->t, x, &next));
@@ -37,7 +38,8 @@ static void naive(const acf_lab *l, double *const *out) {
         for (int64_t i = 0; i < l->leaf[0].count; i++) {
             acf_drop d = drop_of(0.3);
             d.step += (uint32_t)k;
-            int64_t p = i / C, row = l->c->variant < 0 ? p : l->u->row_of[p], column = l->c->variant < 0 ? 0 : l->u->col_of[p];
+            int64_t p = i / C, row = l->c->variant < 0 ? p : l->u->row_of[p],
+                    column = l->c->variant < 0 ? 0 : l->u->col_of[p];
             out[k][i] = (double)l->leaf[0].value[i] * naive_drop(&d, row, column, i % C, C);
         }
 }
@@ -57,7 +59,8 @@ static void words_are_those_of_the_blocks(void **state) {
     for (int64_t n = 0; n <= MAX; n++) {
         uint32_t bulk[MAX + 1], block[4];
         memset(bulk, 0xee, sizeof bulk);
-        acf_rng_counter at = {.seed = 77, .row = 0xabcdef012345, .stream = ACF_STREAM_TEST, .column = 0xfffffff0, .draw = 5};
+        acf_rng_counter at = {
+            .seed = 77, .row = 0xabcdef012345, .stream = ACF_STREAM_TEST, .column = 0xfffffff0, .draw = 5};
         acf_rng_words(at, n, bulk);
         for (int64_t i = 0; i < n; i++) {
             if (i % 4 == 0) acf_rng_bits(at, block), at.column++;
@@ -100,9 +103,10 @@ static void other_places_other_masks(void **state) {
     (void)state;
     static uint64_t far[500];
     for (int i = 0; i < 500; i++) far[i] = 500 + (uint64_t)i;
-    const acf_drop other[] = {
-        {.rate = .5, .seed = 1, .step = 1}, {.rate = .5, .seed = 2}, {.rate = .5, .seed = 1, .site = 1},
-        {.rate = .5, .seed = 1, .row_id = far}};
+    const acf_drop other[] = {{.rate = .5, .seed = 1, .step = 1},
+                              {.rate = .5, .seed = 2},
+                              {.rate = .5, .seed = 1, .site = 1},
+                              {.rate = .5, .seed = 1, .row_id = far}};
     acf_lab l;
     acf_lab_open(&l, 2, 1, 1, ACF_MASK_ALL, 1);
     for (size_t k = 0; k < sizeof other / sizeof other[0]; k++) {
@@ -132,7 +136,8 @@ static void columns_drop_other_numbers(void **state) {
     acf_dropout_fwd_cpu(dev, y, NULL, x, &d, (acf_cells){row, column}, D, C);
     for (int a = 0; a < D; a++)
         for (int b = 0; b < a; b++)
-            for (int shift = 0; shift < 4; shift++) { /* also not the same words a block on: 8 apart agree by chance once in 2^42 */
+            for (int shift = 0; shift < 4;
+                 shift++) { /* also not the same words a block on: 8 apart agree by chance once in 2^42 */
                 int same = 0;
                 for (int c = 0; c + 4 * shift < C; c++) same += y[a * C + c] == y[b * C + c + 4 * shift];
                 assert_true(same < C - 4 * shift);
@@ -213,11 +218,14 @@ static void refuses_what_it_cannot_key(void **state) {
     (void)state;
     acf_lab l;
     acf_lab_open(&l, 1, 4, 3, ACF_MASK_NONE, 1);
-    refuses(&l, acf_tensor_new(l.t, 1, &l.N), (acf_drop){.rate = -0.1}, ACF_EUSAGE, "dropout: the rate is -0.1; expected 0 <= rate < 1");
-    refuses(&l, acf_tensor_new(l.t, 1, &l.N), (acf_drop){.rate = 1}, ACF_EUSAGE, "dropout: the rate is 1; expected 0 <= rate < 1");
+    refuses(&l, acf_tensor_new(l.t, 1, &l.N), (acf_drop){.rate = -0.1}, ACF_EUSAGE,
+            "dropout: the rate is -0.1; expected 0 <= rate < 1");
+    refuses(&l, acf_tensor_new(l.t, 1, &l.N), (acf_drop){.rate = 1}, ACF_EUSAGE,
+            "dropout: the rate is 1; expected 0 <= rate < 1");
     refuses(&l, acf_tensor_new(l.t, 1, &l.N), (acf_drop){.rate = (double)NAN}, ACF_EUSAGE,
             "dropout: the rate is nan; expected 0 <= rate < 1");
-    refuses(&l, acf_tensor_new(l.t, 1, &l.N), (acf_drop){.site = 4096}, ACF_EUSAGE, "dropout: site 4096; expected below 4096");
+    refuses(&l, acf_tensor_new(l.t, 1, &l.N), (acf_drop){.site = 4096}, ACF_EUSAGE,
+            "dropout: site 4096; expected below 4096");
     refuses(&l, acf_tensor_new(l.t, 2, (int64_t[]){0, (int64_t)1 << 35}), (acf_drop){.rate = .5}, ACF_ESHAPE,
             "dropout: 1 columns of 34359738368 numbers each are more than random numbers can be keyed for");
     acf_lab_close(&l);
@@ -225,6 +233,6 @@ static void refuses_what_it_cannot_key(void **state) {
 
 ACF_TESTS(dropout, cmocka_unit_test(words_are_those_of_the_blocks), cmocka_unit_test(keeps_the_right_share),
           cmocka_unit_test(other_places_other_masks), cmocka_unit_test(columns_drop_other_numbers),
-          cmocka_unit_test(a_wide_row_goes_on),
-          cmocka_unit_test(a_split_batch_drops_the_same), cmocka_unit_test(a_dropped_nan_shows),
-          cmocka_unit_test(identity_where_nothing_is_trained), cmocka_unit_test(refuses_what_it_cannot_key))
+          cmocka_unit_test(a_wide_row_goes_on), cmocka_unit_test(a_split_batch_drops_the_same),
+          cmocka_unit_test(a_dropped_nan_shows), cmocka_unit_test(identity_where_nothing_is_trained),
+          cmocka_unit_test(refuses_what_it_cannot_key))

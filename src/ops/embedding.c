@@ -15,8 +15,8 @@ static acf_status check_codes(const int32_t *code, int64_t n, int64_t V, const a
     if (!sub)
         return acf_fail(ACF_EDATA, "row %lld: the code is %d; expected 0 to %lld, or -1 for missing", (long long)bad,
                         code[bad], (long long)V - 1);
-    return acf_fail(ACF_EDATA, "row %d, column %d: the code is %d; expected 0 to %lld, or -1 for missing", sub->row_of[bad],
-                    sub->col_of[bad], code[bad], (long long)V - 1);
+    return acf_fail(ACF_EDATA, "row %d, column %d: the code is %d; expected 0 to %lld, or -1 for missing",
+                    sub->row_of[bad], sub->col_of[bad], code[bad], (long long)V - 1);
 }
 
 static acf_status forward(acf_tape *t, acf_node *n) {

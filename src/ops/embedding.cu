@@ -18,7 +18,8 @@ static acf_status backward(acf_tape *t, acf_node *n) {
     acf_real *dtable = acf_grad(t, n->in[0]);
     const int64_t V = n->in[0]->dim[0], E = n->in[0]->dim[1];
     if (!dtable) return acf_tape_status(t);
-    if (u && a->code == u->col_of) return acf_cuda_list_sums(t->dev, dtable, n->out[0]->grad, u->place, NULL, u->N * u->D, u->D, E);
+    if (u && a->code == u->col_of)
+        return acf_cuda_list_sums(t->dev, dtable, n->out[0]->grad, u->place, NULL, u->N * u->D, u->D, E);
     return acf_cuda_gather_back(t, dtable, n->out[0]->grad, a->code, a->n, V, E);
 }
 

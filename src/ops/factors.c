@@ -14,13 +14,13 @@
 /* What a row has told of the factors so far: f ~ N(f, C). All of it in a thread's scratch. */
 typedef struct sight {
     const acf_factors_in *in;
-    int64_t r;        /* factors up to the last that is used */
-    double *c, *f;    /* (r,r) (r) */
-    double *c0, *f0;  /* the same after the given columns */
-    double *l, *g;    /* (r) of the current column: loadings; C l / s */
-    double *ahead;    /* (r) of the backward */
-    double mean, s;   /* of the current column: where it is expected, and its deviation */
-    int64_t place;    /* columns looked at */
+    int64_t r;       /* factors up to the last that is used */
+    double *c, *f;   /* (r,r) (r) */
+    double *c0, *f0; /* the same after the given columns */
+    double *l, *g;   /* (r) of the current column: loadings; C l / s */
+    double *ahead;   /* (r) of the backward */
+    double mean, s;  /* of the current column: where it is expected, and its deviation */
+    int64_t place;   /* columns looked at */
 } sight;
 
 static sight sight_of(const acf_factors_in *in, double *scratch) {
@@ -70,7 +70,9 @@ static bool look(sight *s, int64_t j) {
 /* The column looked at lies z deviations from where it was expected. */
 static void take(sight *s, double z) { axpy(s->f, z, s->g, s->r); }
 
-static double indicator(const acf_mog_classes *c, int64_t i, int64_t p) { return c->code[i * c->D + c->column[p]] == c->value[p]; }
+static double indicator(const acf_mog_classes *c, int64_t i, int64_t p) {
+    return c->code[i * c->D + c->column[p]] == c->value[p];
+}
 static bool is_known(const acf_mog_classes *c, int64_t i, int64_t p) { return c->known[i * c->D + c->column[p]]; }
 
 /* Row i's given columns. Returns the place of one whose variance is not positive, or -1. */
@@ -97,8 +99,8 @@ static int32_t take_given(sight *s, int64_t i) {
 
 static int64_t work(const acf_factors_in *in, int64_t N) { return N * in->W * in->R * (2 * in->R + 8); }
 
-void acf_factors_normal_fwd_cpu(const acf_device *dev, acf_real *z, acf_real *logdet, int32_t *bad, const acf_factors_in *in,
-                                const acf_subset *u, double *scratch) {
+void acf_factors_normal_fwd_cpu(const acf_device *dev, acf_real *z, acf_real *logdet, int32_t *bad,
+                                const acf_factors_in *in, const acf_subset *u, double *scratch) {
     ACF_PARALLEL_UNEVEN(dev, work(in, u->N))
     for (int64_t k = 0; k < u->N; k++) {
         const int64_t i = u->row[k];
@@ -131,8 +133,8 @@ static int32_t value_row(sight *s, acf_real *x, const acf_real *z, const acf_sub
     return -1;
 }
 
-void acf_factors_value_fwd_cpu(const acf_device *dev, acf_real *x, int32_t *bad, const acf_factors_in *in, const acf_real *z, int64_t sets,
-                               const acf_subset *u, double *scratch) {
+void acf_factors_value_fwd_cpu(const acf_device *dev, acf_real *x, int32_t *bad, const acf_factors_in *in,
+                               const acf_real *z, int64_t sets, const acf_subset *u, double *scratch) {
     ACF_PARALLEL_UNEVEN(dev, work(in, u->N))
     for (int64_t k = 0; k < u->N; k++) {
         const int64_t i = u->row[k];
@@ -148,7 +150,8 @@ void acf_factors_value_fwd_cpu(const acf_device *dev, acf_real *x, int32_t *bad,
     }
 }
 
-void acf_factors_expect_cpu(const acf_device *dev, acf_real *out, int32_t *bad, const acf_factors_in *in, const acf_subset *u, double *scratch) {
+void acf_factors_expect_cpu(const acf_device *dev, acf_real *out, int32_t *bad, const acf_factors_in *in,
+                            const acf_subset *u, double *scratch) {
     const int64_t W = in->W;
     ACF_PARALLEL_UNEVEN(dev, work(in, u->N))
     for (int64_t i = 0; i < u->N; i++) {
@@ -160,8 +163,10 @@ void acf_factors_expect_cpu(const acf_device *dev, acf_real *out, int32_t *bad, 
         for (int64_t j = 0; bad[i] < 0 && j < W; j++) {
             expect(&s, j);
             double value = s.mean;
-            if (j < in->D) value = in->b[i * in->D + j] ? (double)in->x[i * in->D + j] : value;
-            else if (is_known(&in->classes, i, j - in->D)) value = indicator(&in->classes, i, j - in->D);
+            if (j < in->D)
+                value = in->b[i * in->D + j] ? (double)in->x[i * in->D + j] : value;
+            else if (is_known(&in->classes, i, j - in->D))
+                value = indicator(&in->classes, i, j - in->D);
             out[i * W + j] = acf_real_from(value);
         }
     }
@@ -169,8 +174,8 @@ void acf_factors_expect_cpu(const acf_device *dev, acf_real *out, int32_t *bad, 
 
 /* x is linear in z: x_p = ... + l_p·f + s_p z_p, and z_p goes on into f with g_p. So dz_p = s_p dx_p + g_p · Σ_{q>p} l_q dx_q, and that sum is
  * what is left of the sum over all modelled columns as they are passed. */
-void acf_factors_value_bwd_cpu(const acf_device *dev, acf_real *dz, const acf_real *dx, const acf_factors_in *in, const acf_subset *u,
-                               double *scratch) {
+void acf_factors_value_bwd_cpu(const acf_device *dev, acf_real *dz, const acf_real *dx, const acf_factors_in *in,
+                               const acf_subset *u, double *scratch) {
     ACF_PARALLEL_UNEVEN(dev, work(in, u->N))
     for (int64_t k = 0; k < u->N; k++) {
         const int64_t i = u->row[k];
@@ -195,9 +200,16 @@ void acf_factors_value_bwd_cpu(const acf_device *dev, acf_real *dz, const acf_re
 static acf_factors_in reads(const acf_node *n) {
     const acf_mog_attrs *a = n->attr;
     acf_tensor *const *in = n->in;
-    return (acf_factors_in){in[ACF_FACTORS_WEIGHT]->dim[0], in[ACF_FACTORS_X]->dim[1], in[ACF_FACTORS_MEAN]->dim[0], in[ACF_FACTORS_WEIGHT]->data,
-                            in[ACF_FACTORS_MEAN]->data,     in[ACF_FACTORS_LOAD]->data, in[ACF_FACTORS_VAR]->data,  in[ACF_FACTORS_X]->data,
-                            a->b,                           a->classes};
+    return (acf_factors_in){in[ACF_FACTORS_WEIGHT]->dim[0],
+                            in[ACF_FACTORS_X]->dim[1],
+                            in[ACF_FACTORS_MEAN]->dim[0],
+                            in[ACF_FACTORS_WEIGHT]->data,
+                            in[ACF_FACTORS_MEAN]->data,
+                            in[ACF_FACTORS_LOAD]->data,
+                            in[ACF_FACTORS_VAR]->data,
+                            in[ACF_FACTORS_X]->data,
+                            a->b,
+                            a->classes};
 }
 
 static double *doubles(acf_tape *t, const acf_factors_in *in) {
@@ -209,7 +221,8 @@ static double *doubles(acf_tape *t, const acf_factors_in *in) {
 static acf_status broken(int64_t N, const int32_t *bad) {
     const int64_t i = acf_first_failure(bad, N);
     if (i < 0) return ACF_OK;
-    return acf_fail(ACF_ENUMERIC, "row %lld: the variance of a column given those before it is not positive (place %d)", (long long)i, bad[i]);
+    return acf_fail(ACF_ENUMERIC, "row %lld: the variance of a column given those before it is not positive (place %d)",
+                    (long long)i, bad[i]);
 }
 
 static acf_status run_forward(acf_tape *t, acf_node *n) {
@@ -220,8 +233,10 @@ static acf_status run_forward(acf_tape *t, acf_node *n) {
     int32_t *bad = acf_tape_ints(t, N);
     double *scratch = doubles(t, &in);
     ACF_TRY(acf_tape_status(t));
-    if (n->op == &acf_op_factors_expect) acf_factors_expect_cpu(t->dev, n->out[0]->data, bad, &in, u, scratch);
-    else if (n->op == &acf_op_factors_normal) acf_factors_normal_fwd_cpu(t->dev, n->out[0]->data, n->out[1]->data, bad, &in, u, scratch);
+    if (n->op == &acf_op_factors_expect)
+        acf_factors_expect_cpu(t->dev, n->out[0]->data, bad, &in, u, scratch);
+    else if (n->op == &acf_op_factors_normal)
+        acf_factors_normal_fwd_cpu(t->dev, n->out[0]->data, n->out[1]->data, bad, &in, u, scratch);
     else {
         const acf_tensor *z = n->in[ACF_FACTORS_Z];
         acf_factors_value_fwd_cpu(t->dev, n->out[0]->data, bad, &in, z->data, z->ndim == 2 ? z->dim[0] : 1, u, scratch);
@@ -250,19 +265,25 @@ const acf_op acf_op_factors_values = {"factors_values", ACF_OP_factors_values, {
 const acf_op acf_op_factors_value = {"factors_value", ACF_OP_factors_value, {run_forward, value_backward}};
 
 static bool is_vector(const acf_tensor *x, int64_t n) { return x->ndim == 1 && x->dim[0] == n; }
-static bool is_matrix(const acf_tensor *x, int64_t n, int64_t m) { return x->ndim == 2 && x->dim[0] == n && x->dim[1] == m; }
+static bool is_matrix(const acf_tensor *x, int64_t n, int64_t m) {
+    return x->ndim == 2 && x->dim[0] == n && x->dim[1] == m;
+}
 
 /* A node on N rows of D reals, without its outputs; NULL after a failure. */
 static acf_node *checked(acf_tape *t, const acf_op *op, const acf_factors *g, acf_tensor *z, int64_t N, int64_t D) {
     char sw[ACF_SHAPE_TEXT], sm[ACF_SHAPE_TEXT], sl[ACF_SHAPE_TEXT], sv[ACF_SHAPE_TEXT], sx[ACF_SHAPE_TEXT];
-    acf_node *n = acf_node_new(t, op, sizeof(acf_mog_attrs), z ? 6 : 5, (acf_tensor *[]){g->weight, g->mean, g->load, g->var, g->x, z});
+    acf_node *n = acf_node_new(t, op, sizeof(acf_mog_attrs), z ? 6 : 5,
+                               (acf_tensor *[]){g->weight, g->mean, g->load, g->var, g->x, z});
     if (!n) return NULL;
     const int64_t R = g->weight->ndim == 1 ? g->weight->dim[0] : -1, W = D + g->classes.n;
-    if (R > ACF_FACTORS_MOST || !is_vector(g->weight, R) || !is_vector(g->mean, W) || !is_matrix(g->load, W, R) || !is_vector(g->var, W) ||
-        !is_matrix(g->x, N, D)) {
-        acf_reject(t, op, "weight is %s, mean is %s, load is %s, var is %s, x is %s; expected (R), (%lld), (%lld,R), (%lld) and (%lld,%lld), R <= %d",
-                   acf_tensor_shape(g->weight, sw), acf_tensor_shape(g->mean, sm), acf_tensor_shape(g->load, sl), acf_tensor_shape(g->var, sv),
-                   acf_tensor_shape(g->x, sx), (long long)W, (long long)W, (long long)W, (long long)N, (long long)D, ACF_FACTORS_MOST);
+    if (R > ACF_FACTORS_MOST || !is_vector(g->weight, R) || !is_vector(g->mean, W) || !is_matrix(g->load, W, R) ||
+        !is_vector(g->var, W) || !is_matrix(g->x, N, D)) {
+        acf_reject(
+            t, op,
+            "weight is %s, mean is %s, load is %s, var is %s, x is %s; expected (R), (%lld), (%lld,R), (%lld) and (%lld,%lld), R <= %d",
+            acf_tensor_shape(g->weight, sw), acf_tensor_shape(g->mean, sm), acf_tensor_shape(g->load, sl),
+            acf_tensor_shape(g->var, sv), acf_tensor_shape(g->x, sx), (long long)W, (long long)W, (long long)W,
+            (long long)N, (long long)D, ACF_FACTORS_MOST);
         return NULL;
     }
     *(acf_mog_attrs *)n->attr = (acf_mog_attrs){NULL, g->b, g->classes};
@@ -324,5 +345,6 @@ void acf_factors_values(acf_tape *t, const acf_factors *g, int n, acf_tensor **z
         all = acf_node_run(t, node);
     }
     for (int i = 0; i < n; i++)
-        z[i] = t->failure.status ? &t->empty : acf_tensor_as_packed(t, acf_tensor_wrap(t, all->data + i * u->T, 1, &u->T), u);
+        z[i] = t->failure.status ? &t->empty
+                                 : acf_tensor_as_packed(t, acf_tensor_wrap(t, all->data + i * u->T, 1, &u->T), u);
 }

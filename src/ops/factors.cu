@@ -59,8 +59,12 @@ static __device__ bool look(sight *s, const acf_factors_in &in, int64_t j) {
 
 static __device__ void take(const sight &s, double z) { LANES(k, s.r) s.f[k] += z * s.g[k]; }
 
-static __device__ bool is_known(const acf_mog_classes &c, int64_t i, int64_t p) { return c.known[i * c.D + c.column[p]]; }
-static __device__ double indicator(const acf_mog_classes &c, int64_t i, int64_t p) { return c.code[i * c.D + c.column[p]] == c.value[p]; }
+static __device__ bool is_known(const acf_mog_classes &c, int64_t i, int64_t p) {
+    return c.known[i * c.D + c.column[p]];
+}
+static __device__ double indicator(const acf_mog_classes &c, int64_t i, int64_t p) {
+    return c.code[i * c.D + c.column[p]] == c.value[p];
+}
 
 /* Row i's given columns. Returns the place of one whose variance is not positive, or -1. */
 static __device__ int take_given(sight *s, const acf_factors_in &in, int64_t i) {
@@ -90,8 +94,8 @@ static __device__ void refuse(acf_fault *fault, const char *op, int64_t i, int p
 
 /* ---- kernels ------------------------------------------------------------------------------------------------------------------- */
 
-static __global__ void __launch_bounds__(WARP) normal_fwd(acf_real *z, acf_real *logdet, acf_factors_in in, packing u, acf_fault *fault,
-                                                          const char *op) {
+static __global__ void __launch_bounds__(WARP)
+    normal_fwd(acf_real *z, acf_real *logdet, acf_factors_in in, packing u, acf_fault *fault, const char *op) {
     sight s = lay_out(in);
     zero_tail(z, u, 1);
     for (int64_t k = blockIdx.x; k < u.N; k += gridDim.x) {
@@ -116,8 +120,9 @@ static __global__ void __launch_bounds__(WARP) normal_fwd(acf_real *z, acf_real 
 }
 
 /* Several sets: a row that models one column has looked at it for all of them; others begin again. */
-static __global__ void __launch_bounds__(WARP) value_fwd(acf_real *x, const acf_real *z, int64_t sets, acf_factors_in in, packing u,
-                                                         acf_fault *fault, const char *op) {
+static __global__ void __launch_bounds__(WARP)
+    value_fwd(acf_real *x, const acf_real *z, int64_t sets, acf_factors_in in, packing u, acf_fault *fault,
+              const char *op) {
     sight s = lay_out(in);
     zero_tail(x, u, sets);
     for (int64_t k = blockIdx.x; k < u.N; k += gridDim.x) {
@@ -142,7 +147,8 @@ static __global__ void __launch_bounds__(WARP) value_fwd(acf_real *x, const acf_
     }
 }
 
-static __global__ void __launch_bounds__(WARP) value_bwd(acf_real *dz, const acf_real *dx, acf_factors_in in, packing u) {
+static __global__ void __launch_bounds__(WARP)
+    value_bwd(acf_real *dz, const acf_real *dx, acf_factors_in in, packing u) {
     sight s = lay_out(in);
     for (int64_t k = blockIdx.x; k < u.N; k += gridDim.x) {
         const int64_t i = u.row[k];
@@ -150,7 +156,8 @@ static __global__ void __launch_bounds__(WARP) value_bwd(acf_real *dz, const acf
         if (size == 0 || take_given(&s, in, i) >= 0) continue; /* a row without a variance was noted by forward */
         LANES(q, s.r) {
             double sum = 0;
-            for (int t = 0; t < size; t++) sum += (double)dx[u.first[t] + k] * (double)in.load[u.cols[i * u.D + t] * in.R + q];
+            for (int t = 0; t < size; t++)
+                sum += (double)dx[u.first[t] + k] * (double)in.load[u.cols[i * u.D + t] * in.R + q];
             s.ahead[q] = sum;
         }
         for (int t = 0; t < size; t++) {
@@ -169,7 +176,8 @@ static __global__ void __launch_bounds__(WARP) value_bwd(acf_real *dz, const acf
 }
 
 /* size (N): rows of which it is 0 come out as zeros. */
-static __global__ void __launch_bounds__(WARP) expect_fwd(acf_real *out, acf_factors_in in, const int32_t *size, int64_t N, acf_fault *fault, const char *op) {
+static __global__ void __launch_bounds__(WARP)
+    expect_fwd(acf_real *out, acf_factors_in in, const int32_t *size, int64_t N, acf_fault *fault, const char *op) {
     sight s = lay_out(in);
     for (int64_t i = blockIdx.x; i < N; i += gridDim.x) {
         if (size[i] == 0) {
@@ -182,8 +190,10 @@ static __global__ void __launch_bounds__(WARP) expect_fwd(acf_real *out, acf_fac
         for (int64_t j = threadIdx.x; j < in.W; j += WARP) {
             double value = (double)in.mean[j];
             for (int k = 0; k < s.r; k++) value += (double)in.load[j * in.R + k] * s.f[k];
-            if (j < in.D) value = in.b[i * in.D + j] ? (double)in.x[i * in.D + j] : value;
-            else if (is_known(in.classes, i, j - in.D)) value = indicator(in.classes, i, j - in.D);
+            if (j < in.D)
+                value = in.b[i * in.D + j] ? (double)in.x[i * in.D + j] : value;
+            else if (is_known(in.classes, i, j - in.D))
+                value = indicator(in.classes, i, j - in.D);
             out[i * in.W + j] = broken < 0 ? acf_real_from_cuda(value) : 0;
         }
         __syncwarp();
@@ -195,20 +205,29 @@ static __global__ void __launch_bounds__(WARP) expect_fwd(acf_real *out, acf_fac
 static acf_factors_in reads(const acf_node *n) {
     const acf_mog_attrs *a = (const acf_mog_attrs *)n->attr;
     acf_tensor *const *in = n->in;
-    return {in[ACF_FACTORS_WEIGHT]->dim[0], in[ACF_FACTORS_X]->dim[1], in[ACF_FACTORS_MEAN]->dim[0], in[ACF_FACTORS_WEIGHT]->data,
-            in[ACF_FACTORS_MEAN]->data,     in[ACF_FACTORS_LOAD]->data, in[ACF_FACTORS_VAR]->data,  in[ACF_FACTORS_X]->data,
-            a->b,                           a->classes};
+    return {in[ACF_FACTORS_WEIGHT]->dim[0],
+            in[ACF_FACTORS_X]->dim[1],
+            in[ACF_FACTORS_MEAN]->dim[0],
+            in[ACF_FACTORS_WEIGHT]->data,
+            in[ACF_FACTORS_MEAN]->data,
+            in[ACF_FACTORS_LOAD]->data,
+            in[ACF_FACTORS_VAR]->data,
+            in[ACF_FACTORS_X]->data,
+            a->b,
+            a->classes};
 }
 
 static const acf_subset *subset_of(const acf_node *n) { return ((const acf_mog_attrs *)n->attr)->u; }
 static unsigned blocks_for(int64_t N) { return (unsigned)acf_max(acf_min(N, INT32_MAX), 1); }
-static size_t shared_bytes(const acf_factors_in &in) { return (size_t)(in.R * (in.R + 4)) * sizeof(double); } /* 34 KiB at most */
+static size_t shared_bytes(const acf_factors_in &in) {
+    return (size_t)(in.R * (in.R + 4)) * sizeof(double);
+} /* 34 KiB at most */
 
 static acf_status normal_forward(acf_tape *t, acf_node *n) {
     const acf_factors_in in = reads(n);
     const acf_subset *u = subset_of(n);
-    normal_fwd<<<blocks_for(u->N), WARP, shared_bytes(in), acf_cuda_stream(t->dev)>>>(n->out[0]->data, n->out[1]->data, in, packing_of(u),
-                                                                                     acf_cuda_fault(t->dev), n->op->name);
+    normal_fwd<<<blocks_for(u->N), WARP, shared_bytes(in), acf_cuda_stream(t->dev)>>>(
+        n->out[0]->data, n->out[1]->data, in, packing_of(u), acf_cuda_fault(t->dev), n->op->name);
     return ACF_LAUNCHED("factors_normal");
 }
 
@@ -216,8 +235,8 @@ static acf_status value_forward(acf_tape *t, acf_node *n) {
     const acf_factors_in in = reads(n);
     const acf_subset *u = subset_of(n);
     const acf_tensor *z = n->in[ACF_FACTORS_Z];
-    value_fwd<<<blocks_for(u->N), WARP, shared_bytes(in), acf_cuda_stream(t->dev)>>>(n->out[0]->data, z->data, z->ndim == 2 ? z->dim[0] : 1, in,
-                                                                                    packing_of(u), acf_cuda_fault(t->dev), n->op->name);
+    value_fwd<<<blocks_for(u->N), WARP, shared_bytes(in), acf_cuda_stream(t->dev)>>>(
+        n->out[0]->data, z->data, z->ndim == 2 ? z->dim[0] : 1, in, packing_of(u), acf_cuda_fault(t->dev), n->op->name);
     return ACF_LAUNCHED("factors_value");
 }
 
@@ -226,15 +245,16 @@ static acf_status value_backward(acf_tape *t, acf_node *n) {
     const acf_subset *u = subset_of(n);
     acf_real *dz = acf_grad(t, n->in[ACF_FACTORS_Z]);
     if (!dz) return acf_tape_status(t);
-    value_bwd<<<blocks_for(u->N), WARP, shared_bytes(in), acf_cuda_stream(t->dev)>>>(dz, n->out[0]->grad, in, packing_of(u));
+    value_bwd<<<blocks_for(u->N), WARP, shared_bytes(in), acf_cuda_stream(t->dev)>>>(dz, n->out[0]->grad, in,
+                                                                                     packing_of(u));
     return ACF_LAUNCHED("factors_value");
 }
 
 static acf_status expect_forward(acf_tape *t, acf_node *n) {
     const acf_factors_in in = reads(n);
     const acf_subset *u = subset_of(n);
-    expect_fwd<<<blocks_for(u->N), WARP, shared_bytes(in), acf_cuda_stream(t->dev)>>>(n->out[0]->data, in, u->size, u->N, acf_cuda_fault(t->dev),
-                                                                                     n->op->name);
+    expect_fwd<<<blocks_for(u->N), WARP, shared_bytes(in), acf_cuda_stream(t->dev)>>>(
+        n->out[0]->data, in, u->size, u->N, acf_cuda_fault(t->dev), n->op->name);
     return ACF_LAUNCHED("factors_expect");
 }
 

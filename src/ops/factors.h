@@ -15,7 +15,8 @@
 
 #include "ops/mog.h"
 
-#define ACF_FACTORS_MOST 64 /* R at most: a row's R² doubles stay in a core's cache, or in a multiprocessor's shared memory */
+#define ACF_FACTORS_MOST                                                                                               \
+    64 /* R at most: a row's R² doubles stay in a core's cache, or in a multiprocessor's shared memory */
 
 /* What conditionals are taken of; x, b and classes as in acf_mog, W = D + classes.n. */
 typedef struct acf_factors {
@@ -54,15 +55,16 @@ typedef struct acf_factors_in {
 #define ACF_FACTORS_SCRATCH(R) (2 * (R) * (R) + 5 * (R))
 
 /* bad (N) = the place among the row's given and modelled columns whose variance is not positive, -1 where there is none. */
-void acf_factors_normal_fwd_cpu(const acf_device *dev, acf_real *z, acf_real *logdet, int32_t *bad, const acf_factors_in *in,
-                                const acf_subset *u, double *scratch);
+void acf_factors_normal_fwd_cpu(const acf_device *dev, acf_real *z, acf_real *logdet, int32_t *bad,
+                                const acf_factors_in *in, const acf_subset *u, double *scratch);
 /* x (sets,T) from z (sets,T). */
-void acf_factors_value_fwd_cpu(const acf_device *dev, acf_real *x, int32_t *bad, const acf_factors_in *in, const acf_real *z, int64_t sets,
-                               const acf_subset *u, double *scratch);
-void acf_factors_expect_cpu(const acf_device *dev, acf_real *out, int32_t *bad, const acf_factors_in *in, const acf_subset *u, double *scratch);
+void acf_factors_value_fwd_cpu(const acf_device *dev, acf_real *x, int32_t *bad, const acf_factors_in *in,
+                               const acf_real *z, int64_t sets, const acf_subset *u, double *scratch);
+void acf_factors_expect_cpu(const acf_device *dev, acf_real *out, int32_t *bad, const acf_factors_in *in,
+                            const acf_subset *u, double *scratch);
 /* dz += Jᵀ dx, J = dx/dz. */
-void acf_factors_value_bwd_cpu(const acf_device *dev, acf_real *dz, const acf_real *dx, const acf_factors_in *in, const acf_subset *u,
-                               double *scratch);
+void acf_factors_value_bwd_cpu(const acf_device *dev, acf_real *dz, const acf_real *dx, const acf_factors_in *in,
+                               const acf_subset *u, double *scratch);
 
 /* ---- for kernels on other devices ---------------------------------------------------------------------------------------- */
 

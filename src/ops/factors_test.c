@@ -16,7 +16,8 @@ typedef struct gaussian {
 } gaussian;
 
 static gaussian make_gaussian(const acf_lab *l, int64_t R) {
-    gaussian g = {.R = R & (ACF_GMM_CLASSES - 1), .D = l->D + (l->c && l->c->variant & ACF_GMM_CLASSES ? ACF_GMM_INDICATORS : 0)};
+    gaussian g = {.R = R & (ACF_GMM_CLASSES - 1),
+                  .D = l->D + (l->c && l->c->variant & ACF_GMM_CLASSES ? ACF_GMM_INDICATORS : 0)};
     assert_true(g.D <= D_MAX && g.R <= R_MAX);
     for (int64_t k = 0; k < g.R; k++) g.weight[k] = ACF_R(0.5) + ACF_R(0.3) * (acf_real)k;
     if (g.R > 2) g.weight[1] = 0, g.weight[g.R - 1] = -1;
@@ -68,7 +69,8 @@ static void build_expect(acf_lab *l) {
 static double covariance(const gaussian *g, int64_t i, int64_t j) {
     double sum = i == j ? (double)g->var[i] : 0;
     for (int64_t k = 0; k < g->R; k++)
-        if (g->weight[k] > 0) sum += (double)g->load[i * g->R + k] * (double)g->weight[k] * (double)g->load[j * g->R + k];
+        if (g->weight[k] > 0)
+            sum += (double)g->load[i * g->R + k] * (double)g->weight[k] * (double)g->load[j * g->R + k];
     return sum;
 }
 
@@ -137,14 +139,20 @@ static void naive_expect(const acf_lab *l, double *const *out) {
 
 /* A NaN in a cell that is neither given nor modelled is not read. */
 static const acf_case cases[] = {
-    {"normal, one factor", build_normal, naive_normal, .variant = 1, .no_grad = true, .hides_nonfinite = true, .tol = 1e-4},
-    {"normal, some factors", build_normal, naive_normal, .variant = 6, .no_grad = true, .hides_nonfinite = true, .tol = 1e-4},
-    {"normal, given categories", build_normal, naive_normal, .variant = 6 | ACF_GMM_CLASSES, .no_grad = true, .hides_nonfinite = true, .tol = 1e-4},
+    {"normal, one factor", build_normal, naive_normal, .variant = 1, .no_grad = true, .hides_nonfinite = true,
+     .tol = 1e-4},
+    {"normal, some factors", build_normal, naive_normal, .variant = 6, .no_grad = true, .hides_nonfinite = true,
+     .tol = 1e-4},
+    {"normal, given categories", build_normal, naive_normal, .variant = 6 | ACF_GMM_CLASSES, .no_grad = true,
+     .hides_nonfinite = true, .tol = 1e-4},
     {"value, one factor", build_value, naive_value, .variant = 1, .hides_nonfinite = true, .tol = 1e-4},
     {"value, some factors", build_value, naive_value, .variant = 6, .hides_nonfinite = true, .tol = 1e-4},
-    {"value, given categories", build_value, naive_value, .variant = 6 | ACF_GMM_CLASSES, .hides_nonfinite = true, .tol = 1e-4},
-    {"expected, some factors", build_expect, naive_expect, .variant = 6, .no_grad = true, .hides_nonfinite = true, .tol = 1e-4},
-    {"expected, given categories", build_expect, naive_expect, .variant = 6 | ACF_GMM_CLASSES, .no_grad = true, .hides_nonfinite = true, .tol = 1e-4},
+    {"value, given categories", build_value, naive_value, .variant = 6 | ACF_GMM_CLASSES, .hides_nonfinite = true,
+     .tol = 1e-4},
+    {"expected, some factors", build_expect, naive_expect, .variant = 6, .no_grad = true, .hides_nonfinite = true,
+     .tol = 1e-4},
+    {"expected, given categories", build_expect, naive_expect, .variant = 6 | ACF_GMM_CLASSES, .no_grad = true,
+     .hides_nonfinite = true, .tol = 1e-4},
 };
 ACF_CASES(factors, cases)
 
@@ -180,7 +188,8 @@ static void a_bad_variance_is_named(void **state) {
     const acf_factors m = on_tape(&l, &g, acf_tensor_const(l.t, NULL, 0, 2, (int64_t[]){4, 3}));
     acf_factors_normal(l.t, &m, l.u, &logdet);
     assert_int_equal(acf_tape_status(l.t), ACF_ENUMERIC);
-    assert_string_equal(acf_error(), "factors_normal: row 0: the variance of a column given those before it is not positive (place 1)");
+    assert_string_equal(
+        acf_error(), "factors_normal: row 0: the variance of a column given those before it is not positive (place 1)");
     acf_lab_close(&l);
 }
 
@@ -194,9 +203,11 @@ static void shapes_are_refused(void **state) {
     acf_tensor *logdet;
     acf_factors_normal(l.t, &m, l.u, &logdet);
     assert_int_equal(acf_tape_status(l.t), ACF_ESHAPE);
-    assert_string_equal(acf_error(), "factors_normal: weight is (2), mean is (3), load is (3, 2), var is (3), x is (4, 2); "
-                                     "expected (R), (3), (3,R), (3) and (4,3), R <= 64");
+    assert_string_equal(acf_error(),
+                        "factors_normal: weight is (2), mean is (3), load is (3, 2), var is (3), x is (4, 2); "
+                        "expected (R), (3), (3,R), (3) and (4,3), R <= 64");
     acf_lab_close(&l);
 }
 
-ACF_TESTS(factors, cmocka_unit_test(sets_do_not_meet), cmocka_unit_test(a_bad_variance_is_named), cmocka_unit_test(shapes_are_refused))
+ACF_TESTS(factors, cmocka_unit_test(sets_do_not_meet), cmocka_unit_test(a_bad_variance_is_named),
+          cmocka_unit_test(shapes_are_refused))

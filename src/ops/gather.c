@@ -41,8 +41,10 @@ void acf_gather_fwd_cpu(const acf_device *dev, acf_real *y, const acf_real *x, c
                         int64_t n, int64_t C) {
     ACF_PARALLEL(dev, n * C)
     for (int64_t p = 0; p < n; p++) {
-        if (index[p] < 0) fill_row(y + p * C, fill, C);
-        else copy_row(y + p * C, x + index[p] * C, C);
+        if (index[p] < 0)
+            fill_row(y + p * C, fill, C);
+        else
+            copy_row(y + p * C, x + index[p] * C, C);
     }
 }
 
@@ -148,7 +150,8 @@ static acf_status gather_backward(acf_tape *t, acf_node *n) {
 const acf_op acf_op_gather = {"gather", ACF_OP_gather, {gather_forward, gather_backward}};
 
 /* Runs a gather or scatter node whose output has `rows` rows shaped like those of `like`. */
-static acf_tensor *run(acf_tape *t, acf_node *n, acf_gather_attrs a, const acf_tensor *like, int64_t rows, const acf_subset *sub) {
+static acf_tensor *run(acf_tape *t, acf_node *n, acf_gather_attrs a, const acf_tensor *like, int64_t rows,
+                       const acf_subset *sub) {
     *(acf_gather_attrs *)n->attr = a;
     n->out[0] = acf_tensor_new(t, like->ndim, (int64_t[]){rows, like->dim[1]});
     n->out[0]->sub = sub;
@@ -252,9 +255,10 @@ acf_tensor *acf_merge(acf_tape *t, acf_tensor *even, acf_tensor *odd, const acf_
     if (!n) return &t->empty;
     if (!is_half(even, u, 0) || !is_half(odd, u, 1) || even->ndim != odd->ndim ||
         acf_tensor_width(even) != acf_tensor_width(odd))
-        return acf_reject(t, &acf_op_merge,
-                          "the parts are %s and %s; expected rows of the same width, packed over the even and the odd half",
-                          acf_tensor_shape(even, se), acf_tensor_shape(odd, so));
+        return acf_reject(
+            t, &acf_op_merge,
+            "the parts are %s and %s; expected rows of the same width, packed over the even and the odd half",
+            acf_tensor_shape(even, se), acf_tensor_shape(odd, so));
     n->out[0] = acf_tensor_new(t, even->ndim, (int64_t[]){u->T, even->dim[1]});
     n->out[0]->sub = u;
     return acf_node_run(t, n);
@@ -270,7 +274,8 @@ static acf_status rows_forward(acf_tape *t, acf_node *n) {
 
 static acf_status rows_backward(acf_tape *t, acf_node *n) {
     acf_real *dx = acf_grad(t, n->in[0]);
-    if (dx) acf_gather_rows_bwd_cpu(t->dev, dx, n->out[0]->grad, ((acf_gather_rows_attrs *)n->attr)->u, n->in[0]->dim[1]);
+    if (dx)
+        acf_gather_rows_bwd_cpu(t->dev, dx, n->out[0]->grad, ((acf_gather_rows_attrs *)n->attr)->u, n->in[0]->dim[1]);
     return acf_tape_status(t);
 }
 
@@ -313,8 +318,10 @@ static acf_status scatter_forward(acf_tape *t, acf_node *n) {
     ACF_PARALLEL(t->dev, a->R * a->C)
     for (int64_t c = 0; c < a->R * a->C; c += ACF_CHUNK) {
         int64_t k = acf_min(ACF_CHUNK, a->R * a->C - c);
-        if (base) copy_row(y + c, base + c, k);
-        else fill_row(y + c, a->fill, k);
+        if (base)
+            copy_row(y + c, base + c, k);
+        else
+            fill_row(y + c, a->fill, k);
     }
     acf_scatter_fwd_cpu(t->dev, y, n->in[0]->data, a->index, a->n, a->C);
     return ACF_OK;
@@ -373,7 +380,8 @@ acf_tensor *acf_step_slice(acf_tape *t, acf_tensor *v, const acf_subset *u, int6
     const acf_steps at = acf_tape_steps(t, u);
     if (t->failure.status) return &t->empty;
     if (!is_list(v) || v->sub != u || step < 0 || step >= at.n) {
-        acf_fail(ACF_ESHAPE, "step_slice: step %lld of %s; expected a tensor packed over the given subset, of %lld steps",
+        acf_fail(ACF_ESHAPE,
+                 "step_slice: step %lld of %s; expected a tensor packed over the given subset, of %lld steps",
                  (long long)step, acf_tensor_shape(v, sv), (long long)at.n);
         acf_tape_fail(t, NULL);
         return &t->empty;

@@ -93,7 +93,7 @@ static void naive_scatter_cells(const acf_lab *l, double *const *out) {
         for (int64_t j = 0; j < l->D; j++) {
             int64_t cell = i * l->D + j;
             bool modelled = l->m[cell] && !l->b[cell];
-            out[0][cell] = modelled         ? (double)l->leaf[0].value[find(l->u, i, j)]
+            out[0][cell] = modelled        ? (double)l->leaf[0].value[find(l->u, i, j)]
                            : l->c->variant ? (double)l->leaf[1].value[cell]
                                            : 0;
         }
@@ -214,7 +214,8 @@ static const acf_case cases[] = {
     {"scatter rows", build_scatter, naive_scatter, .hides_nonfinite = true, .big_N = 2000},
     {"scatter numbers", build_scatter, naive_scatter, .variant = 1, .hides_nonfinite = true, .big_N = 40000},
     {"scatter rows over a base", build_scatter, naive_scatter, .variant = 2, .hides_nonfinite = true, .big_N = 2000},
-    {"scatter numbers over a base", build_scatter, naive_scatter, .variant = 3, .hides_nonfinite = true, .big_N = 40000},
+    {"scatter numbers over a base", build_scatter, naive_scatter, .variant = 3, .hides_nonfinite = true,
+     .big_N = 40000},
     {"cells", build_cells, naive_cells, .hides_nonfinite = true, .big_N = 8000},
     {"cells back", build_scatter_cells, naive_scatter_cells, .big_N = 8000},
     {"cells back over a base", build_scatter_cells, naive_scatter_cells, .variant = 1, .hides_nonfinite = true,

@@ -65,7 +65,8 @@ static double upper_quantile(double tail) {
     double s = sqrt(-2 * log(tail));
     double e = tail < 0.1 ? s - (log(s) + ACF_HALF_LOG_2PI) / s : (0.5 - tail) * 2.50662827463100050242;
     for (int i = 0; i < 12; i++) {
-        double u = (acf_normal_tail(e, true) - tail) * exp(0.5 * e * e + ACF_HALF_LOG_2PI), step = u / (1 - 0.5 * e * u);
+        double u = (acf_normal_tail(e, true) - tail) * exp(0.5 * e * e + ACF_HALF_LOG_2PI),
+               step = u / (1 - 0.5 * e * u);
         e += step;
         if (!(fabs(step) > 1e-15 * (1 + e))) break;
     }
@@ -109,8 +110,10 @@ acf_real acf_quantile_search(acf_tail tail, const void *distribution, double q) 
     if (!reaches(tail, distribution, ACF_REAL_MAX, q)) return (acf_real)NAN;
     while (at - below > 1) {
         acf_bits middle = below + (at - below) / 2;
-        if (reaches(tail, distribution, from_order(middle), q)) at = middle;
-        else below = middle;
+        if (reaches(tail, distribution, from_order(middle), q))
+            at = middle;
+        else
+            below = middle;
     }
     return from_order(at);
 }

@@ -32,13 +32,16 @@ static __device__ inline double acf_standard(double z, double mean, double inv) 
 static __device__ inline double acf_seen(double mean) { return mean + 0.0 * mean; }
 
 /* acf_normal_tail, acf_normal_quantile. */
-static __device__ inline double acf_tail_of_normal(double e, bool upper) { return 0.5 * erfc((upper ? e : -e) * 0.70710678118654752440); }
+static __device__ inline double acf_tail_of_normal(double e, bool upper) {
+    return 0.5 * erfc((upper ? e : -e) * 0.70710678118654752440);
+}
 
 static __device__ inline double acf_upper_quantile(double tail) {
     const double s = sqrt(-2 * log(tail));
     double e = tail < 0.1 ? s - (log(s) + ACF_HALF_LOG_2PI) / s : (0.5 - tail) * 2.50662827463100050242;
     for (int i = 0; i < 12; i++) {
-        const double u = (acf_tail_of_normal(e, true) - tail) * exp(0.5 * e * e + ACF_HALF_LOG_2PI), step = u / (1 - 0.5 * e * u);
+        const double u = (acf_tail_of_normal(e, true) - tail) * exp(0.5 * e * e + ACF_HALF_LOG_2PI),
+                     step = u / (1 - 0.5 * e * u);
         e += step;
         if (!(fabs(step) > 1e-15 * (1 + e))) break;
     }
@@ -59,7 +62,8 @@ static __device__ inline float acf_from_order(uint32_t i) { return __uint_as_flo
 
 /* acf_quantile_search: the smallest float whose CDF reaches q, by bisection over the floats; tail(distribution, z, upper) is called by all
  * threads of a group alike. NaN where none does. */
-template <typename D> static __device__ inline float acf_search_quantile(double (*tail)(const D &, double, bool), const D &d, double q) {
+template <typename D>
+static __device__ inline float acf_search_quantile(double (*tail)(const D &, double, bool), const D &d, double q) {
     uint32_t below = acf_to_order(-FLT_MAX), at = acf_to_order(FLT_MAX);
     const bool upper = q > 0.5;
     const double end = tail(d, FLT_MAX, upper);
@@ -67,8 +71,10 @@ template <typename D> static __device__ inline float acf_search_quantile(double 
     while (at - below > 1) {
         const uint32_t middle = below + (at - below) / 2;
         const double p = tail(d, (double)acf_from_order(middle), upper);
-        if (upper ? p <= 1.0 - q : p >= q) at = middle;
-        else below = middle;
+        if (upper ? p <= 1.0 - q : p >= q)
+            at = middle;
+        else
+            below = middle;
     }
     return acf_from_order(at);
 }
@@ -76,7 +82,8 @@ template <typename D> static __device__ inline float acf_search_quantile(double 
 /* acf_draw_counter; at is resolved. */
 static __device__ inline acf_rng_counter acf_rng_counter_of(const acf_draw &d, acf_stream_id stream, int64_t i) {
     const int64_t row = d.at.row[i];
-    return {d.seed, d.row_id ? d.row_id[row] : (uint64_t)row, (uint32_t)stream, (uint32_t)d.at.column[i], d.now ? *d.now : d.draw};
+    return {d.seed, d.row_id ? d.row_id[row] : (uint64_t)row, (uint32_t)stream, (uint32_t)d.at.column[i],
+            d.now ? *d.now : d.draw};
 }
 
 /* Notes the lowest cell of y whose q is outside (0, 1); q (n) or one for all (q_step 0). Launched before the quantiles are computed, which

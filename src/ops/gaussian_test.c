@@ -78,10 +78,10 @@ static void build_sample(acf_lab *l) {
 static void naive_sample(const acf_lab *l, double *const *out) {
     for (int64_t i = 0; i < l->u->T; i++) {
         acf_rng_counter at = {.seed = 9,
-                        .row = (uint64_t)l->u->row_of[i],
-                        .stream = ACF_STREAM_NORMAL,
-                        .column = (uint32_t)l->u->col_of[i],
-                        .draw = 4};
+                              .row = (uint64_t)l->u->row_of[i],
+                              .stream = ACF_STREAM_NORMAL,
+                              .column = (uint32_t)l->u->col_of[i],
+                              .draw = 4};
         out[0][i] = (double)l->leaf[0].value[i] + scale_of(l, i) * acf_rng_normal(at);
     }
 }
@@ -308,14 +308,17 @@ static void normal_quantiles_invert_tails(void **state) {
         for (double e = -8; e < 37; e += 0.0713) {
             double tail = acf_normal_tail(e, upper), far = upper ? e : -e;
             if (tail > 1 - 1e-9) continue; /* so near to 1 that e is not in its digits */
-            double error = 1e-15 * tail / exp(-0.5 * e * e - ACF_HALF_LOG_2PI); /* what the rounding of the tail costs */
+            double error =
+                1e-15 * tail / exp(-0.5 * e * e - ACF_HALF_LOG_2PI); /* what the rounding of the tail costs */
             assert_true(fabs(acf_normal_quantile(tail, upper) - e) <= 10 * error + 1e-14 * (1 + fabs(far)));
         }
     assert_true(acf_normal_quantile(0.5, false) == 0);
-    assert_true(isnan(acf_normal_quantile(0, false)) && isnan(acf_normal_quantile(1, true)) && isnan(acf_normal_quantile((double)NAN, true)));
+    assert_true(isnan(acf_normal_quantile(0, false)) && isnan(acf_normal_quantile(1, true)) &&
+                isnan(acf_normal_quantile((double)NAN, true)));
 }
 
-ACF_TESTS(gaussian, cmocka_unit_test(normal_quantiles_invert_tails), cmocka_unit_test(shows_infinite_means_without_a_z), cmocka_unit_test(stays_finite_far_out), cmocka_unit_test(shows_infinite_inputs),
+ACF_TESTS(gaussian, cmocka_unit_test(normal_quantiles_invert_tails), cmocka_unit_test(shows_infinite_means_without_a_z),
+          cmocka_unit_test(stays_finite_far_out), cmocka_unit_test(shows_infinite_inputs),
           cmocka_unit_test(density_integrates_to_one), cmocka_unit_test(search_is_exact),
           cmocka_unit_test(tails_are_accurate), cmocka_unit_test(exp_double_is_accurate),
           cmocka_unit_test(refuses_what_does_not_fit), cmocka_unit_test(refuses_probabilities_of_zero_and_one))

@@ -30,8 +30,8 @@ static __global__ void gelu_bwd(acf_real *__restrict__ dx, const acf_real *__res
 
 static acf_status forward(acf_tape *t, acf_node *n) {
     const int64_t count = acf_tensor_count(n->in[0]);
-    gelu_fwd<<<acf_each_blocks(count), ACF_THREADS, 0, acf_cuda_stream(t->dev)>>>(
-        n->out[0]->data, n->in[0]->data, count);
+    gelu_fwd<<<acf_each_blocks(count), ACF_THREADS, 0, acf_cuda_stream(t->dev)>>>(n->out[0]->data, n->in[0]->data,
+                                                                                  count);
     return ACF_LAUNCHED("gelu");
 }
 
@@ -39,8 +39,8 @@ static acf_status backward(acf_tape *t, acf_node *n) {
     const int64_t count = acf_tensor_count(n->in[0]);
     acf_real *dx = acf_grad(t, n->in[0]);
     if (!dx) return acf_tape_status(t);
-    gelu_bwd<<<acf_each_blocks(count), ACF_THREADS, 0, acf_cuda_stream(t->dev)>>>(
-        dx, n->out[0]->grad, n->in[0]->data, count);
+    gelu_bwd<<<acf_each_blocks(count), ACF_THREADS, 0, acf_cuda_stream(t->dev)>>>(dx, n->out[0]->grad, n->in[0]->data,
+                                                                                  count);
     return ACF_LAUNCHED("gelu");
 }
 

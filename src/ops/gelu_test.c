@@ -8,8 +8,9 @@
 enum { PACKED, ROWS, SCALAR };
 
 static void build(acf_lab *l) {
-    acf_tensor *x = l->c->variant == PACKED ? acf_leaf_packed(l, "x", -4, 4, l->big ? 40 : 0)
-                  : acf_leaf(l, "x", -4, 4, l->c->variant == ROWS ? 2 : 0, (int64_t[]){l->N, l->big ? 130 : 5});
+    acf_tensor *x = l->c->variant == PACKED
+                        ? acf_leaf_packed(l, "x", -4, 4, l->big ? 40 : 0)
+                        : acf_leaf(l, "x", -4, 4, l->c->variant == ROWS ? 2 : 0, (int64_t[]){l->N, l->big ? 130 : 5});
     acf_tensor *y = acf_gelu(l->t, x);
     assert_true(y == &l->t->empty || y->sub == x->sub);
     acf_result(l, y);

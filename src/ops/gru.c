@@ -16,8 +16,8 @@
 #include <string.h>
 
 /* c (M,N) += aᵀ · b, a (K,M), b (K,N): a weight's gradient. */
-static void add_product(const acf_device *dev, int64_t M, int64_t N, int64_t K, const acf_real *a, int64_t lda, const acf_real *b,
-                        int64_t ldb, acf_real *c) {
+static void add_product(const acf_device *dev, int64_t M, int64_t N, int64_t K, const acf_real *a, int64_t lda,
+                        const acf_real *b, int64_t ldb, acf_real *c) {
     acf_cpu_gemm(dev, &(acf_gemm){true, false, M, N, K, 1, a, lda, b, ldb, 1, c, N}, NULL, NULL);
 }
 
@@ -28,18 +28,20 @@ int64_t acf_gru_rights_capacity(int64_t I, int64_t H) {
     return acf_max(forward, acf_right_capacity(2 * H, I) + acf_right_capacity(H, I) + acf_right_capacity(3 * H, H));
 }
 
-acf_gru_rights acf_gru_rights_fwd(const acf_device *dev, acf_real *capacity, const acf_real *wx, int64_t ldw, const acf_real *wh, int64_t I,
-                                  int64_t H) {
+acf_gru_rights acf_gru_rights_fwd(const acf_device *dev, acf_real *capacity, const acf_real *wx, int64_t ldw,
+                                  const acf_real *wh, int64_t I, int64_t H) {
     acf_real *n = capacity + acf_right_capacity(I, 2 * H), *h = n + acf_right_capacity(I, H);
     return (acf_gru_rights){I, H, acf_right_make(dev, capacity, true, I, 2 * H, wx, ldw),
-                            acf_right_make(dev, n, true, I, H, wx + 2 * H * ldw, ldw), acf_right_make(dev, h, true, H, 3 * H, wh, H)};
+                            acf_right_make(dev, n, true, I, H, wx + 2 * H * ldw, ldw),
+                            acf_right_make(dev, h, true, H, 3 * H, wh, H)};
 }
 
-acf_gru_rights acf_gru_rights_bwd(const acf_device *dev, acf_real *capacity, const acf_real *wx, int64_t ldw, const acf_real *wh, int64_t I,
-                                  int64_t H) {
+acf_gru_rights acf_gru_rights_bwd(const acf_device *dev, acf_real *capacity, const acf_real *wx, int64_t ldw,
+                                  const acf_real *wh, int64_t I, int64_t H) {
     acf_real *n = capacity + acf_right_capacity(2 * H, I), *h = n + acf_right_capacity(H, I);
     return (acf_gru_rights){I, H, acf_right_make(dev, capacity, false, 2 * H, I, wx, ldw),
-                            acf_right_make(dev, n, false, H, I, wx + 2 * H * ldw, ldw), acf_right_make(dev, h, false, 3 * H, H, wh, H)};
+                            acf_right_make(dev, n, false, H, I, wx + 2 * H * ldw, ldw),
+                            acf_right_make(dev, h, false, 3 * H, H, wh, H)};
 }
 
 /* ---- whose rows ---------------------------------------------------------------------------------------------------------- */
@@ -57,8 +59,10 @@ int64_t acf_gru_share(const int32_t *active, int64_t steps, int k, int parts) {
     int64_t wanted = elements_below(active, steps, most) * k / parts;
     while (low < high) {
         int64_t middle = (low + high) / 2;
-        if (elements_below(active, steps, middle * ACF_GRU_SHARE) >= wanted) high = middle;
-        else low = middle + 1;
+        if (elements_below(active, steps, middle * ACF_GRU_SHARE) >= wanted)
+            high = middle;
+        else
+            low = middle + 1;
     }
     return acf_min(low * ACF_GRU_SHARE, most);
 }
@@ -90,12 +94,14 @@ void acf_gru_inputs_cpu(const acf_gru_rights *w, acf_real *gates, const acf_real
     acf_right_times(&w->n, n, x, w->I, 0, gates + 3 * w->H, 4 * w->H);
 }
 
-void acf_gru_gates_cpu(acf_real *h, acf_real *gates, const acf_real *past, const acf_real *cond, const int32_t *row, const acf_real *bx,
-                       const acf_real *bh, int64_t n, int64_t H) {
+void acf_gru_gates_cpu(acf_real *h, acf_real *gates, const acf_real *past, const acf_real *cond, const int32_t *row,
+                       const acf_real *bx, const acf_real *bh, int64_t n, int64_t H) {
     for (int64_t k = 0; k < n; k++) {
         const acf_real *add = cond ? cond + (row ? row[k] : k) * 3 * H : bx; /* cond has the bias in it */
-        if (past) gates_row(false, gates + k * 4 * H, h + k * H, add, bh, past + k * H, H);
-        else gates_row(true, gates + k * 4 * H, h + k * H, add, bh, NULL, H);
+        if (past)
+            gates_row(false, gates + k * 4 * H, h + k * H, add, bh, past + k * H, H);
+        else
+            gates_row(true, gates + k * 4 * H, h + k * H, add, bh, NULL, H);
     }
 }
 
@@ -122,14 +128,16 @@ static void forward_rows(const pass *f, int64_t r0, int64_t r1) {
     }
 }
 
-void acf_gru_fwd_cpu(const acf_device *dev, const acf_gru_plan *p, const acf_gru_rights *w, acf_real *h, acf_real *gates,
-                     const acf_real *x, const acf_real *cond, const acf_real *h0, const acf_real *bx, const acf_real *bh) {
+void acf_gru_fwd_cpu(const acf_device *dev, const acf_gru_plan *p, const acf_gru_rights *w, acf_real *h,
+                     acf_real *gates, const acf_real *x, const acf_real *cond, const acf_real *h0, const acf_real *bx,
+                     const acf_real *bh) {
     pass f = {p, w, x, cond, h0, bx, bh, h, gates};
     int64_t work = p->first[p->steps] * p->H * (p->I + p->H);
     int parts = acf_threads_for(dev, work);
     ACF_PARALLEL(dev, work)
     for (int k = 0; k < parts; k++)
-        forward_rows(&f, acf_gru_share(p->active, p->steps, k, parts), acf_gru_share(p->active, p->steps, k + 1, parts));
+        forward_rows(&f, acf_gru_share(p->active, p->steps, k, parts),
+                     acf_gru_share(p->active, p->steps, k + 1, parts));
 }
 
 /* ---- backward ------------------------------------------------------------------------------------------------------------ */
@@ -156,7 +164,8 @@ static inline __attribute__((always_inline)) void dgates_row(bool first, bool la
 }
 
 /* The states each step started from, in the packed order of the steps that have one: past (T - from, H). */
-static void gather_past(const acf_device *dev, const acf_gru_plan *p, acf_real *past, const acf_real *h, const acf_real *h0) {
+static void gather_past(const acf_device *dev, const acf_gru_plan *p, acf_real *past, const acf_real *h,
+                        const acf_real *h0) {
     int64_t H = p->H, from = h0 ? 0 : p->first[acf_min(1, p->steps)];
     for (int64_t t = h0 ? 0 : 1; t < p->steps; t++) {
         const acf_real *src = t ? h + p->first[t - 1] * H : h0;
@@ -182,16 +191,20 @@ static void add_cond(const acf_device *dev, const acf_gru_plan *p, acf_real *dco
     }
 }
 
-void acf_gru_retreat_cpu(const acf_gru_rights *w, acf_real *gates, acf_real *carry, const acf_real *dh, const acf_real *past, int64_t n,
-                         int64_t later) {
+void acf_gru_retreat_cpu(const acf_gru_rights *w, acf_real *gates, acf_real *carry, const acf_real *dh,
+                         const acf_real *past, int64_t n, int64_t later) {
     int64_t H = w->H;
     for (int64_t k = 0; k < n; k++) {
         acf_real *g = gates + k * 4 * H, *c = carry + k * H;
         const acf_real *d = dh + k * H, *old = past ? past + k * H : NULL;
-        if (old && k < later) dgates_row(false, false, g, c, d, old, H);
-        else if (old) dgates_row(false, true, g, c, d, old, H);
-        else if (k < later) dgates_row(true, false, g, c, d, NULL, H);
-        else dgates_row(true, true, g, c, d, NULL, H);
+        if (old && k < later)
+            dgates_row(false, false, g, c, d, old, H);
+        else if (old)
+            dgates_row(false, true, g, c, d, old, H);
+        else if (k < later)
+            dgates_row(true, false, g, c, d, NULL, H);
+        else
+            dgates_row(true, true, g, c, d, NULL, H);
     }
     if (past) acf_right_times(&w->h, n, gates, 4 * H, 1, carry, H);
 }
@@ -222,11 +235,13 @@ void acf_gru_weights_cpu(const acf_device *dev, const acf_gru_plan *p, const acf
 }
 
 /* All steps of ranks [r0,r1), from the last; carry holds what is left for the state before the first. */
-static void backward_rows(const acf_gru_plan *p, const acf_gru_rights *w, acf_real *dx, const acf_real *dh, acf_real *gates,
-                          acf_real *carry, const acf_real *h, const acf_real *h0, int64_t r0, int64_t r1) {
+static void backward_rows(const acf_gru_plan *p, const acf_gru_rights *w, acf_real *dx, const acf_real *dh,
+                          acf_real *gates, acf_real *carry, const acf_real *h, const acf_real *h0, int64_t r0,
+                          int64_t r1) {
     int64_t H = p->H;
     for (int64_t t = p->steps - 1; t >= 0; t--) {
-        int64_t n = acf_min(p->active[t], r1) - r0, later = t + 1 < p->steps ? p->active[t + 1] - r0 : 0, at = p->first[t] + r0;
+        int64_t n = acf_min(p->active[t], r1) - r0, later = t + 1 < p->steps ? p->active[t + 1] - r0 : 0,
+                at = p->first[t] + r0;
         if (n <= 0) continue;
         const acf_real *past = t ? h + (p->first[t - 1] + r0) * H : h0 ? h0 + r0 * H : NULL;
         acf_gru_retreat_cpu(w, gates + at * 4 * H, carry + r0 * H, dh + at * H, past, n, later);
@@ -234,8 +249,9 @@ static void backward_rows(const acf_gru_plan *p, const acf_gru_rights *w, acf_re
     }
 }
 
-void acf_gru_bwd_cpu(const acf_device *dev, const acf_gru_plan *p, const acf_gru_rights *w, const acf_gru_grads *g, const acf_real *dh,
-                     acf_real *gates, acf_real *carry, acf_real *past, const acf_real *h, const acf_real *x, const acf_real *h0) {
+void acf_gru_bwd_cpu(const acf_device *dev, const acf_gru_plan *p, const acf_gru_rights *w, const acf_gru_grads *g,
+                     const acf_real *dh, acf_real *gates, acf_real *carry, acf_real *past, const acf_real *h,
+                     const acf_real *x, const acf_real *h0) {
     int64_t H = p->H, work = p->first[p->steps] * H * (p->I + H);
     int parts = acf_threads_for(dev, work);
     ACF_PARALLEL(dev, work)
@@ -259,7 +275,8 @@ static acf_status forward(acf_tape *t, acf_node *n) {
     if (n->save) mark = acf_arena_mark(t->mem);
     acf_real *capacity = acf_tape_reals(t, acf_gru_rights_capacity(p->I, p->H));
     ACF_TRY(acf_tape_status(t));
-    acf_gru_rights w = acf_gru_rights_fwd(t->dev, capacity, n->in[ACF_GRU_WX]->data, p->I, n->in[ACF_GRU_WH]->data, p->I, p->H);
+    acf_gru_rights w =
+        acf_gru_rights_fwd(t->dev, capacity, n->in[ACF_GRU_WX]->data, p->I, n->in[ACF_GRU_WH]->data, p->I, p->H);
     acf_gru_fwd_cpu(t->dev, p, &w, n->out[0]->data, a->gates, n->in[ACF_GRU_X]->data, data_of(n->in[ACF_GRU_COND]),
                     data_of(n->in[ACF_GRU_H0]), data_of(n->in[ACF_GRU_BX]), n->in[ACF_GRU_BH]->data);
     acf_arena_release(t->mem, mark);
@@ -277,7 +294,8 @@ static acf_status backward(acf_tape *t, acf_node *n) {
     acf_real *past = acf_tape_reals(t, p->first[p->steps] * p->H);
     acf_real *capacity = acf_tape_reals(t, acf_gru_rights_capacity(p->I, p->H));
     ACF_TRY(acf_tape_status(t));
-    acf_gru_rights w = acf_gru_rights_bwd(t->dev, capacity, n->in[ACF_GRU_WX]->data, p->I, n->in[ACF_GRU_WH]->data, p->I, p->H);
+    acf_gru_rights w =
+        acf_gru_rights_bwd(t->dev, capacity, n->in[ACF_GRU_WX]->data, p->I, n->in[ACF_GRU_WH]->data, p->I, p->H);
     acf_gru_bwd_cpu(t->dev, p, &w, &g, n->out[0]->grad, a->gates, carry, past, n->out[0]->data, n->in[ACF_GRU_X]->data,
                     data_of(n->in[ACF_GRU_H0]));
     acf_arena_release(t->mem, mark);
@@ -290,8 +308,8 @@ const acf_op acf_op_gru_step = {"gru_step", ACF_OP_gru_step, {forward, backward}
 bool acf_gru_sides_fit(acf_tape *t, const acf_op *op, const acf_tensor *cond, const acf_gru *w, int64_t H, int64_t N) {
     char s[ACF_SHAPE_TEXT];
     if (acf_tensor_count(w->bx) != 3 * H || acf_tensor_count(w->bh) != 3 * H)
-        acf_reject(t, op, "the biases have %lld and %lld elements; expected 3H = %lld", (long long)acf_tensor_count(w->bx),
-                   (long long)acf_tensor_count(w->bh), (long long)(3 * H));
+        acf_reject(t, op, "the biases have %lld and %lld elements; expected 3H = %lld",
+                   (long long)acf_tensor_count(w->bx), (long long)acf_tensor_count(w->bh), (long long)(3 * H));
     else if (cond && (cond->ndim != 2 || cond->dim[0] != N || cond->dim[1] != 3 * H))
         acf_reject(t, op, "the conditioning is %s; expected (%lld, %lld)", acf_tensor_shape(cond, s), (long long)N,
                    (long long)(3 * H));
@@ -299,19 +317,21 @@ bool acf_gru_sides_fit(acf_tape *t, const acf_op *op, const acf_tensor *cond, co
 }
 
 /* True when the weights fit each other and x; otherwise the tape has failed with a sentence. */
-static bool fits(acf_tape *t, const acf_op *op, const acf_tensor *x, const acf_tensor *cond, const acf_gru *w, int64_t N) {
+static bool fits(acf_tape *t, const acf_op *op, const acf_tensor *x, const acf_tensor *cond, const acf_gru *w,
+                 int64_t N) {
     char sx[ACF_SHAPE_TEXT], sw[ACF_SHAPE_TEXT], sh[ACF_SHAPE_TEXT];
     int64_t H = w->wh->ndim == 2 ? w->wh->dim[1] : -1;
     if (H < 1 || w->wh->dim[0] != 3 * H || w->wx->ndim != 2 || w->wx->dim[0] != 3 * H || x->ndim != 2 ||
         x->dim[1] != w->wx->dim[1]) {
-        acf_reject(t, op, "x is %s, wx is %s and wh is %s; expected (rows, I), (3H, I) and (3H, H)", acf_tensor_shape(x, sx),
-                   acf_tensor_shape(w->wx, sw), acf_tensor_shape(w->wh, sh));
+        acf_reject(t, op, "x is %s, wx is %s and wh is %s; expected (rows, I), (3H, I) and (3H, H)",
+                   acf_tensor_shape(x, sx), acf_tensor_shape(w->wx, sw), acf_tensor_shape(w->wh, sh));
         return false;
     }
     return acf_gru_sides_fit(t, op, cond, w, H, N);
 }
 
-static acf_node *node(acf_tape *t, const acf_op *op, acf_tensor *x, acf_tensor *cond, acf_tensor *h0, const acf_gru *w) {
+static acf_node *node(acf_tape *t, const acf_op *op, acf_tensor *x, acf_tensor *cond, acf_tensor *h0,
+                      const acf_gru *w) {
     /* cond has the bias in it already. */
     acf_tensor *in[ACF_GRU_INPUTS] = {[ACF_GRU_X] = x,
                                       [ACF_GRU_COND] = cond,

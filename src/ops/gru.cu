@@ -63,7 +63,8 @@ static acf_status prepare(acf_tape *t, acf_node *n, const acf_gru_sizes *s, bool
     if (image) ACF_CUDA(acf_gru_images_launch(&a->image, &wh, 1, s->H, stream));
     if (!projected) return ACF_LAUNCHED("gru");
     if (s->half) ACF_TRY(halve_inputs(t, n, s));
-    return acf_cuda_gru_project(t->dev, s, a->gates, s->half ? a->x16 : n->in[ACF_GRU_X]->data, s->half ? a->wx16 : n->in[ACF_GRU_WX]->data);
+    return acf_cuda_gru_project(t->dev, s, a->gates, s->half ? a->x16 : n->in[ACF_GRU_X]->data,
+                                s->half ? a->wx16 : n->in[ACF_GRU_WX]->data);
 }
 
 static acf_status forward(acf_tape *t, acf_node *n) {
@@ -87,7 +88,8 @@ static acf_status forward(acf_tape *t, acf_node *n) {
 static acf_status recur_back(acf_tape *t, acf_node *n, const acf_gru_grads *g, void *past, acf_real *scratch) {
     const acf_gru_attrs *a = (const acf_gru_attrs *)n->attr;
     acf_gru_backward b = {};
-    b.s = shape_of(n), b.gates = a->gates, b.dh = n->out[0]->grad, b.h = n->out[0]->data, b.h0 = data_of(n->in[ACF_GRU_H0]);
+    b.s = shape_of(n), b.gates = a->gates, b.dh = n->out[0]->grad, b.h = n->out[0]->data,
+    b.h0 = data_of(n->in[ACF_GRU_H0]);
     b.wh = n->in[ACF_GRU_WH]->data, b.image = a->image, b.past = past;
     b.dcond = g->cond, b.dbx = g->bx, b.dbh = g->bh, b.dh0 = g->h0, b.scratch = scratch;
     return acf_cuda_status(acf_gru_backward_launch(&b, math_of(t->dev), acf_cuda_stream(t->dev)), "gru backward");
@@ -111,7 +113,8 @@ static acf_status backward(acf_tape *t, acf_node *n) {
     ACF_TRY(acf_cuda_aside(t, true));
     ACF_TRY(acf_cuda_gru_weights(t->dev, &s, g.wx, g.wh, a->gates, s.half ? a->x16 : n->in[ACF_GRU_X]->data, past));
     ACF_TRY(acf_cuda_aside(t, false));
-    if (g.x && s.I) ACF_TRY(acf_cuda_gru_dinputs(t->dev, &s, g.x, a->gates, s.half ? a->wx16 : n->in[ACF_GRU_WX]->data, s.I));
+    if (g.x && s.I)
+        ACF_TRY(acf_cuda_gru_dinputs(t->dev, &s, g.x, a->gates, s.half ? a->wx16 : n->in[ACF_GRU_WX]->data, s.I));
     acf_tape_done(t, mark);
     return ACF_OK;
 }

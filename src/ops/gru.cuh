@@ -20,10 +20,14 @@ typedef struct acf_gru_sizes {
 
 static inline int64_t acf_number_bytes(bool half) { return half ? 2 : 4; }
 /* Element n of an array of such numbers. */
-static inline acf_real *acf_number(const void *p, int64_t n, bool half) { return (acf_real *)((char *)p + n * acf_number_bytes(half)); }
+static inline acf_real *acf_number(const void *p, int64_t n, bool half) {
+    return (acf_real *)((char *)p + n * acf_number_bytes(half));
+}
 
 /* n numbers from the tape's arena, as acf_tape_reals. */
-static inline void *acf_tape_numbers(acf_tape *t, int64_t n, bool half) { return acf_tape_reals(t, half ? acf_ceil_div(n, 2) : n); }
+static inline void *acf_tape_numbers(acf_tape *t, int64_t n, bool half) {
+    return acf_tape_reals(t, half ? acf_ceil_div(n, 2) : n);
+}
 
 /* Leading dimension of rows of C numbers: bf16 rows are whole 16 bytes, so that products may read them fast. */
 static inline int64_t acf_number_ld(int64_t C, bool half) { return half ? acf_ceil_div(C, 8) * 8 : C; }
@@ -36,12 +40,13 @@ acf_status acf_cuda_halve_weights(acf_device *dev, void *y, const acf_real *w, i
 /* gates' columns n, r, z = x (T,I) wxᵀ. wx (3H,I) as float, or as acf_cuda_halve_weights left it. */
 acf_status acf_cuda_gru_project(acf_device *dev, const acf_gru_sizes *s, void *gates, const void *x, const void *wx);
 /* dx (T,I) += the gates' gradients through wx; ldw: of a float wx. */
-acf_status acf_cuda_gru_dinputs(acf_device *dev, const acf_gru_sizes *s, acf_real *dx, const void *gates, const void *wx, int64_t ldw);
+acf_status acf_cuda_gru_dinputs(acf_device *dev, const acf_gru_sizes *s, acf_real *dx, const void *gates,
+                                const void *wx, int64_t ldw);
 /* dwx (3H,I) += and dwh (3H,H) += from the gates' gradients, x (T,I) and past (T,H); either may be NULL. */
-acf_status acf_cuda_gru_weights(acf_device *dev, const acf_gru_sizes *s, acf_real *dwx, acf_real *dwh, const void *gates, const void *x,
-                                const void *past);
+acf_status acf_cuda_gru_weights(acf_device *dev, const acf_gru_sizes *s, acf_real *dwx, acf_real *dwh,
+                                const void *gates, const void *x, const void *past);
 /* c (M,N) += aᵀ b, a (T,M), b (T,N): any other weight's gradient. */
-acf_status acf_cuda_gru_gradient(acf_device *dev, bool half, acf_real *c, int64_t M, int64_t N, int64_t T, const void *a, int64_t lda,
-                                 const void *b, int64_t ldb);
+acf_status acf_cuda_gru_gradient(acf_device *dev, bool half, acf_real *c, int64_t M, int64_t N, int64_t T,
+                                 const void *a, int64_t lda, const void *b, int64_t ldb);
 
 #endif

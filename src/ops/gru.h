@@ -59,10 +59,10 @@ typedef struct acf_gru_rights {
 
 /* Reals for either direction; then wx (3H,I) with leading dimension ldw and wh (3H,H). Keep room and borrow the weights. */
 int64_t acf_gru_rights_capacity(int64_t I, int64_t H);
-acf_gru_rights acf_gru_rights_fwd(const acf_device *dev, acf_real *capacity, const acf_real *wx, int64_t ldw, const acf_real *wh, int64_t I,
-                                  int64_t H);
-acf_gru_rights acf_gru_rights_bwd(const acf_device *dev, acf_real *capacity, const acf_real *wx, int64_t ldw, const acf_real *wh, int64_t I,
-                                  int64_t H);
+acf_gru_rights acf_gru_rights_fwd(const acf_device *dev, acf_real *capacity, const acf_real *wx, int64_t ldw,
+                                  const acf_real *wh, int64_t I, int64_t H);
+acf_gru_rights acf_gru_rights_bwd(const acf_device *dev, acf_real *capacity, const acf_real *wx, int64_t ldw,
+                                  const acf_real *wh, int64_t I, int64_t H);
 
 /* Ranks are shared out among threads in whole multiples of this, the rows of one kernel. */
 #define ACF_GRU_SHARE 6
@@ -71,8 +71,9 @@ int64_t acf_gru_share(const int32_t *active, int64_t steps, int k, int parts);
 
 /* h (T,H) from x (T,I). gates (T,4H) is filled with [r | z | b_n | n] for the backward. cond (which has the bias in it) or bx may
  * be NULL, and h0 (active[0],H; in rank order). */
-void acf_gru_fwd_cpu(const acf_device *dev, const acf_gru_plan *p, const acf_gru_rights *w, acf_real *h, acf_real *gates,
-                     const acf_real *x, const acf_real *cond, const acf_real *h0, const acf_real *bx, const acf_real *bh);
+void acf_gru_fwd_cpu(const acf_device *dev, const acf_gru_plan *p, const acf_gru_rights *w, acf_real *h,
+                     acf_real *gates, const acf_real *x, const acf_real *cond, const acf_real *h0, const acf_real *bx,
+                     const acf_real *bh);
 
 /* Gradients of the above; every pointer may be NULL. */
 typedef struct acf_gru_grads {
@@ -81,8 +82,9 @@ typedef struct acf_gru_grads {
 
 /* Adds to g from dh (T,H). Overwrites gates with the gradients of [a_r | a_z | b_n | a_n]. Scratch: carry (active[0],H) and
  * past (T,H). */
-void acf_gru_bwd_cpu(const acf_device *dev, const acf_gru_plan *p, const acf_gru_rights *w, const acf_gru_grads *g, const acf_real *dh,
-                     acf_real *gates, acf_real *carry, acf_real *past, const acf_real *h, const acf_real *x, const acf_real *h0);
+void acf_gru_bwd_cpu(const acf_device *dev, const acf_gru_plan *p, const acf_gru_rights *w, const acf_gru_grads *g,
+                     const acf_real *dh, acf_real *gates, acf_real *carry, acf_real *past, const acf_real *h,
+                     const acf_real *x, const acf_real *h0);
 
 /* True when the biases fit H units and cond (NULL allowed) fits N rows; otherwise the tape has failed with a sentence. */
 bool acf_gru_sides_fit(acf_tape *t, const acf_op *op, const acf_tensor *cond, const acf_gru *w, int64_t H, int64_t N);
@@ -94,12 +96,12 @@ void acf_gru_states_cpu(const acf_gru_rights *w, acf_real *gates, const acf_real
 /* The input's side: x (n,I) wxᵀ, added to columns r and z or (add false) replacing them, and in column n. */
 void acf_gru_inputs_cpu(const acf_gru_rights *w, acf_real *gates, const acf_real *x, bool add, int64_t n);
 /* gates become [r | z | b_n | n]; h (n,H) from past. Row k adds cond at row[k], or k if row is NULL; without cond it adds bx. */
-void acf_gru_gates_cpu(acf_real *h, acf_real *gates, const acf_real *past, const acf_real *cond, const int32_t *row, const acf_real *bx,
-                       const acf_real *bh, int64_t n, int64_t H);
+void acf_gru_gates_cpu(acf_real *h, acf_real *gates, const acf_real *past, const acf_real *cond, const int32_t *row,
+                       const acf_real *bx, const acf_real *bh, int64_t n, int64_t H);
 /* A step back: gates (n,4H) become gradients, from dh (n,H) and, for the first `later` rows, from what the next step left in carry
  * (n,H); carry becomes the gradient of past. */
-void acf_gru_retreat_cpu(const acf_gru_rights *w, acf_real *gates, acf_real *carry, const acf_real *dh, const acf_real *past, int64_t n,
-                         int64_t later);
+void acf_gru_retreat_cpu(const acf_gru_rights *w, acf_real *gates, acf_real *carry, const acf_real *dh,
+                         const acf_real *past, int64_t n, int64_t later);
 /* dx (n,I): the input's side through wx, added or (add false) replacing what was there. */
 void acf_gru_dinputs_cpu(const acf_gru_rights *w, acf_real *dx, const acf_real *gates, bool add, int64_t n);
 /* Everything that waits for no step: adds to g->wx, wh, bx, bh and cond from the gates' gradients of all steps. */
@@ -112,7 +114,7 @@ void acf_gru_weights_cpu(const acf_device *dev, const acf_gru_plan *p, const acf
 enum { ACF_GRU_X, ACF_GRU_COND, ACF_GRU_H0, ACF_GRU_WX, ACF_GRU_BX, ACF_GRU_WH, ACF_GRU_BH, ACF_GRU_INPUTS };
 
 typedef struct acf_gru_attrs {
-    acf_gru_plan plan;           /* of a sequence: arrays of the subset, where that is; of a step: the two below, on the host */
+    acf_gru_plan plan; /* of a sequence: arrays of the subset, where that is; of a step: the two below, on the host */
     int32_t active[1], first[2]; /* of a single step */
     acf_real *gates;             /* (T,4H); kept when a backward may come */
     void *x16, *wx16, *image;    /* a GPU's: see gru.cu */

@@ -54,15 +54,17 @@ __device__ void forward_begin(const acf_gru_forward &f, const acf_gru_fast &g, u
 
 /* COND: rows add cond. A constant because its third of the gates must wait in registers for the product. */
 template <typename G, int C, int MT, bool COND, bool APPROX>
-__global__ void __launch_bounds__(MT == 4 ? 256 : 512, 1) forward_fast(const __grid_constant__ acf_gru_forward f,
-                                                       const __grid_constant__ acf_gru_fast g) {
+__global__ void __launch_bounds__(MT == 4 ? 256 : 512, 1)
+    forward_fast(const __grid_constant__ acf_gru_forward f, const __grid_constant__ acf_gru_fast g) {
     extern __shared__ __align__(128) unsigned char shared[];
     typedef ForwardPlan<C> P;
     constexpr int H = HU, PITCH = P::PITCH, V = 4;
     int c = cluster_rank(), tile = blockIdx.x / C, tiles = g.tiles, D = (int)f.s.D;
-    int warp = threadIdx.x / 32, lane = threadIdx.x & 31, wn = warp % P::WN, team = warp / P::WN, slot0 = team * 16 * MT;
+    int warp = threadIdx.x / 32, lane = threadIdx.x & 31, wn = warp % P::WN, team = warp / P::WN,
+        slot0 = team * 16 * MT;
     int local = wn * 16 + (lane & 3) * V, unit = c * P::U + local;
-    uint32_t base = shared_address(shared), bars = base + P::barriers(g), full = bars + 8 + 16 * team, vacant = bars + 8 + 8 * (2 * g.teams + team);
+    uint32_t base = shared_address(shared), bars = base + P::barriers(g), full = bars + 8 + 16 * team,
+             vacant = bars + 8 + 8 * (2 * g.teams + team);
     bool one = g.buffers == 1;
     int buffer = one ? 0 : g.rows * PITCH;
     uint32_t a = base + P::STATES + (slot0 + (lane & 15)) * PITCH;
@@ -77,20 +79,22 @@ __global__ void __launch_bounds__(MT == 4 ? 256 : 512, 1) forward_fast(const __g
     for (int i = 0; i < C; i++) far[i] = far_address(base, i);
     int active = D ? f.s.active[0] : 0, active1 = D > 1 ? f.s.active[1] : 0;
     int now = team_rows<16 * MT>(active, tile, tiles, slot0);
-    int64_t rank = tile + (int64_t)tiles * (slot0 + (lane >> 2)), stride = 8 * (int64_t)tiles; /* of rows 8 slots apart */
+    int64_t rank = tile + (int64_t)tiles * (slot0 + (lane >> 2)),
+            stride = 8 * (int64_t)tiles; /* of rows 8 slots apart */
     int64_t first = 0;
     Pack<G, V> in[3][MT][2];
     float old[MT][2][V];
     auto ask = [&](int64_t at, int n) { /* the inputs of a step that begins at `at` */
 #pragma unroll
-        for (int m = 0; m < MT; m++)
+                                        for (int m = 0; m < MT; m++)
 #pragma unroll
-            for (int s = 0; s < 2; s++)
-                if (m * 16 + s * 8 + (lane >> 2) < n) {
-                    const G *p = (const G *)f.gates + (at + rank + (2 * m + s) * stride) * 4 * H + unit;
+                                            for (int s = 0; s < 2; s++)
+                                                if (m * 16 + s * 8 + (lane >> 2) < n) {
+                                                    const G *p = (const G *)f.gates +
+                                                                 (at + rank + (2 * m + s) * stride) * 4 * H + unit;
 #pragma unroll
-                    for (int k = 0; k < 3; k++) in[k][m][s] = load<G, V>(p + k * H);
-                }
+                                                    for (int k = 0; k < 3; k++) in[k][m][s] = load<G, V>(p + k * H);
+                                                }
     };
 #pragma unroll
     for (int m = 0; m < MT; m++)
@@ -113,7 +117,8 @@ __global__ void __launch_bounds__(MT == 4 ? 256 : 512, 1) forward_fast(const __g
         int active2 = t + 2 < D ? f.s.active[t + 2] : 0;
         int later = team_rows<16 * MT>(active1, tile, tiles, slot0);
         float acc[3][MT][2][4], an[MT][2][V]; /* accumulators 2j + b of row s: unit 2j + b of this thread's four */
-        Pack<float, V> br = load<float, V>(bias), bz = load<float, V>(bias + P::U), bb = load<float, V>(bias + 2 * P::U);
+        Pack<float, V> br = load<float, V>(bias), bz = load<float, V>(bias + P::U),
+                       bb = load<float, V>(bias + 2 * P::U);
 #pragma unroll
         for (int m = 0; m < MT; m++)
 #pragma unroll
@@ -206,18 +211,24 @@ acf_gru_fast acf_gru_try = {};
 
 /* One wave of clusters: 66 of two, 30 of four fit on an H200 (132 multiprocessors, 120 of them in groups of four). */
 static void choose_forward(acf_gru_fast *g, int64_t N, int64_t D) {
-    if (N <= 30 * 16) *g = {4, 1, 1};
-    else if (N <= 30 * 32) *g = {4, 1, 2, 30};
-    else if (N <= 66 * 32 || D > 12) *g = {2, 1, 2};
-    else *g = {2, 4, 1}; /* tall tiles: all rows at once, which pays where there are few steps to fill waves with */
+    if (N <= 30 * 16)
+        *g = {4, 1, 1};
+    else if (N <= 30 * 32)
+        *g = {4, 1, 2, 30};
+    else if (N <= 66 * 32 || D > 12)
+        *g = {2, 1, 2};
+    else
+        *g = {2, 4, 1}; /* tall tiles: all rows at once, which pays where there are few steps to fill waves with */
     if (acf_gru_try.C) *g = acf_gru_try;
     g->rows = 16 * g->MT * g->teams;
     int least = ceil_of(N, g->rows);
     if (g->tiles < least) g->tiles = least;
-    if (!g->buffers) g->buffers = 768 * HU / g->C * 2 + 2 * g->rows * 2 * HU + 16 * HU / g->C + 256 <= MAX_SHARED ? 2 : 1;
+    if (!g->buffers)
+        g->buffers = 768 * HU / g->C * 2 + 2 * g->rows * 2 * HU + 16 * HU / g->C + 256 <= MAX_SHARED ? 2 : 1;
 }
 
-template <typename G, int C, int MT> static cudaError_t forward_with(const acf_gru_forward *f, const acf_gru_fast &g, cudaStream_t stream) {
+template <typename G, int C, int MT>
+static cudaError_t forward_with(const acf_gru_forward *f, const acf_gru_fast &g, cudaStream_t stream) {
     int warps = ForwardPlan<C>::WN * g.teams, bytes = ForwardPlan<C>::bytes(g);
     constexpr bool narrow = sizeof(G) == 2;
     if (warps > (MT == 4 ? 8 : 16) || bytes > MAX_SHARED) return cudaErrorInvalidConfiguration;
@@ -226,7 +237,8 @@ template <typename G, int C, int MT> static cudaError_t forward_with(const acf_g
     return run_clusters(forward_fast<G, C, MT, false, false>, g, warps, bytes, stream, *f, g);
 }
 
-template <typename G> static cudaError_t forward_of(const acf_gru_forward *f, const acf_gru_fast &g, cudaStream_t stream) {
+template <typename G>
+static cudaError_t forward_of(const acf_gru_forward *f, const acf_gru_fast &g, cudaStream_t stream) {
     if (g.C == 8) return forward_with<G, 8, 1>(f, g, stream);
     if (g.C == 4) return forward_with<G, 4, 1>(f, g, stream);
     if (g.MT == 4) return forward_with<G, 2, 4>(f, g, stream);

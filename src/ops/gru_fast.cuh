@@ -69,7 +69,8 @@ __device__ __forceinline__ void products_of(float (&acc)[GROUPS][MT][2][4], uint
 template <int STEPS, int PITCH, int GROUPS, int MT>
 __device__ __forceinline__ void products(float (&acc)[GROUPS][MT][2][4], uint32_t a, uint32_t w, int live) {
     __syncwarp();
-    if (MT == 1 || live == MT) products_of<0, MT, STEPS, PITCH>(acc, a, w);
+    if (MT == 1 || live == MT)
+        products_of<0, MT, STEPS, PITCH>(acc, a, w);
     else {
         products_of<0, 1, STEPS, PITCH>(acc, a, w);
         if constexpr (MT > 2)

@@ -1,15 +1,17 @@
 /* The backward of the gated recurrent unit for H = 256 on bf16 products: see gru_fast.cu, whose picture this is the other half of. */
 #include "ops/gru_fast.cuh"
 
-#define BC 4          /* blocks of a cluster */
-#define BU (HU / BC)  /* units of a block */
+#define BC 4            /* blocks of a cluster */
+#define BU (HU / BC)    /* units of a block */
 #define BPITCH (6 * BU) /* bytes of a row of gradients [r z b_n] */
 
 /* Weights; gradients (rows, 3U) bf16; sums (BC senders, rows, U) of type S; barriers: weights, then one a team, then BC a team. */
 template <typename S> struct BackwardPlan {
     static constexpr int GRADS = SLICE;
     __host__ __device__ static int sums(const acf_gru_fast &g) { return GRADS + g.rows * BPITCH; }
-    __host__ __device__ static int barriers(const acf_gru_fast &g) { return sums(g) + BC * g.rows * BU * (int)sizeof(S); }
+    __host__ __device__ static int barriers(const acf_gru_fast &g) {
+        return sums(g) + BC * g.rows * BU * (int)sizeof(S);
+    }
     __host__ __device__ static int bytes(const acf_gru_fast &g) { return barriers(g) + 8 * (1 + (1 + BC) * g.teams); }
 };
 
@@ -36,8 +38,8 @@ __device__ __forceinline__ void add_rows(float (&sum)[8], float (&x)[4][8]) {
 }
 
 template <typename G, typename S, int MT>
-__global__ void __launch_bounds__(384, 1) backward_fast(const __grid_constant__ acf_gru_backward f,
-                                                                        const __grid_constant__ acf_gru_fast g, float *parts) {
+__global__ void __launch_bounds__(384, 1)
+    backward_fast(const __grid_constant__ acf_gru_backward f, const __grid_constant__ acf_gru_fast g, float *parts) {
     extern __shared__ __align__(128) unsigned char shared[];
     typedef BackwardPlan<S> P;
     constexpr int H = HU;
@@ -49,7 +51,8 @@ __global__ void __launch_bounds__(384, 1) backward_fast(const __grid_constant__ 
     uint32_t a = base + P::GRADS + (slot0 + (lane & 15)) * BPITCH;
     uint32_t w = base + (to * BU + (lane >> 4) * 8 + (lane & 7)) * BPITCH;
     S *sums = (S *)(shared + P::sums(g));
-    uint32_t out = far_address(base, to) + P::sums(g) + ((c * g.rows + slot0 + (lane >> 2)) * BU + (lane & 3) * 16) * sizeof(S);
+    uint32_t out =
+        far_address(base, to) + P::sums(g) + ((c * g.rows + slot0 + (lane >> 2)) * BU + (lane & 3) * 16) * sizeof(S);
     uint32_t out_bar = far_address(full, to);
 
     if (threadIdx.x == 0) {
@@ -66,30 +69,35 @@ __global__ void __launch_bounds__(384, 1) backward_fast(const __grid_constant__ 
     for (int t = lane; t < (D + 31) / 32 * 32; t += 32)
         last += __popc(__ballot_sync(0xffffffffu, t < D && f.s.active[t < D ? t : 0] > tile + (int64_t)tiles * slot0));
 
-    auto ask = [&](Element<G> &e, int t, int64_t at, int64_t before, int m) { /* rows of a step that begins at `at` */
-        int64_t k = rank + m * stride;
-        const G *p = (const G *)f.gates + (at + k) * 4 * H + unit;
-        const float *past = t ? f.h + (before + k) * H + unit : f.h0 ? f.h0 + k * H + unit : NULL;
+    auto ask = [&](Element<G> &e, int t, int64_t at, int64_t before,
+                   int m) { /* rows of a step that begins at `at` */
+                            int64_t k = rank + m * stride;
+                            const G *p = (const G *)f.gates + (at + k) * 4 * H + unit;
+                            const float *past = t ? f.h + (before + k) * H + unit : f.h0 ? f.h0 + k * H + unit : NULL;
 #pragma unroll
-        for (int i = 0; i < 4; i++) e.gate[i] = load<G, 8>(p + i * H);
+                            for (int i = 0; i < 4; i++) e.gate[i] = load<G, 8>(p + i * H);
 #pragma unroll
-        for (int i = 0; i < 2; i++) {
-            e.dh[i] = load<float, 4>(f.dh + (at + k) * H + unit + 4 * i);
-            e.old[i] = zeros<float, 4>();
-            if (past) e.old[i] = load<float, 4>(past + 4 * i);
-        }
+                            for (int i = 0; i < 2; i++) {
+                                e.dh[i] = load<float, 4>(f.dh + (at + k) * H + unit + 4 * i);
+                                e.old[i] = zeros<float, 4>();
+                                if (past) e.old[i] = load<float, 4>(past + 4 * i);
+                            }
     };
-    auto ask_ahead = [&](int t, int64_t at, int64_t before, int n) { /* to the second cache: eight threads have eight lines of a row */
+    auto ask_ahead = [&](int t, int64_t at, int64_t before,
+                         int n) { /* to the second cache: eight threads have eight lines of a row */
 #pragma unroll
-        for (int m = 0; m < MT; m++) {
-            int64_t k = rank + m * stride;
-            if (m * 16 + row0 >= n) continue;
-            if (spot < 4) {
-                ask_L2((const G *)f.gates + (at + k) * 4 * H + spot * H + c * BU);
-                if (sizeof(G) == 4) ask_L2((const G *)f.gates + (at + k) * 4 * H + spot * H + c * BU + 32);
-            } else if (spot < 6) ask_L2(f.dh + (at + k) * H + c * BU + (spot & 1) * 32);
-            else if (t) ask_L2(f.h + (before + k) * H + c * BU + (spot & 1) * 32);
-        }
+                                  for (int m = 0; m < MT; m++) {
+                                      int64_t k = rank + m * stride;
+                                      if (m * 16 + row0 >= n) continue;
+                                      if (spot < 4) {
+                                          ask_L2((const G *)f.gates + (at + k) * 4 * H + spot * H + c * BU);
+                                          if (sizeof(G) == 4)
+                                              ask_L2((const G *)f.gates + (at + k) * 4 * H + spot * H + c * BU + 32);
+                                      } else if (spot < 6)
+                                          ask_L2(f.dh + (at + k) * H + c * BU + (spot & 1) * 32);
+                                      else if (t)
+                                          ask_L2(f.h + (before + k) * H + c * BU + (spot & 1) * 32);
+                                  }
     };
     float carry[MT][8] = {}, total[8] = {}, sum[MT == 1 ? 4 : 1][8] = {};
     int n = last < 0 ? 0 : team_rows<16 * MT>(f.s.active[last], tile, tiles, slot0), n_next = 0;
@@ -100,20 +108,21 @@ __global__ void __launch_bounds__(384, 1) backward_fast(const __grid_constant__ 
 
     uint32_t parity = 0, vacant_parity = 0;
     bool ready = false;
-    auto received = [&](float (&v)[8], int row) { /* adds the four senders' sums, in their order */
+    auto received = [&](float(&v)[8], int row) { /* adds the four senders' sums, in their order */
 #pragma unroll
-        for (int b = 0; b < BC; b++) {
-            const S *p = sums + (b * g.rows + slot0 + row) * BU + spot * 8;
-            if constexpr (sizeof(S) == 2) {
-                Pack<S, 8> q = load<S, 8>(p);
+                                                 for (int b = 0; b < BC; b++) {
+                                                     const S *p = sums + (b * g.rows + slot0 + row) * BU + spot * 8;
+                                                     if constexpr (sizeof(S) == 2) {
+                                                         Pack<S, 8> q = load<S, 8>(p);
 #pragma unroll
-                for (int i = 0; i < 8; i++) v[i] += get(q, i);
-            } else {
-                Pack<S, 4> q = load<S, 4>(p), r = load<S, 4>(p + 4);
+                                                         for (int i = 0; i < 8; i++) v[i] += get(q, i);
+                                                     } else {
+                                                         Pack<S, 4> q = load<S, 4>(p), r = load<S, 4>(p + 4);
 #pragma unroll
-                for (int i = 0; i < 8; i++) v[i] += i < 4 ? get(q, i & 3) : get(r, i & 3);
-            }
-        }
+                                                         for (int i = 0; i < 8; i++)
+                                                             v[i] += i < 4 ? get(q, i & 3) : get(r, i & 3);
+                                                     }
+                                                 }
     };
     for (int t = last; t >= 0; t--) {
         int then = t ? f.s.active[t - 1] : 0;
@@ -132,7 +141,8 @@ __global__ void __launch_bounds__(384, 1) backward_fast(const __grid_constant__ 
             if (row < n_next) received(dh, row);
 #pragma unroll
             for (int i = 0; i < 8; i++) {
-                float vn = get(now.gate[0], i), r = get(now.gate[1], i), z = get(now.gate[2], i), bn = get(now.gate[3], i);
+                float vn = get(now.gate[0], i), r = get(now.gate[1], i), z = get(now.gate[2], i),
+                      bn = get(now.gate[3], i);
                 float d = dh[i] + get(now.dh[i / 4], i & 3);
                 dn[i] = d * (1 - z) * (1 - vn * vn);
                 dz[i] = d * (old[i] - vn) * z * (1 - z);
@@ -147,7 +157,8 @@ __global__ void __launch_bounds__(384, 1) backward_fast(const __grid_constant__ 
             store((bf16 *)(to_row + 256), pack<bf16, 8>(db));
             int64_t at = first + rank + m * stride;
             G *o = (G *)f.gates + at * 4 * H + unit;
-            store(o, pack<G, 8>(dn)), store(o + H, pack<G, 8>(dr)), store(o + 2 * H, pack<G, 8>(dz)), store(o + 3 * H, pack<G, 8>(db));
+            store(o, pack<G, 8>(dn)), store(o + H, pack<G, 8>(dr)), store(o + 2 * H, pack<G, 8>(dz)),
+                store(o + 3 * H, pack<G, 8>(db));
             if (f.past) store((G *)f.past + at * H + unit, pack<G, 8>(old));
         }
         if constexpr (MT == 1) {
@@ -155,13 +166,15 @@ __global__ void __launch_bounds__(384, 1) backward_fast(const __grid_constant__ 
             for (int k = 0; k < 4; k++)
 #pragma unroll
                 for (int i = 0; i < 8; i++) sum[k][i] += x[k][i];
-        } else add_rows(total, x);
+        } else
+            add_rows(total, x);
         if (t == 0 && !f.dh0) {
             n_next = n;
             break;
         }
         asm volatile("bar.sync %0, 128;" ::"r"(1 + team) : "memory");
-        if (t < last && lane == 0) bar_arrive_far(far_address(vacant + 8 * c, to)); /* what block `to` sent has been read */
+        if (t < last && lane == 0)
+            bar_arrive_far(far_address(vacant + 8 * c, to)); /* what block `to` sent has been read */
         int n_then = t ? team_rows<16 * MT>(then, tile, tiles, slot0) : 0;
         if (t) ask_ahead(t - 1, before, before2, n_then);
         if (!ready) bar_wait(bars, 0), ready = true;
@@ -171,8 +184,10 @@ __global__ void __launch_bounds__(384, 1) backward_fast(const __grid_constant__ 
         products<3 * BU / 16, BPITCH>(acc, a, w, (n + 15) / 16);
         __syncwarp();
         if (lane == 0) {
-            if (to == 0) bar_expect(full, (uint32_t)(n * BC * BU * (int)sizeof(S)));
-            else bar_arrive(full);
+            if (to == 0)
+                bar_expect(full, (uint32_t)(n * BC * BU * (int)sizeof(S)));
+            else
+                bar_arrive(full);
         }
         if (t < last) bar_wait(vacant + 8 * to, vacant_parity), vacant_parity ^= 1;
 #pragma unroll
@@ -191,8 +206,9 @@ __global__ void __launch_bounds__(384, 1) backward_fast(const __grid_constant__ 
                 } else {
 #pragma unroll
                     for (int k = 0; k < 4; k++)
-                        send16(here + k * 16, __float_as_uint(acc[k][m][0][2 * s]), __float_as_uint(acc[k][m][0][2 * s + 1]),
-                               __float_as_uint(acc[k][m][1][2 * s]), __float_as_uint(acc[k][m][1][2 * s + 1]), out_bar);
+                        send16(here + k * 16, __float_as_uint(acc[k][m][0][2 * s]),
+                               __float_as_uint(acc[k][m][0][2 * s + 1]), __float_as_uint(acc[k][m][1][2 * s]),
+                               __float_as_uint(acc[k][m][1][2 * s + 1]), out_bar);
                 }
             }
         n_next = n, n = n_then, first = before;
@@ -213,7 +229,8 @@ __global__ void __launch_bounds__(384, 1) backward_fast(const __grid_constant__ 
     if (MT == 1 && f.dcond && row0 < n_next) {
         float *d = f.dcond + (int64_t)(f.s.row ? f.s.row[rank] : rank) * 3 * H + unit;
 #pragma unroll
-        for (int i = 0; i < 8; i++) d[i] += sum[MT == 1 ? 1 : 0][i], d[H + i] += sum[MT == 1 ? 2 : 0][i], d[2 * H + i] += sum[0][i];
+        for (int i = 0; i < 8; i++)
+            d[i] += sum[MT == 1 ? 1 : 0][i], d[H + i] += sum[MT == 1 ? 2 : 0][i], d[2 * H + i] += sum[0][i];
     }
     if constexpr (MT == 1) add_rows(total, sum);
     sync_all(2); /* no block leaves, or reuses its memory, while others may still signal it */
@@ -252,11 +269,16 @@ template <typename G> __global__ void row_sums(const __grid_constant__ acf_gru_b
 
 /* Sums cross as bf16 where gates are bf16 too. */
 static void choose_backward(acf_gru_fast *g, int64_t N, bool narrow) {
-    if (N <= 30 * 16) *g = {BC, 1, 1, 0, 0, narrow};
-    else if (N <= 30 * 32) *g = {BC, 1, 2, 30, 0, narrow};
-    else if (N <= 30 * 48) *g = {BC, 1, 3};
-    else if (N <= 30 * 96) *g = {BC, 2, 3};
-    else *g = {BC, 3, 3};
+    if (N <= 30 * 16)
+        *g = {BC, 1, 1, 0, 0, narrow};
+    else if (N <= 30 * 32)
+        *g = {BC, 1, 2, 30, 0, narrow};
+    else if (N <= 30 * 48)
+        *g = {BC, 1, 3};
+    else if (N <= 30 * 96)
+        *g = {BC, 2, 3};
+    else
+        *g = {BC, 3, 3};
     if (acf_gru_try.C) *g = acf_gru_try;
     g->C = BC, g->rows = 16 * g->MT * g->teams;
     int least = ceil_of(N, g->rows);
@@ -270,8 +292,11 @@ static cudaError_t backward_with(const acf_gru_backward *b, const acf_gru_fast &
     return run_clusters(backward_fast<G, S, MT>, g, warps, bytes, stream, *b, g, parts);
 }
 
-template <typename G> static cudaError_t backward_of(const acf_gru_backward *b, const acf_gru_fast &g, float *parts, cudaStream_t stream) {
-    if (g.MT == 1) return g.approx ? backward_with<G, bf16, 1>(b, g, parts, stream) : backward_with<G, float, 1>(b, g, parts, stream);
+template <typename G>
+static cudaError_t backward_of(const acf_gru_backward *b, const acf_gru_fast &g, float *parts, cudaStream_t stream) {
+    if (g.MT == 1)
+        return g.approx ? backward_with<G, bf16, 1>(b, g, parts, stream)
+                        : backward_with<G, float, 1>(b, g, parts, stream);
     if (g.MT == 2) return backward_with<G, bf16, 2>(b, g, parts, stream);
     return backward_with<G, bf16, 3>(b, g, parts, stream);
 }
@@ -283,8 +308,10 @@ cudaError_t acf_gru_backward_fast(const acf_gru_backward *b, bool narrow, cudaSt
     cudaError_t e = narrow ? backward_of<bf16>(b, g, parts, stream) : backward_of<float>(b, g, parts, stream);
     if (e) return e;
     if (b->dcond && g.MT > 1) {
-        if (narrow) row_sums<bf16><<<(unsigned)b->s.N, 96, 0, stream>>>(*b);
-        else row_sums<float><<<(unsigned)b->s.N, 96, 0, stream>>>(*b);
+        if (narrow)
+            row_sums<bf16><<<(unsigned)b->s.N, 96, 0, stream>>>(*b);
+        else
+            row_sums<float><<<(unsigned)b->s.N, 96, 0, stream>>>(*b);
     }
     e = cudaGetLastError();
     return e || !parts ? e : acf_gru_add_parts(b->dbx, b->dbh, parts, g.tiles, HU, stream);

@@ -33,7 +33,8 @@ __global__ void image_kernel(const __grid_constant__ Images m) {
 
 extern "C" int64_t acf_gru_image_bytes(int64_t H) { return H == HU ? 2 * FORWARD_BYTES : 0; }
 
-extern "C" cudaError_t acf_gru_images_launch(void *const *image, const float *const *wh, int n, int64_t H, cudaStream_t stream) {
+extern "C" cudaError_t acf_gru_images_launch(void *const *image, const float *const *wh, int n, int64_t H,
+                                             cudaStream_t stream) {
     Images m = {};
     if (H != HU || n < 1) return cudaSuccess;
     if (n > ACF_GRU_IMAGES) return cudaErrorInvalidValue;

@@ -15,8 +15,8 @@
  * Products are mma.sync on fragments that ldmatrix reads. A k-step is 32 bytes of a row, 16 bf16 or 8 tf32, and the fragments of
  * both types have the same layout in units of four bytes, so one source serves both. The order of units in the weights' rows is
  * permuted (unit_place) such that the accumulators of a thread are neighbouring units: it reads and writes its gates as vectors. */
-#include "ops/gru_kernels.h"
 #include "ops/gru_fast.h"
+#include "ops/gru_kernels.h"
 #include "ops/gru_pieces.cuh"
 
 /* 16 bytes of E from the numbers at p, p + stride, ...; NEAR: stride is 1, and p is aligned. */
@@ -25,8 +25,10 @@ template <typename E, bool NEAR> __device__ __forceinline__ uint4 chunk_of(const
     float v[V];
 #pragma unroll
     for (int i = 0; i < V; i += NEAR ? 4 : 1)
-        if constexpr (NEAR) *(float4 *)(v + i) = __ldg((const float4 *)(p + i));
-        else v[i] = __ldg(p + i * stride);
+        if constexpr (NEAR)
+            *(float4 *)(v + i) = __ldg((const float4 *)(p + i));
+        else
+            v[i] = __ldg(p + i * stride);
     Pack<E, V> r = pack<E, V>(v);
     return make_uint4(r.w[0], r.w[1], r.w[2], r.w[3]);
 }
@@ -57,8 +59,8 @@ __device__ void load_weights_back(unsigned char *w, Rows l, const float *wh, int
 
 /* acc[gate][m][j] = rows [m] · weights, over `steps` k-steps. a, w: this lane's ldmatrix rows (below); `gap`: bytes between gates. */
 template <typename E, int GATES, int MT, int UT>
-__device__ __forceinline__ void product(float (&acc)[GATES][MT][UT][4], uint32_t a, int a_pitch, int a_swap, uint32_t w, int gap,
-                                        int w_swap, int steps, bool second) {
+__device__ __forceinline__ void product(float (&acc)[GATES][MT][UT][4], uint32_t a, int a_pitch, int a_swap, uint32_t w,
+                                        int gap, int w_swap, int steps, bool second) {
     int lane = threadIdx.x & 31, ra = lane & a_swap & 7, rw = lane & w_swap & 7;
     int ca = lane >> 4, cw = lane >> 3 & 1; /* the chunk of a k-step that this lane points at */
     __syncwarp();
@@ -71,8 +73,10 @@ __device__ __forceinline__ void product(float (&acc)[GATES][MT][UT][4], uint32_t
 #pragma unroll
         for (int g = 0; g < GATES; g++) {
             uint32_t at = w + g * gap + (((2 * k + cw) ^ rw) << 4), fb[2 * UT];
-            if constexpr (UT == 2) read4(fb, at);
-            else read2(fb, at);
+            if constexpr (UT == 2)
+                read4(fb, at);
+            else
+                read2(fb, at);
 #pragma unroll
             for (int m = 0; m < MT; m++)
 #pragma unroll
@@ -92,7 +96,8 @@ struct Tiling {
 };
 
 /* The rows of the states the first step starts from. */
-template <typename E> __device__ void load_state(unsigned char *a, Rows l, const float *h0, int n, int H, int tile, int tiles) {
+template <typename E>
+__device__ void load_state(unsigned char *a, Rows l, const float *h0, int n, int H, int tile, int tiles) {
     int V = 16 / sizeof(E), chunks = H / V;
     for (int i = threadIdx.x; i < n * chunks; i += blockDim.x) {
         int slot = i / chunks, chunk = i % chunks;
@@ -102,9 +107,7 @@ template <typename E> __device__ void load_state(unsigned char *a, Rows l, const
 }
 
 /* What a thread's units add in every row: the biases. */
-template <int V> struct Bias {
-    float r[V], z[V], nx[V], nh[V];
-};
+template <int V> struct Bias { float r[V], z[V], nx[V], nh[V]; };
 
 template <int V> __device__ void load_bias(Bias<V> &b, const acf_gru_forward &f, int unit) {
     int H = (int)f.s.H;
@@ -121,8 +124,8 @@ template <int V> __device__ void load_bias(Bias<V> &b, const acf_gru_forward &f,
 
 /* Adds a narrow input's side to acc r, z and to an, for the rows of a block. */
 template <int MT, int UT>
-__device__ __forceinline__ void add_narrow(float (&acc)[3][MT][UT][4], float (&an)[MT][2][2 * UT], const acf_gru_forward &f,
-                                           const int64_t (&at)[MT][2], int unit) {
+__device__ __forceinline__ void add_narrow(float (&acc)[3][MT][UT][4], float (&an)[MT][2][2 * UT],
+                                           const acf_gru_forward &f, const int64_t (&at)[MT][2], int unit) {
     int H = (int)f.s.H, I = (int)f.I;
     for (int c = 0; c < I; c++) {
         float v[MT][2];
@@ -147,8 +150,8 @@ __device__ __forceinline__ void add_narrow(float (&acc)[3][MT][UT][4], float (&a
 }
 
 template <typename E, typename G, int MT, int UT>
-__global__ void __launch_bounds__(UT == 1 ? 512 : 256, 1) forward_kernel(const __grid_constant__ acf_gru_forward f,
-                                                                       const __grid_constant__ Tiling g) {
+__global__ void __launch_bounds__(UT == 1 ? 512 : 256, 1)
+    forward_kernel(const __grid_constant__ acf_gru_forward f, const __grid_constant__ Tiling g) {
     extern __shared__ __align__(128) unsigned char shared[];
     constexpr int V = 2 * UT; /* units of a thread in a row */
     int H = (int)f.s.H, C = g.C, U = H / C, c = C == 1 ? 0 : cluster_rank(), tile = blockIdx.x / C, tiles = g.tiles;
@@ -212,8 +215,8 @@ __global__ void __launch_bounds__(UT == 1 ? 512 : 256, 1) forward_kernel(const _
 #pragma unroll
                         for (int i = 0; i < 4; i++) acc[k][m][j][i] = 0;
             if (!start)
-                product<E, 3, MT, UT>(acc, a + (t & 1) * buffer + slot0 * l.pitch, l.pitch, l.swap, w, U * l.pitch, l.swap,
-                                      H * (int)sizeof(E) / 32, second);
+                product<E, 3, MT, UT>(acc, a + (t & 1) * buffer + slot0 * l.pitch, l.pitch, l.swap, w, U * l.pitch,
+                                      l.swap, H * (int)sizeof(E) / 32, second);
             float an[MT][2][V];
 #pragma unroll
             for (int m = 0; m < MT; m++)
@@ -236,7 +239,8 @@ __global__ void __launch_bounds__(UT == 1 ? 512 : 256, 1) forward_kernel(const _
                     if (f.cond) {
                         int rank = tile + tiles * slot;
                         const float *add = f.cond + (int64_t)(f.s.row ? f.s.row[rank] : rank) * 3 * H + unit;
-                        Pack<float, V> cr = load<float, V>(add), cz = load<float, V>(add + H), cn = load<float, V>(add + 2 * H);
+                        Pack<float, V> cr = load<float, V>(add), cz = load<float, V>(add + H),
+                                       cn = load<float, V>(add + 2 * H);
 #pragma unroll
                         for (int i = 0; i < V; i++) {
                             acc[R][m][i / 2][2 * s + i % 2] += get(cr, i);
@@ -260,8 +264,7 @@ __global__ void __launch_bounds__(UT == 1 ? 512 : 256, 1) forward_kernel(const _
                         store(out + 2 * H, pack<G, V>(vz)), store(out + 3 * H, pack<G, V>(vb));
                     }
                     if (slot < later)
-                        store_to_all(mine + (~t & 1) * buffer + (slot0 + m * 16 + s * 8) * l.pitch, pack<E, V>(vh),
-                                     C);
+                        store_to_all(mine + (~t & 1) * buffer + (slot0 + m * 16 + s * 8) * l.pitch, pack<E, V>(vh), C);
                 }
         }
         before = first, first = first_next, now = next, hp = f.h;
@@ -288,8 +291,8 @@ __device__ __forceinline__ void write_sums(float *parts, const float (&sum)[4][M
 }
 
 template <typename E, typename G, int MT, int UT>
-__global__ void __launch_bounds__(UT == 1 ? 512 : 256, 1) backward_kernel(const __grid_constant__ acf_gru_backward f,
-                                                                        const __grid_constant__ Tiling g, float *parts) {
+__global__ void __launch_bounds__(UT == 1 ? 512 : 256, 1)
+    backward_kernel(const __grid_constant__ acf_gru_backward f, const __grid_constant__ Tiling g, float *parts) {
     extern __shared__ __align__(128) unsigned char shared[];
     constexpr int V = 2 * UT;
     int H = (int)f.s.H, C = g.C, U = H / C, c = C == 1 ? 0 : cluster_rank(), tile = blockIdx.x / C, tiles = g.tiles;
@@ -332,11 +335,12 @@ __global__ void __launch_bounds__(UT == 1 ? 512 : 256, 1) backward_kernel(const 
                 for (int k = 0; k < 4; k++) in[k][m][s] = zeros<G, V>();
                 if (at[m][s] < 0) continue;
 #pragma unroll
-                for (int k = 0; k < 4; k++)
-                    in[k][m][s] = load<G, V>(gates + at[m][s] * 4 * H + k * H + unit);
+                for (int k = 0; k < 4; k++) in[k][m][s] = load<G, V>(gates + at[m][s] * 4 * H + k * H + unit);
                 dout[m][s] = load<float, V>(f.dh + at[m][s] * H + unit);
-                if (t) old[m][s] = load<float, V>(f.h + ((int64_t)first_then + rank) * H + unit);
-                else if (f.h0) old[m][s] = load<float, V>(f.h0 + (int64_t)rank * H + unit);
+                if (t)
+                    old[m][s] = load<float, V>(f.h + ((int64_t)first_then + rank) * H + unit);
+                else if (f.h0)
+                    old[m][s] = load<float, V>(f.h0 + (int64_t)rank * H + unit);
             }
 #pragma unroll
         for (int m = 0; m < MT; m++)
@@ -360,7 +364,8 @@ __global__ void __launch_bounds__(UT == 1 ? 512 : 256, 1) backward_kernel(const 
                 bool later = slot0 + m * 16 + s * 8 + (lane >> 2) < n_next;
 #pragma unroll
                 for (int i = 0; i < V; i++) {
-                    float n_ = get(in[0][m][s], i), r = get(in[1][m][s], i), z = get(in[2][m][s], i), bn = get(in[3][m][s], i);
+                    float n_ = get(in[0][m][s], i), r = get(in[1][m][s], i), z = get(in[2][m][s], i),
+                          bn = get(in[3][m][s], i);
                     float dh = get(dout[m][s], i) + (later ? carry[m][s][i] + acc[0][m][i / 2][2 * s + i % 2] : 0);
                     vo[i] = get(old[m][s], i);
                     dn[i] = dh * (1 - z) * (1 - n_ * n_);
@@ -368,7 +373,8 @@ __global__ void __launch_bounds__(UT == 1 ? 512 : 256, 1) backward_kernel(const 
                     dr[i] = dn[i] * bn * r * (1 - r);
                     db[i] = dn[i] * r;
                     carry[m][s][i] = dh * z;
-                    sum[0][m][s][i] += dn[i], sum[1][m][s][i] += dr[i], sum[2][m][s][i] += dz[i], sum[3][m][s][i] += db[i];
+                    sum[0][m][s][i] += dn[i], sum[1][m][s][i] += dr[i], sum[2][m][s][i] += dz[i],
+                        sum[3][m][s][i] += db[i];
                 }
                 out[R][m][s] = pack<E, V>(dr), out[Z][m][s] = pack<E, V>(dz), out[NEW][m][s] = pack<E, V>(db);
                 if (at[m][s] < 0) continue;
@@ -380,8 +386,10 @@ __global__ void __launch_bounds__(UT == 1 ? 512 : 256, 1) backward_kernel(const 
         if (send) {
             __syncwarp();
             if (g.buffers == 1) {
-                if (C > 1) cluster_wait();
-                else __syncthreads();
+                if (C > 1)
+                    cluster_wait();
+                else
+                    __syncthreads();
             }
 #pragma unroll
             for (int m = 0; m < MT; m++)
@@ -391,7 +399,8 @@ __global__ void __launch_bounds__(UT == 1 ? 512 : 256, 1) backward_kernel(const 
 #pragma unroll
                         for (int k = 0; k < 3; k++) {
                             int byte = (k * H + unit) * (int)sizeof(E);
-                            store_to_all(mine + (m * 16 + s * 8) * l.pitch + (((byte >> 4) ^ (lane >> 2 & l.swap)) << 4) + (byte & 15),
+                            store_to_all(mine + (m * 16 + s * 8) * l.pitch +
+                                             (((byte >> 4) ^ (lane >> 2 & l.swap)) << 4) + (byte & 15),
                                          out[k][m][s], C);
                         }
             sync_all(C);
@@ -445,7 +454,8 @@ static int multiprocessors(void) {
 static bool has_clusters(void) {
     static int major = 0;
     int device = 0;
-    if (!major && (cudaGetDevice(&device) || cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device))) return false;
+    if (!major && (cudaGetDevice(&device) || cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device)))
+        return false;
     return major == 9;
 }
 
@@ -453,7 +463,8 @@ static bool has_clusters(void) {
 static int most_shared(void) {
     static int n = 0;
     int device = 0;
-    if (!n && (cudaGetDevice(&device) || cudaDeviceGetAttribute(&n, cudaDevAttrMaxSharedMemoryPerBlockOptin, device))) return 0;
+    if (!n && (cudaGetDevice(&device) || cudaDeviceGetAttribute(&n, cudaDevAttrMaxSharedMemoryPerBlockOptin, device)))
+        return 0;
     return n < MAX_SHARED ? n : MAX_SHARED;
 }
 
@@ -476,7 +487,8 @@ static bool tiling_with(Tiling *g, int C, int64_t N, int H, int size, bool back)
     if (g->wn > most) return false;
     int fit = rows_that_fit(weights, K, size, 2), want = ceil_div(ceil_div(N, multiprocessors() / C), 16) * 16;
     if (acf_gru_try_rows) want = acf_gru_try_rows;
-    int per_warp = back ? 32 : 1 << 20, cap = most / g->wn * per_warp; /* the backward keeps a warp's rows in registers */
+    int per_warp = back ? 32 : 1 << 20,
+        cap = most / g->wn * per_warp; /* the backward keeps a warp's rows in registers */
     if (back && fit < 64 && fit < want) fit = rows_that_fit(weights, K, size, 1), g->buffers = 1;
     if (fit < 16) return false;
     g->rows = want < fit ? want : fit;
@@ -536,16 +548,17 @@ static cudaError_t launch(K kernel, const Tiling &g, cudaStream_t stream, A... a
 }
 
 /* Calls what(MT, UT) as constants. */
-#define WITH_TILE(g, H, call)                                                                                              \
-    do {                                                                                                                   \
-        bool wide = (g).wn * 16 == (H) / (g).C, two = (g).rows > 16;                                                       \
-        if (wide && two) return call(2, 2);                                                                                \
-        if (wide) return call(1, 2);                                                                                       \
-        if (two) return call(2, 1);                                                                                        \
-        return call(1, 1);                                                                                                 \
+#define WITH_TILE(g, H, call)                                                                                          \
+    do {                                                                                                               \
+        bool wide = (g).wn * 16 == (H) / (g).C, two = (g).rows > 16;                                                   \
+        if (wide && two) return call(2, 2);                                                                            \
+        if (wide) return call(1, 2);                                                                                   \
+        if (two) return call(2, 1);                                                                                    \
+        return call(1, 1);                                                                                             \
     } while (0)
 
-template <typename E, typename G> static cudaError_t forward_fast(const acf_gru_forward *f, const Tiling &g, cudaStream_t stream) {
+template <typename E, typename G>
+static cudaError_t forward_fast(const acf_gru_forward *f, const Tiling &g, cudaStream_t stream) {
 #define CALL(MT, UT) launch(forward_kernel<E, G, MT, UT>, g, stream, *f, g)
     WITH_TILE(g, f->s.H, CALL);
 #undef CALL
@@ -565,7 +578,8 @@ extern "C" int acf_gru_try_clusters(int C) {
     cluster.id = cudaLaunchAttributeClusterDimension;
     cluster.val.clusterDim = {(unsigned)C, 1, 1};
     cudaLaunchConfig_t c = {};
-    c.gridDim = dim3((unsigned)(1024 * C)), c.blockDim = dim3(256), c.dynamicSmemBytes = 229376, c.attrs = &cluster, c.numAttrs = 1;
+    c.gridDim = dim3((unsigned)(1024 * C)), c.blockDim = dim3(256), c.dynamicSmemBytes = 229376, c.attrs = &cluster,
+    c.numAttrs = 1;
     auto kernel = forward_kernel<__nv_bfloat16, __nv_bfloat16, 2, 2>;
     int n = 0;
     cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, MAX_SHARED);
@@ -576,8 +590,10 @@ extern "C" int acf_gru_try_clusters(int C) {
 extern "C" cudaError_t acf_gru_forward_launch(const acf_gru_forward *f, acf_gru_math math, cudaStream_t stream) {
     Tiling g;
     if (!acf_gru_is_fast(f->s.H, math)) return acf_gru_forward_plain(f, stream);
-    if (f->image && math >= ACF_GRU_BF16_WIDE && has_clusters()) return acf_gru_forward_fast(f, math == ACF_GRU_BF16, stream);
-    if (!choose_tiling(&g, f->s.N, (int)f->s.H, math == ACF_GRU_TF32 ? 4 : 2, false)) return cudaErrorInvalidConfiguration;
+    if (f->image && math >= ACF_GRU_BF16_WIDE && has_clusters())
+        return acf_gru_forward_fast(f, math == ACF_GRU_BF16, stream);
+    if (!choose_tiling(&g, f->s.N, (int)f->s.H, math == ACF_GRU_TF32 ? 4 : 2, false))
+        return cudaErrorInvalidConfiguration;
     if (math == ACF_GRU_TF32) return forward_fast<Tf32, float>(f, g, stream);
     if (math == ACF_GRU_BF16_WIDE) return forward_fast<__nv_bfloat16, float>(f, g, stream);
     return forward_fast<__nv_bfloat16, __nv_bfloat16>(f, g, stream);
@@ -586,8 +602,10 @@ extern "C" cudaError_t acf_gru_forward_launch(const acf_gru_forward *f, acf_gru_
 extern "C" cudaError_t acf_gru_backward_launch(const acf_gru_backward *b, acf_gru_math math, cudaStream_t stream) {
     Tiling g;
     if (!acf_gru_is_fast(b->s.H, math)) return acf_gru_backward_plain(b, stream);
-    if (b->image && math >= ACF_GRU_BF16_WIDE && has_clusters()) return acf_gru_backward_fast(b, math == ACF_GRU_BF16, stream);
-    if (!choose_tiling(&g, b->s.N, (int)b->s.H, math == ACF_GRU_TF32 ? 4 : 2, true)) return cudaErrorInvalidConfiguration;
+    if (b->image && math >= ACF_GRU_BF16_WIDE && has_clusters())
+        return acf_gru_backward_fast(b, math == ACF_GRU_BF16, stream);
+    if (!choose_tiling(&g, b->s.N, (int)b->s.H, math == ACF_GRU_TF32 ? 4 : 2, true))
+        return cudaErrorInvalidConfiguration;
     float *parts = b->dbx || b->dbh ? b->scratch : NULL;
     cudaError_t e = math == ACF_GRU_TF32        ? backward_fast<Tf32, float>(b, g, stream, parts)
                     : math == ACF_GRU_BF16_WIDE ? backward_fast<__nv_bfloat16, float>(b, g, stream, parts)

@@ -37,11 +37,11 @@ typedef struct acf_gru_shape {
 /* One layer forward. Pointers may be NULL where it says so. */
 typedef struct acf_gru_forward {
     acf_gru_shape s;
-    void *gates;       /* (T,4H) float or bf16; with `projected`, x wxᵀ on entry. NULL: neither projected nor saved */
-    bool projected;    /* gates hold the input's side */
-    bool save;         /* leave the gates for a backward; otherwise gates keep what they held, or anything */
-    const float *x;    /* (T,I), for a narrow input that was not projected, or NULL: see wx */
-    const float *wx;   /* (3H,I) */
+    void *gates;     /* (T,4H) float or bf16; with `projected`, x wxᵀ on entry. NULL: neither projected nor saved */
+    bool projected;  /* gates hold the input's side */
+    bool save;       /* leave the gates for a backward; otherwise gates keep what they held, or anything */
+    const float *x;  /* (T,I), for a narrow input that was not projected, or NULL: see wx */
+    const float *wx; /* (3H,I) */
     int64_t I;
     const float *cond; /* (N,3H), has the bias in it, or NULL */
     const float *bx;   /* (3H), or NULL */
@@ -56,18 +56,18 @@ typedef struct acf_gru_forward {
 /* Its backward. */
 typedef struct acf_gru_backward {
     acf_gru_shape s;
-    void *gates;     /* (T,4H) in place: gates to gradients */
-    const float *dh; /* (T,H) of h, from above */
-    const float *h;  /* (T,H) */
-    const float *h0; /* (N,H) or NULL */
-    const float *wh; /* (3H,H) */
+    void *gates;       /* (T,4H) in place: gates to gradients */
+    const float *dh;   /* (T,H) of h, from above */
+    const float *h;    /* (T,H) */
+    const float *h0;   /* (N,H) or NULL */
+    const float *wh;   /* (3H,H) */
     const void *image; /* of wh, as in the forward, or NULL */
-    void *past;      /* (T,H) out: the state each element started from, float or bf16 as the gates; for the gradient of wh */
-    float *dcond;    /* (N,3H) +=, or NULL */
-    float *dbx;      /* (3H) +=, or NULL */
-    float *dbh;      /* (3H) +=, or NULL */
-    float *dh0;      /* (N,H) +=, or NULL */
-    float *scratch;  /* acf_gru_scratch floats */
+    void *past; /* (T,H) out: the state each element started from, float or bf16 as the gates; for the gradient of wh */
+    float *dcond;   /* (N,3H) +=, or NULL */
+    float *dbx;     /* (3H) +=, or NULL */
+    float *dbh;     /* (3H) +=, or NULL */
+    float *dh0;     /* (N,H) +=, or NULL */
+    float *scratch; /* acf_gru_scratch floats */
 } acf_gru_backward;
 
 /* Floats a backward needs as scratch. */

@@ -22,9 +22,7 @@ template <typename G> constexpr bool is_tf32 = false;
 template <> constexpr bool is_tf32<Tf32> = true;
 
 /* V neighbouring numbers of type G as they lie in memory; V·sizeof(G) is 4, 8, 16 or 32. */
-template <typename G, int V> struct Pack {
-    uint32_t w[V * sizeof(G) / 4];
-};
+template <typename G, int V> struct Pack { uint32_t w[V * sizeof(G) / 4]; };
 
 template <typename G, int V> __device__ __forceinline__ Pack<G, V> load(const G *p) {
     Pack<G, V> r;
@@ -52,8 +50,10 @@ template <typename G, int V> __device__ __forceinline__ void store(G *p, const P
 }
 
 template <typename G, int V> __device__ __forceinline__ float get(const Pack<G, V> &r, int i) {
-    if constexpr (sizeof(G) == 4) return __uint_as_float(r.w[i]);
-    else return __uint_as_float(i & 1 ? r.w[i / 2] & 0xffff0000u : r.w[i / 2] << 16);
+    if constexpr (sizeof(G) == 4)
+        return __uint_as_float(r.w[i]);
+    else
+        return __uint_as_float(i & 1 ? r.w[i / 2] & 0xffff0000u : r.w[i / 2] << 16);
 }
 
 template <typename G, int V> __device__ __forceinline__ Pack<G, V> zeros() {
@@ -94,15 +94,18 @@ __device__ __forceinline__ void read2(uint32_t (&r)[2], uint32_t at) {
 }
 
 /* d (16,8) += a (16, 32 bytes)·bᵀ, b (8, 32 bytes) */
-template <typename E> __device__ __forceinline__ void mma(float (&d)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1) {
+template <typename E>
+__device__ __forceinline__ void mma(float (&d)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1) {
     if constexpr (sizeof(E) == 2)
-        asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
-                     : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
-                     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+        asm volatile(
+            "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+            : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+            : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
     else
-        asm volatile("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
-                     : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
-                     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+        asm volatile(
+            "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+            : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+            : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
 }
 
 /* ---- clusters; one block alone needs none of it, and runs on older cards too ---------------------------------------- */
@@ -153,7 +156,8 @@ template <typename E, int V> __device__ __forceinline__ void store_to_all(uint32
         if constexpr (sizeof r == 8)
             asm volatile(ACF_STORE ".v2.b32 [%0], {%1,%2};" ::"r"(to), "r"(r.w[0]), "r"(r.w[1]) : "memory");
         if constexpr (sizeof r == 16)
-            asm volatile(ACF_STORE ".v4.b32 [%0], {%1,%2,%3,%4};" ::"r"(to), "r"(r.w[0]), "r"(r.w[1]), "r"(r.w[2]), "r"(r.w[3])
+            asm volatile(ACF_STORE ".v4.b32 [%0], {%1,%2,%3,%4};" ::"r"(to), "r"(r.w[0]), "r"(r.w[1]), "r"(r.w[2]),
+                         "r"(r.w[3])
                          : "memory");
     }
 }
@@ -187,7 +191,8 @@ __device__ __forceinline__ int slots(int n, int tile, int tiles) { return n > ti
 __device__ static inline void clear_tail(void *p, int64_t width, int64_t from, int64_t to) {
     if (!p) return;
     int64_t begin = from * width / 16, end = to * width / 16;
-    for (int64_t i = begin + blockIdx.x * (int64_t)blockDim.x + threadIdx.x; i < end; i += (int64_t)gridDim.x * blockDim.x)
+    for (int64_t i = begin + blockIdx.x * (int64_t)blockDim.x + threadIdx.x; i < end;
+         i += (int64_t)gridDim.x * blockDim.x)
         ((uint4 *)p)[i] = make_uint4(0, 0, 0, 0);
 }
 

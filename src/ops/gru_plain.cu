@@ -62,11 +62,14 @@ __global__ void plain_forward(const __grid_constant__ acf_gru_forward f, int t) 
         for (int q = 0; q < 3; q++) {
             if (f.projected) a[q] = gates[(q + 1) % 3 * H];
             for (int i = 0; f.x && i < f.I; i++) a[q] += f.x[p * f.I + i] * f.wx[((int64_t)q * H + u) * f.I + i];
-            if (f.cond) a[q] += f.cond[((int64_t)(f.s.row ? f.s.row[k] : k) * 3 + q) * H + u];
-            else if (f.bx) a[q] += f.bx[q * H + u];
+            if (f.cond)
+                a[q] += f.cond[((int64_t)(f.s.row ? f.s.row[k] : k) * 3 + q) * H + u];
+            else if (f.bx)
+                a[q] += f.bx[q * H + u];
         }
         float old = past ? past[(int64_t)k * H + u] : 0, bn = acc[NEW][r] + f.bh[2 * H + u];
-        float gr = 1 / (1 + expf(-(a[0] + acc[R][r] + f.bh[u]))), gz = 1 / (1 + expf(-(a[1] + acc[Z][r] + f.bh[H + u])));
+        float gr = 1 / (1 + expf(-(a[0] + acc[R][r] + f.bh[u]))),
+              gz = 1 / (1 + expf(-(a[1] + acc[Z][r] + f.bh[H + u])));
         float gn = tanhf(a[2] + gr * bn), h = gn + gz * (old - gn);
         f.h[p * H + u] = h;
         if (f.h16) ((__nv_bfloat16 *)f.h16)[p * H + u] = __float2bfloat16(h);
@@ -82,7 +85,8 @@ __global__ void plain_gates_back(const __grid_constant__ acf_gru_backward f, flo
     int64_t p = f.s.first[t] + k;
     float *g = (float *)f.gates + p * 4 * H + u, gn = g[0], r = g[H], z = g[2 * H], bn = g[3 * H];
     float old = t ? f.h[(f.s.first[t - 1] + k) * H + u] : f.h0 ? f.h0[k * H + u] : 0;
-    float dh = f.dh[p * H + u] + (k < later ? carry[i] : 0), dn = dh * (1 - z) * (1 - gn * gn), dr = dn * bn * r * (1 - r);
+    float dh = f.dh[p * H + u] + (k < later ? carry[i] : 0), dn = dh * (1 - z) * (1 - gn * gn),
+          dr = dn * bn * r * (1 - r);
     float dz = dh * (old - gn) * z * (1 - z);
     g[0] = dn, g[H] = dr, g[2 * H] = dz, g[3 * H] = dn * r;
     carry[i] = dh * z;
@@ -119,7 +123,8 @@ __global__ void plain_carry(const __grid_constant__ acf_gru_backward f, float *c
 /* parts (PLAIN_PARTS,4H): sums of the gates' gradients over a stretch of elements each. */
 __global__ void plain_sums(const __grid_constant__ acf_gru_backward f, float *parts) {
     int H4 = 4 * (int)f.s.H;
-    int64_t T = f.s.first[f.s.D], j = blockIdx.x * (int64_t)blockDim.x + threadIdx.x, each = (T + PLAIN_PARTS - 1) / PLAIN_PARTS;
+    int64_t T = f.s.first[f.s.D], j = blockIdx.x * (int64_t)blockDim.x + threadIdx.x,
+            each = (T + PLAIN_PARTS - 1) / PLAIN_PARTS;
     int64_t begin = blockIdx.y * each, end = begin + each < T ? begin + each : T;
     if (j >= H4) return;
     float v = 0;
@@ -135,13 +140,15 @@ __global__ void plain_add(float *to, const float *from, const int32_t *active, i
 /* Any width. */
 __global__ void plain_tail(float *p, int64_t width, const int32_t *first, int64_t D, int64_t T) {
     int64_t end = T * width;
-    for (int64_t i = first[D] * width + blockIdx.x * (int64_t)blockDim.x + threadIdx.x; i < end; i += (int64_t)gridDim.x * blockDim.x)
+    for (int64_t i = first[D] * width + blockIdx.x * (int64_t)blockDim.x + threadIdx.x; i < end;
+         i += (int64_t)gridDim.x * blockDim.x)
         p[i] = 0;
 }
 
 __global__ void plain_tail16(__nv_bfloat16 *p, int64_t width, const int32_t *first, int64_t D, int64_t T) {
     int64_t end = T * width;
-    for (int64_t i = first[D] * width + blockIdx.x * (int64_t)blockDim.x + threadIdx.x; i < end; i += (int64_t)gridDim.x * blockDim.x)
+    for (int64_t i = first[D] * width + blockIdx.x * (int64_t)blockDim.x + threadIdx.x; i < end;
+         i += (int64_t)gridDim.x * blockDim.x)
         p[i] = __float2bfloat16(0);
 }
 

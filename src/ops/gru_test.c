@@ -18,7 +18,8 @@ static int64_t inputs(const acf_lab *l) { return l->c->variant == WIDE ? 5 : l->
 
 static acf_gru layer(acf_lab *l, int64_t I, bool cond) {
     int64_t H3 = 3 * units(l), H = units(l);
-    double top = of_256(l) ? 0.1 : 1; /* larger weights of so many units make a chaotic sequence, which no rounding survives */
+    double top =
+        of_256(l) ? 0.1 : 1; /* larger weights of so many units make a chaotic sequence, which no rounding survives */
     acf_gru w = {0};
     w.wx = acf_leaf(l, "wx", -top, top, 2, (int64_t[]){H3, I});
     if (cond) w.wc = acf_leaf(l, "wc", -1, 1, 2, (int64_t[]){H3, CONDITIONS});
@@ -60,7 +61,8 @@ static void naive_seq(const acf_lab *l, double *const *out) {
             int64_t p = acf_subset_at(l->u, i, s);
             for (int64_t k = 0; k < I; k++) x[k] = (double)l->leaf[0].value[p * I + k];
             for (int k = 0; k < layers; k++) {
-                naive_gru_step(w[k], k ? H : I, H, CONDITIONS, x, cond ? l->leaf[1].value + i * CONDITIONS : NULL, state[k], next);
+                naive_gru_step(w[k], k ? H : I, H, CONDITIONS, x, cond ? l->leaf[1].value + i * CONDITIONS : NULL,
+                               state[k], next);
                 memcpy(state[k], next, sizeof next);
                 memcpy(x, next, sizeof next);
                 acf_drop d = half;
@@ -132,7 +134,8 @@ static void steps_make_the_sequence(void **state) {
         h = acf_gru_step(l.t, xs, h, cond, &w, l.u);
         assert_int_equal(acf_tape_status(l.t), ACF_OK);
         for (int64_t i = 0; i < n * 3; i++)
-            acf_assert_close((double)h->data[i], (double)all->data[at * 3 + i], 32 * (double)ACF_REAL_EPS, "step against sequence");
+            acf_assert_close((double)h->data[i], (double)all->data[at * 3 + i], 32 * (double)ACF_REAL_EPS,
+                             "step against sequence");
     }
     acf_lab_close(&l);
 }
@@ -211,7 +214,8 @@ static void shares_are_even(void **state) {
     for (int parts = 1; parts <= 70; parts++) { /* also more than there are kernels' rows */
         int64_t end = 0;
         for (int k = 0; k < parts; k++) {
-            int64_t r0 = acf_gru_share(active, STEPS, k, parts), r1 = acf_gru_share(active, STEPS, k + 1, parts), elements = 0;
+            int64_t r0 = acf_gru_share(active, STEPS, k, parts), r1 = acf_gru_share(active, STEPS, k + 1, parts),
+                    elements = 0;
             assert_true(r0 == end && r1 >= r0 && (r0 % ACF_GRU_SHARE == 0 || r0 == active[0]));
             end = r1;
             for (int s = 0; s < STEPS; s++) elements += acf_max(0, acf_min(active[s], r1) - r0);
@@ -223,5 +227,6 @@ static void shares_are_even(void **state) {
     assert_int_equal(acf_gru_share(NULL, 0, 2, 2), 0);
 }
 
-ACF_TESTS(gru, cmocka_unit_test(shares_are_even), cmocka_unit_test(steps_make_the_sequence), cmocka_unit_test(refuses_what_does_not_fit),
-          cmocka_unit_test(saturates), cmocka_unit_test(a_step_names_the_batch_row))
+ACF_TESTS(gru, cmocka_unit_test(shares_are_even), cmocka_unit_test(steps_make_the_sequence),
+          cmocka_unit_test(refuses_what_does_not_fit), cmocka_unit_test(saturates),
+          cmocka_unit_test(a_step_names_the_batch_row))

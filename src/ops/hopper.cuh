@@ -41,31 +41,38 @@ __device__ __forceinline__ void bar_arrive_far(uint32_t far) {
 __device__ __forceinline__ void bar_wait(uint32_t bar, uint32_t parity) {
     ON90(asm volatile("{\n\t.reg .pred p;\n"
                       "again:\n\tmbarrier.try_wait.parity.shared::cta.b64 p, [%0], %1;\n\t@p bra done;\n\tbra again;\n"
-                      "done:\n\t}" ::"r"(bar), "r"(parity) : "memory");)
+                      "done:\n\t}" ::"r"(bar),
+                      "r"(parity)
+                      : "memory");)
 }
 
 /* 8 or 16 bytes into a block's shared memory, counted on a barrier there. */
 __device__ __forceinline__ void send8(uint32_t far, uint32_t a, uint32_t b, uint32_t bar) {
-    ON90(asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.v2.b32 [%0], {%1,%2}, [%3];" ::"r"(far), "r"(a), "r"(b),
-                      "r"(bar)
+    ON90(asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.v2.b32 [%0], {%1,%2}, [%3];" ::"r"(far),
+                      "r"(a), "r"(b), "r"(bar)
                       : "memory");)
 }
 __device__ __forceinline__ void send16(uint32_t far, uint32_t a, uint32_t b, uint32_t c, uint32_t d, uint32_t bar) {
-    ON90(asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.v4.b32 [%0], {%1,%2,%3,%4}, [%5];" ::"r"(far), "r"(a),
-                      "r"(b), "r"(c), "r"(d), "r"(bar)
-                      : "memory");)
+    ON90(asm volatile(
+             "st.async.shared::cluster.mbarrier::complete_tx::bytes.v4.b32 [%0], {%1,%2,%3,%4}, [%5];" ::"r"(far),
+             "r"(a), "r"(b), "r"(c), "r"(d), "r"(bar)
+             : "memory");)
 }
 
 /* Copies n bytes, a multiple of 16, counted on bar. */
 __device__ __forceinline__ void bulk_copy(uint32_t to, const void *from, int n, uint32_t bar) {
-    ON90(asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(to), "l"(from),
-                      "r"(n), "r"(bar)
-                      : "memory");)
+    ON90(asm volatile(
+             "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(to),
+             "l"(from), "r"(n), "r"(bar)
+             : "memory");)
 }
 
 /* Barriers that were just initialised become visible to other blocks and to the copy engine. */
 __device__ __forceinline__ void fence_init() {
-    ON90(asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory"); asm volatile("fence.proxy.async.shared::cta;" ::: "memory");)
+    ON90(asm volatile("fence.mbarrier_init.release.cluster;" ::
+                          : "memory");
+         asm volatile("fence.proxy.async.shared::cta;" ::
+                          : "memory");)
 }
 
 /* Arrives at a far barrier, after which its waiters see what this thread (and, behind __syncwarp, its warp) wrote anywhere in the cluster. */
@@ -74,9 +81,13 @@ __device__ __forceinline__ void bar_publish(uint32_t far) {
 }
 
 __device__ __forceinline__ void bar_wait_published(uint32_t bar, uint32_t parity) {
-    ON90(asm volatile("{\n\t.reg .pred p;\n"
-                      "again:\n\tmbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 p, [%0], %1;\n\t@p bra done;\n\tbra again;\n"
-                      "done:\n\t}" ::"r"(bar), "r"(parity) : "memory");)
+    ON90(
+        asm volatile(
+            "{\n\t.reg .pred p;\n"
+            "again:\n\tmbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 p, [%0], %1;\n\t@p bra done;\n\tbra again;\n"
+            "done:\n\t}" ::"r"(bar),
+            "r"(parity)
+            : "memory");)
 }
 
 /* Registers of a warp group (4 warps, all of them call): some give, so that others may have more than a block's even share. */

@@ -7,7 +7,8 @@ static acf_status parts_forward(acf_tape *t, acf_node *n) {
     const acf_image_parts_attrs *a = n->attr;
     const acf_tensor *x = n->in[0];
     const int64_t C = x->dim[3], pixels = acf_tensor_lines(x);
-    acf_real *const value = n->out[0]->data, *const given = n->out[1]->data, *const b = n->out[2]->data, *const u = n->out[3]->data;
+    acf_real *const value = n->out[0]->data, *const given = n->out[1]->data, *const b = n->out[2]->data,
+                    *const u = n->out[3]->data;
     ACF_PARALLEL(t->dev, 4 * pixels * C)
     for (int64_t p = 0; p < pixels; p++) {
         const bool known = a->role[p] == ACF_PIXEL_GIVEN, modelled = a->role[p] == ACF_PIXEL_ASKED;

@@ -5,8 +5,9 @@ extern "C" {
 #include "ops/image_parts.h"
 }
 
-static __global__ void split(acf_real *__restrict__ value, acf_real *__restrict__ given, acf_real *__restrict__ b, acf_real *__restrict__ u,
-                             const acf_real *__restrict__ x, acf_image_parts_attrs a, int64_t n, int64_t C) {
+static __global__ void split(acf_real *__restrict__ value, acf_real *__restrict__ given, acf_real *__restrict__ b,
+                             acf_real *__restrict__ u, const acf_real *__restrict__ x, acf_image_parts_attrs a,
+                             int64_t n, int64_t C) {
     ACF_EACH(i, n) {
         const int64_t p = acf_cell_of(i, C).row;
         const bool known = a.role[p] == ACF_PIXEL_GIVEN, modelled = a.role[p] == ACF_PIXEL_ASKED;
@@ -19,8 +20,9 @@ static __global__ void split(acf_real *__restrict__ value, acf_real *__restrict_
 static acf_status parts_forward(acf_tape *t, acf_node *n) {
     const acf_tensor *x = n->in[0];
     const int64_t count = acf_tensor_count(x);
-    split<<<acf_each_blocks(count), ACF_THREADS, 0, acf_cuda_stream(t->dev)>>>(n->out[0]->data, n->out[1]->data, n->out[2]->data, n->out[3]->data, x->data,
-                                                                              *(const acf_image_parts_attrs *)n->attr, count, x->dim[3]);
+    split<<<acf_each_blocks(count), ACF_THREADS, 0, acf_cuda_stream(t->dev)>>>(
+        n->out[0]->data, n->out[1]->data, n->out[2]->data, n->out[3]->data, x->data,
+        *(const acf_image_parts_attrs *)n->attr, count, x->dim[3]);
     return ACF_LAUNCHED("image_parts");
 }
 

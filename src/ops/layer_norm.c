@@ -82,8 +82,8 @@ const acf_op acf_op_layer_norm = {"layer_norm", ACF_OP_layer_norm, {forward, bac
 
 acf_tensor *acf_layer_norm(acf_tape *t, acf_tensor *x, acf_tensor *scale, acf_tensor *shift) {
     char sx[ACF_SHAPE_TEXT], ss[ACF_SHAPE_TEXT], st[ACF_SHAPE_TEXT];
-    acf_node *n = acf_node_new(t, &acf_op_layer_norm, sizeof(acf_layer_norm_attrs), 3,
-                               (acf_tensor *[]){x, scale, shift});
+    acf_node *n =
+        acf_node_new(t, &acf_op_layer_norm, sizeof(acf_layer_norm_attrs), 3, (acf_tensor *[]){x, scale, shift});
     if (!n) return &t->empty;
     if (x->ndim != 2 || x->dim[1] < 1 || acf_tensor_count(scale) != x->dim[1] || acf_tensor_count(shift) != x->dim[1])
         return acf_reject(t, n->op, "x is %s, scale %s and shift %s; expected (M, C) and C numbers each",

@@ -10,16 +10,17 @@ extern "C" {
 #include "ops/layer_norm.h"
 }
 
-#define WARPS 8        /* of a block, a row each at a time */
+#define WARPS 8 /* of a block, a row each at a time */
 /* Blocks of the backward at most, which leave partial sums; 396 are at work at once. */
 #define BLOCKS(C) ((C) > 128 && (C) <= 256 ? 396 : 512)
-#define HELD_MOST 512  /* numbers of a row in registers, 32 times PER */
-#define LANES 8        /* partial sums at a time, 32 columns wide */
+#define HELD_MOST 512 /* numbers of a row in registers, 32 times PER */
+#define LANES 8       /* partial sums at a time, 32 columns wide */
 
 /* For the numbers c of a row that this lane has, the k-th in held[k]. PER 0:
  * any number of them, and nothing is held. */
 #define EACH_HELD(k, c, C)                                                                                             \
-    _Pragma("unroll") for (int k = 0; k < (PER ? PER : (int)(((C) + 31) / 32)); k++)                                   \
+    _Pragma("unroll")                                                                                                  \
+    for (int k = 0; k < (PER ? PER : (int)(((C) + 31) / 32)); k++)                                                     \
         if (const int64_t c = lane + 32 * k; c < (C))
 #define HELD (PER ? PER : 1)
 #define EARLY (PER > 0 && PER <= 8) /* dx is read with the others; longer rows leave no registers for it */
@@ -136,12 +137,18 @@ static __global__ void add_parts(acf_real *dscale, acf_real *dshift, const acf_r
 /* The numbers a lane holds of a row: the call with the smallest PER that does. */
 #define BY_WIDTH(kernel, C, ...)                                                                                       \
     do {                                                                                                               \
-        if ((C) <= 32) kernel<1> __VA_ARGS__;                                                                          \
-        else if ((C) <= 64) kernel<2> __VA_ARGS__;                                                                     \
-        else if ((C) <= 128) kernel<4> __VA_ARGS__;                                                                    \
-        else if ((C) <= 256) kernel<8> __VA_ARGS__;                                                                    \
-        else if ((C) <= HELD_MOST) kernel<16> __VA_ARGS__;                                                             \
-        else kernel<0> __VA_ARGS__;                                                                                    \
+        if ((C) <= 32)                                                                                                 \
+            kernel<1> __VA_ARGS__;                                                                                     \
+        else if ((C) <= 64)                                                                                            \
+            kernel<2> __VA_ARGS__;                                                                                     \
+        else if ((C) <= 128)                                                                                           \
+            kernel<4> __VA_ARGS__;                                                                                     \
+        else if ((C) <= 256)                                                                                           \
+            kernel<8> __VA_ARGS__;                                                                                     \
+        else if ((C) <= HELD_MOST)                                                                                     \
+            kernel<16> __VA_ARGS__;                                                                                    \
+        else                                                                                                           \
+            kernel<0> __VA_ARGS__;                                                                                     \
     } while (0)
 
 static acf_status forward(acf_tape *t, acf_node *n) {
@@ -149,9 +156,9 @@ static acf_status forward(acf_tape *t, acf_node *n) {
     const acf_tensor *x = n->in[0];
     const int64_t M = x->dim[0], C = x->dim[1];
     if (n->save && !(a->stat = acf_tape_reals(t, 2 * M))) return acf_tape_status(t);
-    BY_WIDTH(norm_fwd, C, <<<acf_blocks(M, WARPS), 32 * WARPS, 0, acf_cuda_stream(t->dev)>>>(
-                              n->out[0]->data, a->stat, x->data, n->in[1]->data, n->in[2]->data, acf_cuda_rows(x), M,
-                              C));
+    BY_WIDTH(norm_fwd, C,
+             <<<acf_blocks(M, WARPS), 32 * WARPS, 0, acf_cuda_stream(t->dev)>>>(
+                 n->out[0]->data, a->stat, x->data, n->in[1]->data, n->in[2]->data, acf_cuda_rows(x), M, C));
     return ACF_LAUNCHED("layer_norm");
 }
 
@@ -180,8 +187,8 @@ static acf_status backward(acf_tape *t, acf_node *n) {
         BY_WIDTH(norm_bwd, C,
                  <<<(unsigned)blocks, 32 * WARPS, bytes, stream>>>(dx, part, dy, a->stat, x->data, scale, rows, M, C));
     if (part && C > HELD_MOST)
-        wide_sums<<<dim3(acf_blocks(C, 128), (unsigned)blocks), 128, 0, stream>>>(
-            part, dy, a->stat, x->data, rows, M, C);
+        wide_sums<<<dim3(acf_blocks(C, 128), (unsigned)blocks), 128, 0, stream>>>(part, dy, a->stat, x->data, rows, M,
+                                                                                  C);
     ACF_TRY(ACF_LAUNCHED("layer_norm"));
     if (part) ACF_TRY(add_up(t, dscale, dshift, part, blocks, C));
     acf_tape_done(t, mark);

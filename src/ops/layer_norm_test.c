@@ -10,8 +10,8 @@ static int64_t wide(const acf_lab *l) { return l->big ? 75 : l->c->variant < 0 ?
 
 static void build(acf_lab *l) {
     const int64_t C = wide(l);
-    acf_tensor *x = l->c->variant < 0 ? acf_leaf(l, "x", -2, 2, 2, (int64_t[]){l->N, C})
-                                      : acf_leaf_packed(l, "x", -2, 2, C);
+    acf_tensor *x =
+        l->c->variant < 0 ? acf_leaf(l, "x", -2, 2, 2, (int64_t[]){l->N, C}) : acf_leaf_packed(l, "x", -2, 2, C);
     acf_tensor *scale = acf_leaf(l, "scale", 0.5, 1.5, 1, &C), *shift = acf_leaf(l, "shift", -1, 1, 1, &C);
     acf_tensor *y = acf_layer_norm(l->t, x, scale, shift);
     assert_true(y == &l->t->empty || y->sub == x->sub);

@@ -96,7 +96,8 @@ static acf_status backward(acf_tape *t, acf_node *n) {
     acf_mark mark = acf_arena_mark(t->mem);
     double *partial = acf_arena_alloc(t->mem, (size_t)acf_leaky_blocks(at->u) * sizeof *partial);
     if (!partial) return ACF_EMEMORY;
-    acf_leaky_bwd_cpu(t->dev, dx, da, y->grad, logdet ? logdet->grad : NULL, x->data, a->data, partial, at->u, at->inverse);
+    acf_leaky_bwd_cpu(t->dev, dx, da, y->grad, logdet ? logdet->grad : NULL, x->data, a->data, partial, at->u,
+                      at->inverse);
     acf_arena_release(t->mem, mark);
     return ACF_OK;
 }
@@ -104,15 +105,16 @@ static acf_status backward(acf_tape *t, acf_node *n) {
 const acf_op acf_op_leaky_forward = {"leaky_forward", ACF_OP_leaky_forward, {forward, backward}};
 const acf_op acf_op_leaky_inverse = {"leaky_inverse", ACF_OP_leaky_inverse, {forward, backward}};
 
-static acf_tensor *apply(acf_tape *t, const acf_op *op, acf_tensor *x, acf_tensor *a, acf_leaky_attrs at, acf_tensor **logdet) {
+static acf_tensor *apply(acf_tape *t, const acf_op *op, acf_tensor *x, acf_tensor *a, acf_leaky_attrs at,
+                         acf_tensor **logdet) {
     char sx[ACF_SHAPE_TEXT], sa[ACF_SHAPE_TEXT];
     if (logdet) *logdet = &t->empty;
     acf_node *n = acf_node_new(t, op, sizeof at, 2, (acf_tensor *[]){x, a});
     if (!n) return &t->empty;
     if (x->sub != at.u || acf_tensor_width(x) != 1)
-        return acf_reject(t, op, "x is %s; expected (T), packed over the subset that was given", acf_tensor_shape(x, sx));
-    if (acf_tensor_count(a) != 1)
-        return acf_reject(t, op, "a is %s; expected one element", acf_tensor_shape(a, sa));
+        return acf_reject(t, op, "x is %s; expected (T), packed over the subset that was given",
+                          acf_tensor_shape(x, sx));
+    if (acf_tensor_count(a) != 1) return acf_reject(t, op, "a is %s; expected one element", acf_tensor_shape(a, sa));
     *(acf_leaky_attrs *)n->attr = at;
     n->out[0] = acf_tensor_packed(t, at.u, 0);
     if (logdet) n->out[1] = acf_tensor_new(t, 1, &at.u->N);

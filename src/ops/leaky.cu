@@ -22,7 +22,8 @@ static __device__ inline bend bend_of(const acf_real *a, bool inverse) {
     return b;
 }
 
-static __global__ void leaky_fwd(acf_real *y, acf_real *logdet, const acf_real *__restrict__ x, const acf_real *a, bool inverse, acf_subset u) {
+static __global__ void leaky_fwd(acf_real *y, acf_real *logdet, const acf_real *__restrict__ x, const acf_real *a,
+                                 bool inverse, acf_subset u) {
     __shared__ int lane[LANES][32];
     const bend b = bend_of(a, inverse);
     const acf_real slope = (acf_real)b.slope;
@@ -46,8 +47,9 @@ static __global__ void leaky_fwd(acf_real *y, acf_real *logdet, const acf_real *
 }
 
 /* dx += dy slope; da += d log slope / da · Σ over x < 0 of (dy y + dlogdet of its row). part (blocks) is scratch. */
-static __global__ void leaky_bwd(acf_real *dx, acf_real *da, const acf_real *__restrict__ dy, const acf_real *__restrict__ dlogdet,
-                                 const acf_real *__restrict__ x, const acf_real *a, bool inverse, double *part, unsigned *ticket, acf_subset u) {
+static __global__ void leaky_bwd(acf_real *dx, acf_real *da, const acf_real *__restrict__ dy,
+                                 const acf_real *__restrict__ dlogdet, const acf_real *__restrict__ x,
+                                 const acf_real *a, bool inverse, double *part, unsigned *ticket, acf_subset u) {
     const acf_real slope = (acf_real)bend_of(a, inverse).slope;
     const int64_t T = u.first[u.D], stride = (int64_t)gridDim.x * blockDim.x;
     double sum = 0;
@@ -68,8 +70,8 @@ static __global__ void leaky_bwd(acf_real *dx, acf_real *da, const acf_real *__r
 static acf_status forward(acf_tape *t, acf_node *n) {
     const acf_leaky_attrs *at = (const acf_leaky_attrs *)n->attr;
     const acf_tensor *logdet = n->out[1];
-    leaky_fwd<<<acf_blocks(at->u->N, 32), 32 * LANES, 0, acf_cuda_stream(t->dev)>>>(n->out[0]->data, logdet ? logdet->data : NULL, n->in[0]->data,
-                                                                                   n->in[1]->data, at->inverse, *at->u);
+    leaky_fwd<<<acf_blocks(at->u->N, 32), 32 * LANES, 0, acf_cuda_stream(t->dev)>>>(
+        n->out[0]->data, logdet ? logdet->data : NULL, n->in[0]->data, n->in[1]->data, at->inverse, *at->u);
     return ACF_LAUNCHED("leaky");
 }
 
@@ -79,9 +81,9 @@ static acf_status backward(acf_tape *t, acf_node *n) {
     acf_real *dx = acf_grad(t, x), *da = acf_grad(t, a);
     ACF_TRY(acf_tape_status(t));
     const unsigned blocks = (unsigned)acf_min(acf_blocks(at->u->T, ACF_THREADS), SUM_BLOCKS);
-    leaky_bwd<<<blocks, ACF_THREADS, 0, acf_cuda_stream(t->dev)>>>(dx, da, n->out[0]->grad, logdet ? logdet->grad : NULL, x->data, a->data,
-                                                                  at->inverse, (double *)acf_cuda_scratch(t->dev), acf_cuda_tickets(t->dev),
-                                                                  *at->u);
+    leaky_bwd<<<blocks, ACF_THREADS, 0, acf_cuda_stream(t->dev)>>>(
+        dx, da, n->out[0]->grad, logdet ? logdet->grad : NULL, x->data, a->data, at->inverse,
+        (double *)acf_cuda_scratch(t->dev), acf_cuda_tickets(t->dev), *at->u);
     return ACF_LAUNCHED("leaky");
 }
 

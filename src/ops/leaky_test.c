@@ -11,7 +11,8 @@ static void build(acf_lab *l) {
     int what = l->c->variant;
     acf_tensor *x = acf_leaf_packed(l, "x", -2, 2, 0), *a = acf_leaf(l, "a", -1, 1, 1, (int64_t[]){1});
     acf_tensor *logdet = NULL, **want = what & LOGDET ? &logdet : NULL;
-    acf_tensor *y = what & INVERSE ? acf_leaky_inverse(l->t, x, a, l->u, want) : acf_leaky_forward(l->t, x, a, l->u, want);
+    acf_tensor *y =
+        what & INVERSE ? acf_leaky_inverse(l->t, x, a, l->u, want) : acf_leaky_forward(l->t, x, a, l->u, want);
     if (what & VALUE) acf_result(l, y);
     if (what & LOGDET) acf_result(l, logdet);
 }
@@ -37,19 +38,22 @@ static void build_there_and_back(acf_lab *l) {
 }
 
 /* Small sizes of every kind, and one with several blocks of rows. */
-static const acf_size sizes[] = {{0, 4, ACF_MASK_RANDOM}, {1, 1, ACF_MASK_ALL},    {2, 5, ACF_MASK_NONE}, {3, 4, ACF_MASK_ONE},
-                                 {5, 7, ACF_MASK_RANDOM}, {300, 4, ACF_MASK_RANDOM}, {-1, 0, ACF_MASK_RANDOM}};
+static const acf_size sizes[] = {{0, 4, ACF_MASK_RANDOM}, {1, 1, ACF_MASK_ALL},    {2, 5, ACF_MASK_NONE},
+                                 {3, 4, ACF_MASK_ONE},    {5, 7, ACF_MASK_RANDOM}, {300, 4, ACF_MASK_RANDOM},
+                                 {-1, 0, ACF_MASK_RANDOM}};
 
 /* big: more than 32768 elements, so that threads start. */
 static const acf_case cases[] = {
     {"forward", build, naive, .variant = VALUE | LOGDET, .sizes = sizes, .big_N = 3000, .big_D = 40},
     {"inverse", build, naive, .variant = INVERSE | VALUE | LOGDET, .sizes = sizes, .big_N = 3000, .big_D = 40},
     {"forward without log-determinant", build, naive, .variant = VALUE, .sizes = sizes, .big_N = 3000, .big_D = 40},
-    {"inverse without log-determinant", build, naive, .variant = INVERSE | VALUE, .sizes = sizes, .big_N = 3000, .big_D = 40},
+    {"inverse without log-determinant", build, naive, .variant = INVERSE | VALUE, .sizes = sizes, .big_N = 3000,
+     .big_D = 40},
     /* Only the log-determinant is looked at here, for which a NaN in x is just an element that is not negative. */
-    {"log-determinant alone", build, naive, .variant = LOGDET, .sizes = sizes, .big_N = 3000, .big_D = 40, .hides_nonfinite = true},
-    {"log-determinant of the inverse alone", build, naive, .variant = INVERSE | LOGDET, .sizes = sizes, .big_N = 3000, .big_D = 40,
+    {"log-determinant alone", build, naive, .variant = LOGDET, .sizes = sizes, .big_N = 3000, .big_D = 40,
      .hides_nonfinite = true},
+    {"log-determinant of the inverse alone", build, naive, .variant = INVERSE | LOGDET, .sizes = sizes, .big_N = 3000,
+     .big_D = 40, .hides_nonfinite = true},
     {"one slope there and back", build_there_and_back, NULL, .sizes = sizes, .big_N = 3000, .big_D = 40},
 };
 ACF_CASES(leaky, cases)
@@ -101,8 +105,8 @@ static void refuses_what_does_not_fit(void **state) {
     (void)state;
     acf_lab l;
     acf_lab_open(&l, 1, 2, 3, ACF_MASK_ALL, 1);
-    acf_tensor *logdet = NULL, *y = acf_leaky_inverse(l.t, acf_leaf(&l, "plain", -1, 1, 1, (int64_t[]){6}), scalar(&l, 0),
-                                                      l.u, &logdet);
+    acf_tensor *logdet = NULL, *y = acf_leaky_inverse(l.t, acf_leaf(&l, "plain", -1, 1, 1, (int64_t[]){6}),
+                                                      scalar(&l, 0), l.u, &logdet);
     assert_int_equal(acf_tensor_count(y), 0);
     assert_int_equal(acf_tensor_count(logdet), 0);
     assert_int_equal(acf_tape_status(l.t), ACF_ESHAPE);

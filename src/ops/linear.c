@@ -31,8 +31,17 @@ void acf_linear_fwd_cpu(const acf_device *dev, acf_real *y, const acf_real *x, c
                         acf_act_kind act, int64_t M, int64_t I, int64_t O) {
     finish f = {y, b, O, act};
     acf_cpu_gemm(dev,
-                 &(acf_gemm){.tb = true, .M = M, .N = O, .K = I, .alpha = 1, .a = x, .lda = acf_max(I, 1), .b = w,
-                             .ldb = acf_max(I, 1), .c = y, .ldc = acf_max(O, 1)},
+                 &(acf_gemm){.tb = true,
+                             .M = M,
+                             .N = O,
+                             .K = I,
+                             .alpha = 1,
+                             .a = x,
+                             .lda = acf_max(I, 1),
+                             .b = w,
+                             .ldb = acf_max(I, 1),
+                             .c = y,
+                             .ldc = acf_max(O, 1)},
                  finish_tile, &f);
 }
 
@@ -46,21 +55,40 @@ void acf_linear_bwd_cpu(const acf_device *dev, acf_real *dx, acf_real *dw, acf_r
     }
     if (dx) /* dx (M,I) += dy (M,O) · w (O,I) */
         acf_cpu_gemm(dev,
-                     &(acf_gemm){.M = M, .N = I, .K = O, .alpha = 1, .a = dy, .lda = acf_max(O, 1), .b = w,
-                                 .ldb = acf_max(I, 1), .beta = 1, .c = dx, .ldc = acf_max(I, 1)},
+                     &(acf_gemm){.M = M,
+                                 .N = I,
+                                 .K = O,
+                                 .alpha = 1,
+                                 .a = dy,
+                                 .lda = acf_max(O, 1),
+                                 .b = w,
+                                 .ldb = acf_max(I, 1),
+                                 .beta = 1,
+                                 .c = dx,
+                                 .ldc = acf_max(I, 1)},
                      NULL, NULL);
     if (dw) /* dw (O,I) += dyᵀ · x (M,I) */
         acf_cpu_gemm(dev,
-                     &(acf_gemm){.ta = true, .M = O, .N = I, .K = M, .alpha = 1, .a = dy, .lda = acf_max(O, 1), .b = x,
-                                 .ldb = acf_max(I, 1), .beta = 1, .c = dw, .ldc = acf_max(I, 1)},
+                     &(acf_gemm){.ta = true,
+                                 .M = O,
+                                 .N = I,
+                                 .K = M,
+                                 .alpha = 1,
+                                 .a = dy,
+                                 .lda = acf_max(O, 1),
+                                 .b = x,
+                                 .ldb = acf_max(I, 1),
+                                 .beta = 1,
+                                 .c = dw,
+                                 .ldc = acf_max(I, 1)},
                      NULL, NULL);
     if (db) acf_cpu_colsum(dev, db, dy, M, O, O);
 }
 
 static acf_status forward(acf_tape *t, acf_node *n) {
     const acf_tensor *x = n->in[0], *w = n->in[1], *b = n->in[2];
-    acf_linear_fwd_cpu(t->dev, n->out[0]->data, x->data, w->data, b ? b->data : NULL, ((acf_linear_attrs *)n->attr)->act,
-                       acf_tensor_rows(x), w->dim[1], w->dim[0]);
+    acf_linear_fwd_cpu(t->dev, n->out[0]->data, x->data, w->data, b ? b->data : NULL,
+                       ((acf_linear_attrs *)n->attr)->act, acf_tensor_rows(x), w->dim[1], w->dim[0]);
     return ACF_OK;
 }
 
@@ -90,7 +118,8 @@ acf_tensor *acf_linear(acf_tape *t, acf_tensor *x, acf_tensor *w, acf_tensor *b,
     if (b && acf_tensor_count(b) != w->dim[0])
         return acf_reject(t, &acf_op_linear, "the bias has %lld elements; w is %s, so expected %lld",
                           (long long)acf_tensor_count(b), acf_tensor_shape(w, sw), (long long)w->dim[0]);
-    if ((unsigned)act >= ACF_ACT_COUNT) return acf_reject_value(t, &acf_op_linear, "there is no activation number %d", (int)act);
+    if ((unsigned)act >= ACF_ACT_COUNT)
+        return acf_reject_value(t, &acf_op_linear, "there is no activation number %d", (int)act);
     ((acf_linear_attrs *)n->attr)->act = act;
     n->out[0] = acf_tensor_new(t, 2, (int64_t[]){x->dim[0], w->dim[0]});
     acf_tensor_inherit(n->out[0], x);

@@ -19,9 +19,15 @@ typedef struct row {
 
 static row row_of(const acf_lowrank_in *in, int64_t i) {
     const int64_t D = in->u->D, r = in->r;
-    return (row){.w = in->w + i * in->w_stride, .a = in->a + i * D * r, .b = in->b + i * r * D,
-                 .k = in->k ? in->k + i * r * r : NULL, .order = in->order ? in->order + i * r : NULL,
-                 .cols = in->u->cols + i * D, .n = in->u->size[i], .r = r, .D = D};
+    return (row){.w = in->w + i * in->w_stride,
+                 .a = in->a + i * D * r,
+                 .b = in->b + i * r * D,
+                 .k = in->k ? in->k + i * r * r : NULL,
+                 .order = in->order ? in->order + i * r : NULL,
+                 .cols = in->u->cols + i * D,
+                 .n = in->u->size[i],
+                 .r = r,
+                 .D = D};
 }
 
 /* s (r) = B_u x */
@@ -56,8 +62,8 @@ static void a_times(acf_real *y, acf_real alpha, const row *p, const acf_real *s
 }
 
 /* The gradient of W is sign · v xᵀ; with s = B_u x and e = A_uᵀ v it goes to the three parts without being formed. */
-static void add_outer(const acf_lowrank_grad *g, int64_t i, const row *p, acf_real sign, const acf_real *v, const acf_real *x,
-                      const acf_real *s, const acf_real *e) {
+static void add_outer(const acf_lowrank_grad *g, int64_t i, const row *p, acf_real sign, const acf_real *v,
+                      const acf_real *x, const acf_real *s, const acf_real *e) {
     const int64_t D = p->D, r = p->r;
     if (g->dw)
         for (int64_t t = 0; t < p->n; t++) g->dw[i * D + p->cols[t]] += sign * v[t] * x[t];
@@ -75,7 +81,8 @@ static acf_real magnitude(acf_real x) { return x < 0 ? -x : x; }
 /* The first place whose w cannot be divided by, or -1; *largest is the largest |w| at the modelled columns. */
 static int64_t bad_diagonal(const row *p, acf_real *largest) {
     *largest = 0;
-    for (int64_t t = 0; t < p->n; t++) *largest = magnitude(p->w[p->cols[t]]) > *largest ? magnitude(p->w[p->cols[t]]) : *largest;
+    for (int64_t t = 0; t < p->n; t++)
+        *largest = magnitude(p->w[p->cols[t]]) > *largest ? magnitude(p->w[p->cols[t]]) : *largest;
     for (int64_t t = 0; t < p->n; t++)
         if (acf_dense_singular(p->w + p->cols[t], 1, 1, ACF_R(p->n) * *largest) >= 0) return t;
     return -1;
@@ -166,8 +173,8 @@ void acf_lowrank_logdet_fwd_cpu(const acf_device *dev, acf_real *ld, const acf_l
 
 /* With R = K⁻¹ B_u and S = A_u K⁻¹:  dA = Rᵀ / w,  dB = Sᵀ / w,  dw = (1 - A·R / w) / w, each times the incoming
  * gradient, which ki carries: it holds g · K⁻ᵀ. */
-static void logdet_row(const acf_lowrank_grad *g, acf_real dld, int64_t i, const row *p, const acf_real *ki, acf_real *rs,
-                       acf_real *bs) {
+static void logdet_row(const acf_lowrank_grad *g, acf_real dld, int64_t i, const row *p, const acf_real *ki,
+                       acf_real *rs, acf_real *bs) {
     const int64_t r = p->r, D = p->D;
     for (int64_t t = 0; t < p->n; t++) {
         const int64_t c = p->cols[t];
@@ -342,15 +349,19 @@ const acf_op acf_op_lowrank_solve = {"lowrank_solve", ACF_OP_lowrank_solve, {sol
 
 /* ---- front ends -------------------------------------------------------------------------------------------------------------------- */
 
-acf_lowrank *acf_lowrank_factor(acf_tape *t, acf_tensor *w, acf_tensor *a, acf_tensor *b, int64_t r, const acf_subset *u) {
+acf_lowrank *acf_lowrank_factor(acf_tape *t, acf_tensor *w, acf_tensor *a, acf_tensor *b, int64_t r,
+                                const acf_subset *u) {
     char sw[ACF_SHAPE_TEXT], sa[ACF_SHAPE_TEXT], sb[ACF_SHAPE_TEXT];
     const acf_op *op = &acf_op_lowrank_factor;
     if (t->failure.status) return NULL;
     const int64_t N = u->N, D = u->D;
     const bool shared = w->ndim == 1 && w->dim[0] == D, own = w->ndim == 2 && w->dim[0] == N && w->dim[1] == D;
-    if (r < 1 || a->ndim != 2 || b->ndim != 2 || a->dim[0] != N || b->dim[0] != N || a->dim[1] != D * r || b->dim[1] != D * r)
-        acf_reject(t, op, "a is %s and b is %s; expected (%lld, %lld) for both: %lld columns times rank %lld, at least 1",
-                   acf_tensor_shape(a, sa), acf_tensor_shape(b, sb), (long long)N, (long long)(D * r), (long long)D, (long long)r);
+    if (r < 1 || a->ndim != 2 || b->ndim != 2 || a->dim[0] != N || b->dim[0] != N || a->dim[1] != D * r ||
+        b->dim[1] != D * r)
+        acf_reject(t, op,
+                   "a is %s and b is %s; expected (%lld, %lld) for both: %lld columns times rank %lld, at least 1",
+                   acf_tensor_shape(a, sa), acf_tensor_shape(b, sb), (long long)N, (long long)(D * r), (long long)D,
+                   (long long)r);
     else if (!shared && !own)
         acf_reject(t, op, "the diagonal is %s; expected (%lld) or (%lld, %lld)", acf_tensor_shape(w, sw), (long long)D,
                    (long long)N, (long long)D);
@@ -361,7 +372,9 @@ acf_lowrank *acf_lowrank_factor(acf_tape *t, acf_tensor *w, acf_tensor *a, acf_t
         return NULL;
     }
     *f = (acf_lowrank){.in = {.u = u, .r = r, .w_stride = own ? D : 0, .w = w->data, .a = a->data, .b = b->data},
-                       .w = w, .a = a, .b = b};
+                       .w = w,
+                       .a = a,
+                       .b = b};
     return f;
 }
 
@@ -385,7 +398,8 @@ static bool factored(acf_tape *t, acf_lowrank *f) {
     if (t->failure.status) return false;
     if (f->k) return true;
     const int64_t N = f->in.u->N, r = f->in.r;
-    acf_node *n = acf_node_new(t, &acf_op_lowrank_factor, sizeof(acf_lowrank_attrs), 3, (acf_tensor *[]){f->w, f->a, f->b});
+    acf_node *n =
+        acf_node_new(t, &acf_op_lowrank_factor, sizeof(acf_lowrank_attrs), 3, (acf_tensor *[]){f->w, f->a, f->b});
     if (!n) return false;
     ((acf_lowrank_attrs *)n->attr)->f = f;
     n->out[0] = acf_tensor_new(t, 2, (int64_t[]){N, r * r});

@@ -63,8 +63,8 @@ static __device__ acf_real expand(const work &p, factor f, const acf_real *e, in
 }
 
 /* The gradient of W is sign · v xᵀ; with s = B_u x and e = A_uᵀ v it goes to the three parts without being formed. */
-static __device__ void add_outer(const acf_lowrank_grad &g, const work &p, acf_real sign, const acf_real *v, const acf_real *x, const acf_real *s,
-                                 const acf_real *e) {
+static __device__ void add_outer(const acf_lowrank_grad &g, const work &p, acf_real sign, const acf_real *v,
+                                 const acf_real *x, const acf_real *s, const acf_real *e) {
     const int64_t i = p.row.i;
     ACF_LANES_T(t) {
         const int c = p.cols[t];
@@ -83,7 +83,7 @@ static __device__ int bad_diagonal(const work &p) {
     ACF_LANES_T(t) top = fmaxf(top, fabsf(p.w[p.cols[t]]));
     const acf_real largest = __uint_as_float(__reduce_max_sync(0xffffffffu, __float_as_uint(top)));
     ACF_LANES_T(t)
-        if (acf_is_singular(p.w[p.cols[t]], p.n, largest)) first = min(first, (unsigned)t);
+    if (acf_is_singular(p.w[p.cols[t]], p.n, largest)) first = min(first, (unsigned)t);
     return (int)__reduce_min_sync(0xffffffffu, first);
 }
 
@@ -96,8 +96,8 @@ static __device__ int place_of_term(const work &p, int q) {
 }
 
 /* k (N,r,r) = factors of I + B_u diag(1/w_u) A_u. */
-static __global__ void factor_fwd(acf_real *k, int32_t *order, acf_lowrank_in in, acf_subset u, acf_real *global, int per, acf_fault *fault,
-                                  const char *op) {
+static __global__ void factor_fwd(acf_real *k, int32_t *order, acf_lowrank_in in, acf_subset u, acf_real *global,
+                                  int per, acf_fault *fault, const char *op) {
     work p;
     if (!begin(&p, in, u, global, per)) return;
     const int lane = acf_lane<32>(), r = p.r;
@@ -125,7 +125,8 @@ static __global__ void factor_fwd(acf_real *k, int32_t *order, acf_lowrank_in in
 
 /* ---- apply: z = w x + A (B x) ---------------------------------------------------------------------------------------------- */
 
-static __global__ void apply_fwd(acf_real *z, acf_lowrank_in in, const acf_real *__restrict__ x, acf_subset u, acf_real *global, int per) {
+static __global__ void apply_fwd(acf_real *z, acf_lowrank_in in, const acf_real *__restrict__ x, acf_subset u,
+                                 acf_real *global, int per) {
     work p;
     acf_zero_tail(z, u);
     if (!begin(&p, in, u, global, per)) return;
@@ -164,8 +165,8 @@ static __global__ void logdet_fwd(acf_real *ld, acf_lowrank_in in, acf_subset u,
 
 /* With R = K⁻¹ B_u and S = A_u K⁻¹:  dA = Rᵀ / w,  dB = Sᵀ / w,  dw = (1 - A·R / w) / w, each times the incoming gradient, which `inner`
  * carries: it holds g · K⁻ᵀ. */
-static __global__ void logdet_bwd(acf_lowrank_grad g, const acf_real *__restrict__ dld, acf_lowrank_in in, acf_subset u, acf_real *global,
-                                  int per) {
+static __global__ void logdet_bwd(acf_lowrank_grad g, const acf_real *__restrict__ dld, acf_lowrank_in in, acf_subset u,
+                                  acf_real *global, int per) {
     work p;
     if (!begin(&p, in, u, global, per)) return;
     const int64_t i = p.row.i;
@@ -185,13 +186,15 @@ static __global__ void logdet_bwd(acf_lowrank_grad g, const acf_real *__restrict
             if (g.da) g.da[(i * p.D + c) * r + o] += rs;
         }
         if (g.dw) g.dw[i * p.D + c] += (grad - along) / w;
-        for (int q = 0; g.db && q < r; q++) g.db[(i * r + q) * p.D + c] += acf_strided_dot(a, 1, p.inner + q * p.ld, 1, 0, r) / w;
+        for (int q = 0; g.db && q < r; q++)
+            g.db[(i * r + q) * p.D + c] += acf_strided_dot(a, 1, p.inner + q * p.ld, 1, 0, r) / w;
     }
 }
 
 /* ---- solve: x = (z - A c) / w,  K c = B (z / w) -------------------------------------------------------------------------------- */
 
-static __global__ void solve_fwd(acf_real *x, acf_lowrank_in in, const acf_real *__restrict__ z, acf_subset u, acf_real *global, int per) {
+static __global__ void solve_fwd(acf_real *x, acf_lowrank_in in, const acf_real *__restrict__ z, acf_subset u,
+                                 acf_real *global, int per) {
     work p;
     acf_zero_tail(x, u);
     if (!begin(&p, in, u, global, per)) return;
@@ -255,7 +258,8 @@ static acf_status factor_forward(acf_tape *t, acf_node *n) {
     acf_mark mark = acf_arena_mark(t->mem);
     const plan p = plan_for(t, &f->in);
     ACF_TRY(acf_tape_status(t));
-    LAUNCH(factor_fwd, p, n->out[0]->data, f->order, f->in, *f->in.u, p.global, p.per, acf_cuda_fault(t->dev), n->op->name);
+    LAUNCH(factor_fwd, p, n->out[0]->data, f->order, f->in, *f->in.u, p.global, p.per, acf_cuda_fault(t->dev),
+           n->op->name);
     acf_arena_release(t->mem, mark);
     return ACF_LAUNCHED("lowrank_factor");
 }

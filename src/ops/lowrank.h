@@ -17,7 +17,8 @@ typedef struct acf_lowrank acf_lowrank;
  * below accept that. ACF_ENUMERIC, with the lowest such row and a column: an element of w, or a pivot of K, that is
  * not finite or not above size · epsilon · the largest. (A zero on the diagonal is refused even where A B would make W
  * regular: the identities divide by it.) */
-acf_lowrank *acf_lowrank_factor(acf_tape *t, acf_tensor *w, acf_tensor *a, acf_tensor *b, int64_t r, const acf_subset *u);
+acf_lowrank *acf_lowrank_factor(acf_tape *t, acf_tensor *w, acf_tensor *a, acf_tensor *b, int64_t r,
+                                const acf_subset *u);
 
 acf_tensor *acf_lowrank_apply(acf_tape *t, acf_lowrank *f, acf_tensor *x); /* z (T) = W x (T); needs no factors */
 acf_tensor *acf_lowrank_logdet(acf_tape *t, acf_lowrank *f);               /* (N) log|det W|, 0 for |u| = 0 */
@@ -42,7 +43,7 @@ void acf_lowrank_factor_fwd_cpu(const acf_device *dev, acf_real *k, int32_t *ord
                                 const acf_lowrank_in *in);
 
 /* scratch, elements a thread: ACF_LOWRANK_SCRATCH(r, steps) for each of the following. */
-#define ACF_LOWRANK_SCRATCH(r, steps) (3 * acf_pad(steps) + 4 * acf_pad(r) + acf_pad((r) * (r)) + (r) * ACF_DENSE_BLOCK)
+#define ACF_LOWRANK_SCRATCH(r, steps) (3 * acf_pad(steps) + 4 * acf_pad(r) + acf_pad((r) * (r)) + (r)*ACF_DENSE_BLOCK)
 void acf_lowrank_apply_fwd_cpu(const acf_device *dev, acf_real *z, const acf_lowrank_in *in, const acf_real *x,
                                acf_real *scratch);
 void acf_lowrank_apply_bwd_cpu(const acf_device *dev, const acf_lowrank_grad *g, acf_real *dx, const acf_real *dz,

@@ -1,8 +1,8 @@
 /* A diagonal plus low rank per row: cases for the harness, and agreement with the dense way on the same numbers. */
 #include "ops/lowrank.h"
 
-#include "ops/lu.h"
 #include "harness/rowmat_lab.h"
+#include "ops/lu.h"
 #include "ops/submatrix.h"
 
 #include <string.h>
@@ -56,8 +56,14 @@ static void naive(const acf_lab *l, double *const *out) {
                 for (int64_t q = 0; q < r; q++) sum += (double)A[(i * D + x) * r + q] * (double)B[(i * r + q) * D + y];
                 a[t * n + s] = sum;
             }
-        reference_row(u, i, a, l->leaf[3].value, kind == APPLY ? out[0] : kind == ALL ? out[2] : NULL,
-                      kind == LOGDET ? out[0] : kind == ALL ? out[1] : NULL, kind == SOLVE || kind == ALL ? out[0] : NULL);
+        reference_row(u, i, a, l->leaf[3].value,
+                      kind == APPLY ? out[0]
+                      : kind == ALL ? out[2]
+                                    : NULL,
+                      kind == LOGDET ? out[0]
+                      : kind == ALL  ? out[1]
+                                     : NULL,
+                      kind == SOLVE || kind == ALL ? out[0] : NULL);
     }
     if (kind == ALL) memcpy(out[3], out[0], (size_t)u->T * sizeof(double));
     free(a);
@@ -69,9 +75,12 @@ static const acf_case cases[] = {
     {"logdet", build, naive, .variant = LOGDET, .big_N = 400, .big_D = 30, .hides_nonfinite = true},
     {"solve", build, naive, .variant = SOLVE, .big_N = 400, .big_D = 30, .hides_nonfinite = true},
     {"shared factors", build, naive, .variant = ALL, .big_N = 400, .big_D = 30, .hides_nonfinite = true},
-    {"apply, shared diagonal", build, naive, .variant = APPLY | SHARED_W, .big_N = 400, .big_D = 30, .hides_nonfinite = true},
-    {"logdet, shared diagonal", build, naive, .variant = LOGDET | SHARED_W, .big_N = 400, .big_D = 30, .hides_nonfinite = true},
-    {"solve, shared diagonal", build, naive, .variant = SOLVE | SHARED_W, .big_N = 400, .big_D = 30, .hides_nonfinite = true},
+    {"apply, shared diagonal", build, naive, .variant = APPLY | SHARED_W, .big_N = 400, .big_D = 30,
+     .hides_nonfinite = true},
+    {"logdet, shared diagonal", build, naive, .variant = LOGDET | SHARED_W, .big_N = 400, .big_D = 30,
+     .hides_nonfinite = true},
+    {"solve, shared diagonal", build, naive, .variant = SOLVE | SHARED_W, .big_N = 400, .big_D = 30,
+     .hides_nonfinite = true},
 };
 ACF_CASES(lowrank, cases)
 
@@ -99,7 +108,8 @@ static void agrees_with_submatrix_and_lu(void **state) {
     const int64_t N = 12, D = 40, r = 4;
     acf_lab_open(&l, 2, N, D, ACF_MASK_RANDOM, 6);
     acf_tensor *w = acf_leaf(&l, "w", -2, -0.8, 1, &D);
-    acf_tensor *a = acf_leaf(&l, "a", -0.3, 0.3, 2, (int64_t[]){N, D * r}), *b = acf_leaf(&l, "b", -0.3, 0.3, 2, (int64_t[]){N, D * r});
+    acf_tensor *a = acf_leaf(&l, "a", -0.3, 0.3, 2, (int64_t[]){N, D * r}),
+               *b = acf_leaf(&l, "b", -0.3, 0.3, 2, (int64_t[]){N, D * r});
     acf_tensor *v = acf_leaf_packed(&l, "v", -1, 1, 0), *base = identity_base(&l);
     for (int64_t j = 0; j < D; j++) base->data[j * (D + 1)] = w->data[j];
     acf_lu *dense = acf_lu_factor(l.t, acf_submatrix(l.t, base, a, b, r, l.u), l.u);
@@ -119,7 +129,8 @@ static void diagonal_alone(void **state) {
     acf_lab_open(&l, 1, 8, D, ACF_MASK_RANDOM, 7);
     acf_tensor *w = acf_leaf(&l, "w", -2, 2, 1, &D), *zero = acf_leaf(&l, "zero", 0, 0, 2, (int64_t[]){8, D});
     acf_lowrank *f = acf_lowrank_factor(l.t, w, zero, zero, 1, l.u);
-    acf_tensor *v = acf_leaf_packed(&l, "v", -1, 1, 0), *z = acf_lowrank_apply(l.t, f, v), *ld = acf_lowrank_logdet(l.t, f);
+    acf_tensor *v = acf_leaf_packed(&l, "v", -1, 1, 0), *z = acf_lowrank_apply(l.t, f, v),
+               *ld = acf_lowrank_logdet(l.t, f);
     assert_int_equal(acf_tape_status(l.t), ACF_OK);
     for (int64_t i = 0; i < 8; i++) {
         double sum = 0;
@@ -209,8 +220,9 @@ static void refuses_wrong_shapes(void **state) {
     acf_tensor *x = acf_leaf_packed(&l, "x", -1, 1, 0);
     assert_null(acf_lowrank_factor(l.t, w, a, w, 2, l.u));
     assert_int_equal(acf_tape_status(l.t), ACF_ESHAPE);
-    assert_string_equal(acf_error(), "lowrank_factor: a is (4, 6) and b is (4, 3); expected (4, 6) for both: 3 columns times "
-                                     "rank 2, at least 1");
+    assert_string_equal(acf_error(),
+                        "lowrank_factor: a is (4, 6) and b is (4, 3); expected (4, 6) for both: 3 columns times "
+                        "rank 2, at least 1");
     assert_int_equal(acf_tensor_count(acf_lowrank_apply(l.t, NULL, x)), 0);
     assert_int_equal(acf_tensor_count(acf_lowrank_logdet(l.t, NULL)), 0);
     assert_int_equal(acf_tensor_count(acf_lowrank_solve(l.t, NULL, x)), 0);
@@ -223,10 +235,12 @@ static void refuses_wrong_shapes(void **state) {
     a = acf_leaf(&l, "a", -1, 1, 2, (int64_t[]){4, 6}), w = acf_leaf(&l, "w", 1, 2, 2, (int64_t[]){4, 3});
     acf_lowrank_apply(l.t, acf_lowrank_factor(l.t, w, a, a, 2, l.u), w);
     assert_int_equal(acf_tape_status(l.t), ACF_ESHAPE);
-    assert_string_equal(acf_error(), "lowrank_apply: x is (4, 3); expected (12 packed) over the subset of the matrices");
+    assert_string_equal(acf_error(),
+                        "lowrank_apply: x is (4, 3); expected (12 packed) over the subset of the matrices");
     acf_lab_close(&l);
 }
 
-ACF_TESTS(lowrank, cmocka_unit_test(there_and_back), cmocka_unit_test(agrees_with_submatrix_and_lu), cmocka_unit_test(diagonal_alone),
-          cmocka_unit_test(factorises_once_and_only_when_needed), cmocka_unit_test(bad_diagonal_is_named),
-          cmocka_unit_test(singular_product_is_named), cmocka_unit_test(nan_is_noticed), cmocka_unit_test(refuses_wrong_shapes))
+ACF_TESTS(lowrank, cmocka_unit_test(there_and_back), cmocka_unit_test(agrees_with_submatrix_and_lu),
+          cmocka_unit_test(diagonal_alone), cmocka_unit_test(factorises_once_and_only_when_needed),
+          cmocka_unit_test(bad_diagonal_is_named), cmocka_unit_test(singular_product_is_named),
+          cmocka_unit_test(nan_is_noticed), cmocka_unit_test(refuses_wrong_shapes))

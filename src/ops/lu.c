@@ -40,13 +40,15 @@ acf_lu *acf_lu_factor(acf_tape *t, acf_tensor *m, const acf_subset *u) {
     char s[ACF_SHAPE_TEXT];
     if (t->failure.status) return NULL;
     if (!acf_is_square(m, u)) {
-        acf_reject(t, &acf_op_lu_factor, "m is %s; expected (%lld), the list of the subset's matrices", acf_tensor_shape(m, s),
-                   (long long)u->S);
+        acf_reject(t, &acf_op_lu_factor, "m is %s; expected (%lld), the list of the subset's matrices",
+                   acf_tensor_shape(m, s), (long long)u->S);
         return NULL;
     }
     acf_lu *lu = acf_arena_alloc(t->host, sizeof *lu);
-    if (lu) *lu = (acf_lu){.u = u, .m = m};
-    else acf_tape_fail(t, &acf_op_lu_factor);
+    if (lu)
+        *lu = (acf_lu){.u = u, .m = m};
+    else
+        acf_tape_fail(t, &acf_op_lu_factor);
     return lu;
 }
 
@@ -126,8 +128,8 @@ acf_tensor *acf_lu_apply(acf_tape *t, acf_lu *lu, acf_tensor *x) {
     acf_node *n = acf_node_new(t, &acf_op_lu_apply, sizeof(acf_lu_attrs), 2, (acf_tensor *[]){lu->m, x});
     if (!n) return &t->empty;
     if (!acf_is_packed(x, lu->u))
-        return acf_reject(t, n->op, "x is %s; expected (%lld packed) over the subset of the matrices", acf_tensor_shape(x, s),
-                          (long long)lu->u->T);
+        return acf_reject(t, n->op, "x is %s; expected (%lld packed) over the subset of the matrices",
+                          acf_tensor_shape(x, s), (long long)lu->u->T);
     ((acf_lu_attrs *)n->attr)->lu = lu;
     n->out[0] = acf_tensor_packed(t, lu->u, 0);
     return acf_node_run(t, n);
@@ -143,8 +145,8 @@ void acf_lu_logdet_fwd_cpu(const acf_device *dev, acf_real *ld, const acf_real *
     }
 }
 
-void acf_lu_logdet_bwd_cpu(const acf_device *dev, acf_real *dm, const acf_real *dld, const acf_real *f, const int32_t *order,
-                           const acf_subset *u, acf_real *scratch) {
+void acf_lu_logdet_bwd_cpu(const acf_device *dev, acf_real *dm, const acf_real *dld, const acf_real *f,
+                           const int32_t *order, const acf_subset *u, acf_real *scratch) {
     ACF_PARALLEL_UNEVEN(dev, u->square[u->N] * u->steps)
     for (int64_t k = 0; k < u->N; k++) {
         const int64_t i = u->row[k], at = u->square[i];
@@ -182,8 +184,8 @@ acf_tensor *acf_lu_logdet(acf_tape *t, acf_lu *lu) {
 
 /* ---- solve: M x = z --------------------------------------------------------------------------------------------------------- */
 
-void acf_lu_solve_fwd_cpu(const acf_device *dev, acf_real *x, const acf_real *f, const int32_t *order, const acf_real *z,
-                          const acf_subset *u, acf_real *scratch) {
+void acf_lu_solve_fwd_cpu(const acf_device *dev, acf_real *x, const acf_real *f, const int32_t *order,
+                          const acf_real *z, const acf_subset *u, acf_real *scratch) {
     const int64_t ld = acf_pad(u->steps);
     ACF_PARALLEL_UNEVEN(dev, u->square[u->N])
     for (int64_t k = 0; k < u->N; k++) {
@@ -241,8 +243,8 @@ acf_tensor *acf_lu_solve(acf_tape *t, acf_lu *lu, acf_tensor *z) {
     acf_node *n = acf_node_new(t, &acf_op_lu_solve, sizeof(acf_lu_attrs), 3, (acf_tensor *[]){lu->m, lu->f, z});
     if (!n) return &t->empty;
     if (!acf_is_packed(z, lu->u))
-        return acf_reject(t, n->op, "z is %s; expected (%lld packed) over the subset of the matrices", acf_tensor_shape(z, s),
-                          (long long)lu->u->T);
+        return acf_reject(t, n->op, "z is %s; expected (%lld packed) over the subset of the matrices",
+                          acf_tensor_shape(z, s), (long long)lu->u->T);
     ((acf_lu_attrs *)n->attr)->lu = lu;
     n->out[0] = acf_tensor_packed(t, lu->u, 0);
     return acf_node_run(t, n);

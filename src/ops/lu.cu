@@ -15,8 +15,8 @@ static const acf_lu *object_of(const acf_node *n) { return ((const acf_lu_attrs 
 
 /* order (N,D). */
 template <int G>
-static __global__ void factor_fwd(acf_real *f, int32_t *order, const acf_real *__restrict__ m, acf_subset u, int per, acf_fault *fault,
-                                  const char *op) {
+static __global__ void factor_fwd(acf_real *f, int32_t *order, const acf_real *__restrict__ m, acf_subset u, int per,
+                                  acf_fault *fault, const char *op) {
     const int64_t rank = acf_group<G>();
     if (rank >= u.N) return;
     const acf_batch_row r = acf_row_of_rank(u, rank);
@@ -39,8 +39,8 @@ static acf_status factor_forward(acf_tape *t, acf_node *n) {
     const acf_lu *lu = object_of(n);
     const acf_subset *u = lu->u;
     const acf_groups g = acf_groups_for(u->N, u->D, 1, 1);
-    ACF_GROUP_LAUNCH(factor_fwd, g, acf_cuda_stream(t->dev), n->out[0]->data, lu->order, n->in[0]->data, *u, g.per, acf_cuda_fault(t->dev),
-                     n->op->name);
+    ACF_GROUP_LAUNCH(factor_fwd, g, acf_cuda_stream(t->dev), n->out[0]->data, lu->order, n->in[0]->data, *u, g.per,
+                     acf_cuda_fault(t->dev), n->op->name);
     return ACF_LAUNCHED("lu_factor");
 }
 
@@ -49,7 +49,8 @@ ACF_CUDA_OP(lu_factor, factor_forward, NULL);
 /* ---- apply: z = M x ------------------------------------------------------------------------------------------------------ */
 
 template <int G>
-static __global__ void apply_fwd(acf_real *z, const acf_real *__restrict__ m, const acf_real *__restrict__ x, acf_subset u, int per) {
+static __global__ void apply_fwd(acf_real *z, const acf_real *__restrict__ m, const acf_real *__restrict__ x,
+                                 acf_subset u, int per) {
     acf_zero_tail(z, u);
     const int64_t rank = acf_group<G>();
     if (rank >= u.N) return;
@@ -58,13 +59,14 @@ static __global__ void apply_fwd(acf_real *z, const acf_real *__restrict__ m, co
     int ld;
     acf_row_get<G>(xs, x, u, r);
     const acf_real *w = acf_group_stage<G>(xs + u.D, m + r.at, r.n, &ld);
-    for (int t = acf_lane<G>(); t < r.n; t += G) z[acf_packed_at(u, r, t)] = acf_strided_dot(w + t * ld, 1, xs, 1, 0, r.n);
+    for (int t = acf_lane<G>(); t < r.n; t += G)
+        z[acf_packed_at(u, r, t)] = acf_strided_dot(w + t * ld, 1, xs, 1, 0, r.n);
 }
 
 /* dm (n,n) += sign · v xᵀ and, with m, dx += Mᵀ v: one pass, a thread a column. */
 template <int G>
-static __device__ void add_outer(acf_real *dm, acf_real sign, acf_real *dx, const acf_real *__restrict__ m, const acf_real *v, const acf_real *x,
-                                 const acf_subset &u, const acf_batch_row &r) {
+static __device__ void add_outer(acf_real *dm, acf_real sign, acf_real *dx, const acf_real *__restrict__ m,
+                                 const acf_real *v, const acf_real *x, const acf_subset &u, const acf_batch_row &r) {
     const int n = r.n;
     for (int c = acf_lane<G>(); c < n; c += G) {
         acf_real sum = 0;
@@ -89,8 +91,9 @@ static __device__ void add_outer(acf_real *dm, acf_real sign, acf_real *dx, cons
 }
 
 template <int G>
-static __global__ void apply_bwd(acf_real *dm, acf_real *dx, const acf_real *__restrict__ dz, const acf_real *__restrict__ m,
-                                 const acf_real *__restrict__ x, acf_subset u, int per) {
+static __global__ void apply_bwd(acf_real *dm, acf_real *dx, const acf_real *__restrict__ dz,
+                                 const acf_real *__restrict__ m, const acf_real *__restrict__ x, acf_subset u,
+                                 int per) {
     const int64_t rank = acf_group<G>();
     if (rank >= u.N) return;
     const acf_batch_row r = acf_row_of_rank(u, rank);
@@ -113,7 +116,8 @@ static acf_status apply_backward(acf_tape *t, acf_node *n) {
     acf_real *dm = acf_grad(t, n->in[0]), *dx = acf_grad(t, n->in[1]);
     ACF_TRY(acf_tape_status(t));
     const acf_groups g = acf_groups_for(u->N, u->D, 0, 2);
-    ACF_GROUP_LAUNCH(apply_bwd, g, acf_cuda_stream(t->dev), dm, dx, n->out[0]->grad, n->in[0]->data, n->in[1]->data, *u, g.per);
+    ACF_GROUP_LAUNCH(apply_bwd, g, acf_cuda_stream(t->dev), dm, dx, n->out[0]->grad, n->in[0]->data, n->in[1]->data, *u,
+                     g.per);
     return ACF_LAUNCHED("lu_apply");
 }
 
@@ -132,14 +136,15 @@ static __global__ void logdet_fwd(acf_real *ld, const acf_real *__restrict__ f, 
 
 /* dm += dld M⁻ᵀ. A block has its inverse in `scratch`, D·D reals each, and takes the rows in turn. */
 template <int G>
-static __global__ void logdet_bwd(acf_real *dm, const acf_real *__restrict__ dld, const acf_real *f, const int32_t *__restrict__ order,
-                                  acf_real *scratch, acf_subset u, int per) {
+static __global__ void logdet_bwd(acf_real *dm, const acf_real *__restrict__ dld, const acf_real *f,
+                                  const int32_t *__restrict__ order, acf_real *scratch, acf_subset u, int per) {
     const int64_t groups = (int64_t)gridDim.x * (blockDim.x / G);
     for (int64_t rank = acf_group<G>(); rank < u.N; rank += groups) {
         const acf_batch_row r = acf_row_of_rank(u, rank);
         const bool small = G == 32;
         const int n = r.n, lx = small ? n | 1 : n;
-        acf_real *shared = acf_group_shared<G>(per), *x = small ? shared + u.D * (u.D | 1) : scratch + blockIdx.x * u.D * u.D;
+        acf_real *shared = acf_group_shared<G>(per),
+                 *x = small ? shared + u.D * (u.D | 1) : scratch + blockIdx.x * u.D * u.D;
         int ld;
         const acf_real *w = acf_group_stage<G>(shared, f + r.at, n, &ld);
         acf_group_inverse_t<G>(x, lx, w, ld, n);
@@ -162,7 +167,8 @@ static __global__ void logdet_bwd(acf_real *dm, const acf_real *__restrict__ dld
 
 static acf_status logdet_forward(acf_tape *t, acf_node *n) {
     const acf_subset *u = object_of(n)->u;
-    logdet_fwd<<<acf_blocks(u->N, ACF_THREADS / 32), ACF_THREADS, 0, acf_cuda_stream(t->dev)>>>(n->out[0]->data, n->in[1]->data, *u);
+    logdet_fwd<<<acf_blocks(u->N, ACF_THREADS / 32), ACF_THREADS, 0, acf_cuda_stream(t->dev)>>>(n->out[0]->data,
+                                                                                                n->in[1]->data, *u);
     return ACF_LAUNCHED("lu_logdet");
 }
 
@@ -176,7 +182,8 @@ static acf_status logdet_backward(acf_tape *t, acf_node *n) {
     if (!g.small) g.blocks = (unsigned)acf_min(g.blocks, 2 * acf_cuda_processors(t->dev));
     acf_real *scratch = g.small ? NULL : acf_tape_reals(t, g.blocks * u->D * u->D);
     ACF_TRY(acf_tape_status(t));
-    ACF_GROUP_LAUNCH(logdet_bwd, g, acf_cuda_stream(t->dev), dm, n->out[0]->grad, lu->f->data, lu->order, scratch, *u, g.per);
+    ACF_GROUP_LAUNCH(logdet_bwd, g, acf_cuda_stream(t->dev), dm, n->out[0]->grad, lu->f->data, lu->order, scratch, *u,
+                     g.per);
     acf_arena_release(t->mem, mark);
     return ACF_LAUNCHED("lu_logdet");
 }
@@ -187,8 +194,8 @@ ACF_CUDA_OP(lu_logdet, logdet_forward, logdet_backward);
 
 /* M = L U Pᵀ, so L U w = z and x[order] = w. */
 template <int G>
-static __global__ void solve_fwd(acf_real *x, const acf_real *f, const int32_t *__restrict__ order, const acf_real *__restrict__ z,
-                                 acf_subset u, int per) {
+static __global__ void solve_fwd(acf_real *x, const acf_real *f, const int32_t *__restrict__ order,
+                                 const acf_real *__restrict__ z, acf_subset u, int per) {
     acf_zero_tail(x, u);
     const int64_t rank = acf_group<G>();
     if (rank >= u.N) return;
@@ -205,7 +212,8 @@ static __global__ void solve_fwd(acf_real *x, const acf_real *f, const int32_t *
 /* v = M⁻ᵀ dx with Mᵀ = P Uᵀ Lᵀ; dz += v, dM -= v xᵀ. */
 template <int G>
 static __global__ void solve_bwd(acf_real *dm, acf_real *dz, const acf_real *__restrict__ dx, const acf_real *f,
-                                 const int32_t *__restrict__ order, const acf_real *__restrict__ x, acf_subset u, int per) {
+                                 const int32_t *__restrict__ order, const acf_real *__restrict__ x, acf_subset u,
+                                 int per) {
     const int64_t rank = acf_group<G>();
     if (rank >= u.N) return;
     const acf_batch_row r = acf_row_of_rank(u, rank);
@@ -224,7 +232,8 @@ static acf_status solve_forward(acf_tape *t, acf_node *n) {
     const acf_lu *lu = object_of(n);
     const acf_subset *u = lu->u;
     const acf_groups g = acf_groups_for(u->N, u->D, 1, 1);
-    ACF_GROUP_LAUNCH(solve_fwd, g, acf_cuda_stream(t->dev), n->out[0]->data, lu->f->data, lu->order, n->in[2]->data, *u, g.per);
+    ACF_GROUP_LAUNCH(solve_fwd, g, acf_cuda_stream(t->dev), n->out[0]->data, lu->f->data, lu->order, n->in[2]->data, *u,
+                     g.per);
     return ACF_LAUNCHED("lu_solve");
 }
 
@@ -234,7 +243,8 @@ static acf_status solve_backward(acf_tape *t, acf_node *n) {
     acf_real *dm = acf_grad(t, n->in[0]), *dz = acf_grad(t, n->in[2]);
     ACF_TRY(acf_tape_status(t));
     const acf_groups g = acf_groups_for(u->N, u->D, 1, 2);
-    ACF_GROUP_LAUNCH(solve_bwd, g, acf_cuda_stream(t->dev), dm, dz, n->out[0]->grad, lu->f->data, lu->order, n->out[0]->data, *u, g.per);
+    ACF_GROUP_LAUNCH(solve_bwd, g, acf_cuda_stream(t->dev), dm, dz, n->out[0]->grad, lu->f->data, lu->order,
+                     n->out[0]->data, *u, g.per);
     return ACF_LAUNCHED("lu_solve");
 }
 

@@ -37,12 +37,12 @@ void acf_lu_apply_bwd_cpu(const acf_device *dev, acf_real *dm, acf_real *dx, con
 
 void acf_lu_logdet_fwd_cpu(const acf_device *dev, acf_real *ld, const acf_real *f, const acf_subset *u);
 /* Adds to dm. scratch: steps · ACF_DENSE_BLOCK elements a thread. */
-void acf_lu_logdet_bwd_cpu(const acf_device *dev, acf_real *dm, const acf_real *dld, const acf_real *f, const int32_t *order,
-                           const acf_subset *u, acf_real *scratch);
+void acf_lu_logdet_bwd_cpu(const acf_device *dev, acf_real *dm, const acf_real *dld, const acf_real *f,
+                           const int32_t *order, const acf_subset *u, acf_real *scratch);
 
 /* scratch: 2 · acf_pad(steps) elements a thread. */
-void acf_lu_solve_fwd_cpu(const acf_device *dev, acf_real *x, const acf_real *f, const int32_t *order, const acf_real *z,
-                          const acf_subset *u, acf_real *scratch);
+void acf_lu_solve_fwd_cpu(const acf_device *dev, acf_real *x, const acf_real *f, const int32_t *order,
+                          const acf_real *z, const acf_subset *u, acf_real *scratch);
 /* Adds to dm and dz. scratch: 3 · acf_pad(steps) elements a thread. */
 void acf_lu_solve_bwd_cpu(const acf_device *dev, acf_real *dm, acf_real *dz, const acf_real *dx, const acf_real *f,
                           const int32_t *order, const acf_real *x, const acf_subset *u, acf_real *scratch);

@@ -25,7 +25,8 @@ static void lower_solve(acf_real *y, const acf_real *m, int64_t n) {
 
 /* y = U⁻¹ y, in place. */
 static void upper_solve(acf_real *y, const acf_real *m, int64_t n) {
-    for (int64_t t = n - 1; t >= 0; t--) y[t] = (y[t] - acf_row_dot(m + t * n + t + 1, y + t + 1, n - t - 1)) / m[t * n + t];
+    for (int64_t t = n - 1; t >= 0; t--)
+        y[t] = (y[t] - acf_row_dot(m + t * n + t + 1, y + t + 1, n - t - 1)) / m[t * n + t];
 }
 
 /* y = U⁻ᵀ y, in place. */
@@ -42,8 +43,8 @@ static void lower_t_solve(acf_real *y, const acf_real *m, int64_t n) {
 }
 
 /* dm += sign · (strictly lower part of a yᵀ, upper part of b xᵀ): the gradients of L and U share the matrix. */
-static void add_outer(acf_real *dm, acf_real sign, const acf_real *a, const acf_real *y, const acf_real *b, const acf_real *x,
-                      int64_t n) {
+static void add_outer(acf_real *dm, acf_real sign, const acf_real *a, const acf_real *y, const acf_real *b,
+                      const acf_real *x, int64_t n) {
     for (int64_t t = 0; t < n; t++) {
         acf_row_axpy(dm + t * n, sign * a[t], y, t);
         acf_row_axpy(dm + t * n + t, sign * b[t], x + t, n - t);
@@ -52,8 +53,8 @@ static void add_outer(acf_real *dm, acf_real sign, const acf_real *a, const acf_
 
 /* ---- apply: z = L U x ----------------------------------------------------------------------------------------------------- */
 
-void acf_plu_apply_fwd_cpu(const acf_device *dev, acf_real *z, const acf_real *m, const acf_real *x, const acf_subset *u,
-                           acf_real *scratch) {
+void acf_plu_apply_fwd_cpu(const acf_device *dev, acf_real *z, const acf_real *m, const acf_real *x,
+                           const acf_subset *u, acf_real *scratch) {
     const int64_t ld = acf_pad(u->steps);
     ACF_PARALLEL_UNEVEN(dev, u->square[u->N])
     for (int64_t k = 0; k < u->N; k++) {
@@ -100,7 +101,8 @@ void acf_plu_logdet_fwd_cpu(const acf_device *dev, acf_real *ld, const acf_real 
     }
 }
 
-void acf_plu_logdet_bwd_cpu(const acf_device *dev, acf_real *dm, const acf_real *dld, const acf_real *m, const acf_subset *u) {
+void acf_plu_logdet_bwd_cpu(const acf_device *dev, acf_real *dm, const acf_real *dld, const acf_real *m,
+                            const acf_subset *u) {
     ACF_PARALLEL_UNEVEN(dev, 4 * u->T) /* divisions, a stride apart */
     for (int64_t k = 0; k < u->N; k++) {
         const int64_t i = u->row[k], n = u->size[i], at = u->square[i];
@@ -110,8 +112,8 @@ void acf_plu_logdet_bwd_cpu(const acf_device *dev, acf_real *dm, const acf_real 
 
 /* ---- solve: L U x = z --------------------------------------------------------------------------------------------------------- */
 
-void acf_plu_solve_fwd_cpu(const acf_device *dev, acf_real *x, const acf_real *m, const acf_real *z, const acf_subset *u,
-                           acf_real *scratch) {
+void acf_plu_solve_fwd_cpu(const acf_device *dev, acf_real *x, const acf_real *m, const acf_real *z,
+                           const acf_subset *u, acf_real *scratch) {
     ACF_PARALLEL_UNEVEN(dev, u->square[u->N])
     for (int64_t k = 0; k < u->N; k++) {
         const int64_t i = u->row[k], n = u->size[i];
@@ -224,7 +226,8 @@ const acf_op acf_op_plu_logdet = {"plu_logdet", ACF_OP_plu_logdet, {logdet_forwa
 const acf_op acf_op_plu_solve = {"plu_solve", ACF_OP_plu_solve, {solve_forward, solve_backward}};
 
 /* x (named `name` in the sentence) may be NULL for an operation on the matrices alone. */
-static acf_tensor *run(acf_tape *t, const acf_op *op, acf_tensor *m, const char *name, acf_tensor *x, const acf_subset *u) {
+static acf_tensor *run(acf_tape *t, const acf_op *op, acf_tensor *m, const char *name, acf_tensor *x,
+                       const acf_subset *u) {
     char s[ACF_SHAPE_TEXT];
     acf_node *n = acf_node_new(t, op, sizeof(acf_plu_attrs), x ? 2 : 1, (acf_tensor *[]){m, x});
     if (!n) return &t->empty;

@@ -9,7 +9,8 @@ static const acf_subset *subset_of(const acf_node *n) { return ((const acf_plu_a
 
 /* Notes the first diagonal element of w (n,ld) that cannot be divided by. */
 template <int G>
-static __device__ void check_diagonal(const acf_real *w, int ld, const acf_subset &u, const acf_batch_row &r, acf_fault *fault, const char *op) {
+static __device__ void check_diagonal(const acf_real *w, int ld, const acf_subset &u, const acf_batch_row &r,
+                                      acf_fault *fault, const char *op) {
     const int bad = acf_group_singular<G>(w, ld + 1, r.n, acf_group_largest<G>(w, ld, r.n));
     if (bad >= 0 && acf_lane<G>() == 0) acf_report(fault, op, ACF_FAULT_SINGULAR, r.i, u.cols[r.i * u.D + bad], 0);
 }
@@ -21,7 +22,8 @@ template <int G> static __device__ void upper_times(acf_real *y, const acf_real 
 
 /* dm (n,n) += sign · (strictly lower part of a yᵀ, upper part of b xᵀ): the gradients of L and U share the matrix. */
 template <int G>
-static __device__ void add_outer(acf_real *dm, acf_real sign, const acf_real *a, const acf_real *y, const acf_real *b, const acf_real *x, int n) {
+static __device__ void add_outer(acf_real *dm, acf_real sign, const acf_real *a, const acf_real *y, const acf_real *b,
+                                 const acf_real *x, int n) {
     for (int c = acf_lane<G>(); c < n; c += G)
         for (int t0 = 0; t0 < n; t0 += ACF_ROWS_AT_ONCE) {
             acf_real d[ACF_ROWS_AT_ONCE];
@@ -37,7 +39,8 @@ static __device__ void add_outer(acf_real *dm, acf_real sign, const acf_real *a,
 /* ---- apply: z = L U x ----------------------------------------------------------------------------------------------------- */
 
 template <int G>
-static __global__ void apply_fwd(acf_real *z, const acf_real *__restrict__ m, const acf_real *__restrict__ x, acf_subset u, int per) {
+static __global__ void apply_fwd(acf_real *z, const acf_real *__restrict__ m, const acf_real *__restrict__ x,
+                                 acf_subset u, int per) {
     acf_zero_tail(z, u);
     const int64_t rank = acf_group<G>();
     if (rank >= u.N) return;
@@ -48,13 +51,15 @@ static __global__ void apply_fwd(acf_real *z, const acf_real *__restrict__ m, co
     const acf_real *w = acf_group_stage<G>(y + u.D, m + r.at, r.n, &ld);
     upper_times<G>(y, w, ld, xs, r.n);
     acf_group_sync<G>();
-    for (int t = acf_lane<G>(); t < r.n; t += G) z[acf_packed_at(u, r, t)] = y[t] + acf_strided_dot(w + t * ld, 1, y, 1, 0, t);
+    for (int t = acf_lane<G>(); t < r.n; t += G)
+        z[acf_packed_at(u, r, t)] = y[t] + acf_strided_dot(w + t * ld, 1, y, 1, 0, t);
 }
 
 /* dy = Lᵀ dz;  dL += dz yᵀ with y = U x;  dU += dy xᵀ;  dx += Uᵀ dy. */
 template <int G>
-static __global__ void apply_bwd(acf_real *dm, acf_real *dx, const acf_real *__restrict__ dz, const acf_real *__restrict__ m,
-                                 const acf_real *__restrict__ x, acf_subset u, int per) {
+static __global__ void apply_bwd(acf_real *dm, acf_real *dx, const acf_real *__restrict__ dz,
+                                 const acf_real *__restrict__ m, const acf_real *__restrict__ x, acf_subset u,
+                                 int per) {
     const int64_t rank = acf_group<G>();
     if (rank >= u.N) return;
     const acf_batch_row r = acf_row_of_rank(u, rank);
@@ -68,7 +73,8 @@ static __global__ void apply_bwd(acf_real *dm, acf_real *dx, const acf_real *__r
     if (dm) upper_times<G>(y, w, ld, xs, n);
     acf_group_sync<G>();
     if (dm) add_outer<G>(dm + r.at, 1, dzs, y, dy, xs, n);
-    for (int c = acf_lane<G>(); dx && c < n; c += G) dx[acf_packed_at(u, r, c)] += acf_strided_dot(w + c, ld, dy, 1, 0, c + 1);
+    for (int c = acf_lane<G>(); dx && c < n; c += G)
+        dx[acf_packed_at(u, r, c)] += acf_strided_dot(w + c, ld, dy, 1, 0, c + 1);
 }
 
 static acf_status apply_forward(acf_tape *t, acf_node *n) {
@@ -83,7 +89,8 @@ static acf_status apply_backward(acf_tape *t, acf_node *n) {
     acf_real *dm = acf_grad(t, n->in[0]), *dx = acf_grad(t, n->in[1]);
     ACF_TRY(acf_tape_status(t));
     const acf_groups g = acf_groups_for(u->N, u->D, 1, 4);
-    ACF_GROUP_LAUNCH(apply_bwd, g, acf_cuda_stream(t->dev), dm, dx, n->out[0]->grad, n->in[0]->data, n->in[1]->data, *u, g.per);
+    ACF_GROUP_LAUNCH(apply_bwd, g, acf_cuda_stream(t->dev), dm, dx, n->out[0]->grad, n->in[0]->data, n->in[1]->data, *u,
+                     g.per);
     return ACF_LAUNCHED("plu_apply");
 }
 
@@ -91,7 +98,8 @@ ACF_CUDA_OP(plu_apply, apply_forward, apply_backward);
 
 /* ---- log|det| --------------------------------------------------------------------------------------------------------------- */
 
-static __global__ void logdet_fwd(acf_real *ld, const acf_real *__restrict__ m, acf_subset u, acf_fault *fault, const char *op) {
+static __global__ void logdet_fwd(acf_real *ld, const acf_real *__restrict__ m, acf_subset u, acf_fault *fault,
+                                  const char *op) {
     const int64_t rank = acf_group<32>();
     if (rank >= u.N) return;
     const acf_batch_row r = acf_row_of_rank(u, rank);
@@ -100,7 +108,8 @@ static __global__ void logdet_fwd(acf_real *ld, const acf_real *__restrict__ m, 
     if (acf_lane<32>() == 0) ld[r.i] = acf_float_from(sum);
 }
 
-static __global__ void logdet_bwd(acf_real *dm, const acf_real *__restrict__ dld, const acf_real *__restrict__ m, acf_subset u) {
+static __global__ void logdet_bwd(acf_real *dm, const acf_real *__restrict__ dld, const acf_real *__restrict__ m,
+                                  acf_subset u) {
     const int64_t rank = acf_group<32>();
     if (rank >= u.N) return;
     const acf_batch_row r = acf_row_of_rank(u, rank);
@@ -109,8 +118,8 @@ static __global__ void logdet_bwd(acf_real *dm, const acf_real *__restrict__ dld
 
 static acf_status logdet_forward(acf_tape *t, acf_node *n) {
     const acf_subset *u = subset_of(n);
-    logdet_fwd<<<acf_blocks(u->N, ACF_THREADS / 32), ACF_THREADS, 0, acf_cuda_stream(t->dev)>>>(n->out[0]->data, n->in[0]->data, *u,
-                                                                                               acf_cuda_fault(t->dev), n->op->name);
+    logdet_fwd<<<acf_blocks(u->N, ACF_THREADS / 32), ACF_THREADS, 0, acf_cuda_stream(t->dev)>>>(
+        n->out[0]->data, n->in[0]->data, *u, acf_cuda_fault(t->dev), n->op->name);
     return ACF_LAUNCHED("plu_logdet");
 }
 
@@ -118,7 +127,8 @@ static acf_status logdet_backward(acf_tape *t, acf_node *n) {
     const acf_subset *u = subset_of(n);
     acf_real *dm = acf_grad(t, n->in[0]);
     if (!dm) return acf_tape_status(t);
-    logdet_bwd<<<acf_blocks(u->N, ACF_THREADS / 32), ACF_THREADS, 0, acf_cuda_stream(t->dev)>>>(dm, n->out[0]->grad, n->in[0]->data, *u);
+    logdet_bwd<<<acf_blocks(u->N, ACF_THREADS / 32), ACF_THREADS, 0, acf_cuda_stream(t->dev)>>>(dm, n->out[0]->grad,
+                                                                                                n->in[0]->data, *u);
     return ACF_LAUNCHED("plu_logdet");
 }
 
@@ -127,8 +137,8 @@ ACF_CUDA_OP(plu_logdet, logdet_forward, logdet_backward);
 /* ---- solve: L U x = z --------------------------------------------------------------------------------------------------------- */
 
 template <int G>
-static __global__ void solve_fwd(acf_real *x, const acf_real *__restrict__ m, const acf_real *__restrict__ z, acf_subset u, int per,
-                                 acf_fault *fault, const char *op) {
+static __global__ void solve_fwd(acf_real *x, const acf_real *__restrict__ m, const acf_real *__restrict__ z,
+                                 acf_subset u, int per, acf_fault *fault, const char *op) {
     acf_zero_tail(x, u);
     const int64_t rank = acf_group<G>();
     if (rank >= u.N) return;
@@ -145,8 +155,9 @@ static __global__ void solve_fwd(acf_real *x, const acf_real *__restrict__ m, co
 
 /* dy = U⁻ᵀ dx, dz += L⁻ᵀ dy;  dL -= dz yᵀ with y = U x, dU -= dy xᵀ. */
 template <int G>
-static __global__ void solve_bwd(acf_real *dm, acf_real *dz, const acf_real *__restrict__ dx, const acf_real *__restrict__ m,
-                                 const acf_real *__restrict__ x, acf_subset u, int per) {
+static __global__ void solve_bwd(acf_real *dm, acf_real *dz, const acf_real *__restrict__ dx,
+                                 const acf_real *__restrict__ m, const acf_real *__restrict__ x, acf_subset u,
+                                 int per) {
     const int64_t rank = acf_group<G>();
     if (rank >= u.N) return;
     const acf_batch_row r = acf_row_of_rank(u, rank);
@@ -179,7 +190,8 @@ static acf_status solve_backward(acf_tape *t, acf_node *n) {
     acf_real *dm = acf_grad(t, n->in[0]), *dz = acf_grad(t, n->in[1]);
     ACF_TRY(acf_tape_status(t));
     const acf_groups g = acf_groups_for(u->N, u->D, 1, 4);
-    ACF_GROUP_LAUNCH(solve_bwd, g, acf_cuda_stream(t->dev), dm, dz, n->out[0]->grad, n->in[0]->data, n->out[0]->data, *u, g.per);
+    ACF_GROUP_LAUNCH(solve_bwd, g, acf_cuda_stream(t->dev), dm, dz, n->out[0]->grad, n->in[0]->data, n->out[0]->data,
+                     *u, g.per);
     return ACF_LAUNCHED("plu_solve");
 }
 

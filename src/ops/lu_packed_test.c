@@ -1,8 +1,8 @@
 /* A matrix per row read as packed L and U: cases for the harness, and agreement with lu.h on the product. */
 #include "ops/lu_packed.h"
 
-#include "ops/lu.h"
 #include "harness/rowmat_lab.h"
+#include "ops/lu.h"
 
 #include <string.h>
 
@@ -36,11 +36,18 @@ static void naive(const acf_lab *l, double *const *out) {
         for (int64_t t = 0; t < n; t++)
             for (int64_t s = 0; s < n; s++) {
                 a[t * n + s] = 0;
-                for (int64_t k = 0; k <= t && k <= s; k++) a[t * n + s] += (k == t ? 1 : (double)m[t * n + k]) * (double)m[k * n + s];
+                for (int64_t k = 0; k <= t && k <= s; k++)
+                    a[t * n + s] += (k == t ? 1 : (double)m[t * n + k]) * (double)m[k * n + s];
             }
         const acf_real *v = kind == LOGDET ? NULL : l->leaf[1].value;
-        reference_row(u, i, a, v, kind == APPLY ? out[0] : kind == SHARED ? out[2] : NULL,
-                      kind == LOGDET ? out[0] : kind == SHARED ? out[1] : NULL, kind == SOLVE || kind == SHARED ? out[0] : NULL);
+        reference_row(u, i, a, v,
+                      kind == APPLY    ? out[0]
+                      : kind == SHARED ? out[2]
+                                       : NULL,
+                      kind == LOGDET   ? out[0]
+                      : kind == SHARED ? out[1]
+                                       : NULL,
+                      kind == SOLVE || kind == SHARED ? out[0] : NULL);
     }
     if (kind == SHARED) memcpy(out[3], out[0], (size_t)u->T * sizeof(double));
     free(a);
@@ -109,8 +116,10 @@ static void singular_is_named(void **state) {
         acf_lab_begin(&l, false);
         spoil_value = bad[k / 2];
         acf_tensor *m = list_of(&l, spoiled), *v = acf_leaf_packed(&l, "v", -1, 1, 0);
-        if (k % 2) acf_plu_logdet(l.t, m, l.u);
-        else acf_plu_solve(l.t, m, v, l.u);
+        if (k % 2)
+            acf_plu_logdet(l.t, m, l.u);
+        else
+            acf_plu_solve(l.t, m, v, l.u);
         assert_int_equal(acf_tape_status(l.t), ACF_ENUMERIC);
         const char *start = k % 2 ? "plu_logdet: row 100, column " : "plu_solve: row 100, column ";
         assert_memory_equal(acf_error(), start, strlen(start));
@@ -135,11 +144,14 @@ static void refuses_wrong_shapes(void **state) {
         acf_lab_begin(&l, false);
         acf_tensor *m = list_of(&l, packed);
         acf_tensor *flat = acf_tensor_as_packed(l.t, acf_leaf_packed(&l, "x", -1, 1, 0), NULL);
-        if (which) acf_plu_apply(l.t, m, flat, l.u);
-        else acf_plu_solve(l.t, m, flat, l.u);
+        if (which)
+            acf_plu_apply(l.t, m, flat, l.u);
+        else
+            acf_plu_solve(l.t, m, flat, l.u);
         assert_int_equal(acf_tape_status(l.t), ACF_ESHAPE);
-        assert_string_equal(acf_error(), which ? "plu_apply: x is (12); expected (12 packed) over the subset of the matrices"
-                                               : "plu_solve: z is (12); expected (12 packed) over the subset of the matrices");
+        assert_string_equal(acf_error(),
+                            which ? "plu_apply: x is (12); expected (12 packed) over the subset of the matrices"
+                                  : "plu_solve: z is (12); expected (12 packed) over the subset of the matrices");
     }
     acf_lab_close(&l);
 }

@@ -35,8 +35,14 @@ static void naive(const acf_lab *l, double *const *out) {
         const acf_real *m = l->leaf[0].value + u->square[i];
         for (int64_t k = 0; k < (int64_t)u->size[i] * u->size[i]; k++) a[k] = (double)m[k];
         const acf_real *v = kind == LOGDET ? NULL : l->leaf[1].value;
-        reference_row(u, i, a, v, kind == APPLY ? out[0] : kind == SHARED ? out[2] : NULL,
-                      kind == LOGDET ? out[0] : kind == SHARED ? out[1] : NULL, kind == SOLVE || kind == SHARED ? out[0] : NULL);
+        reference_row(u, i, a, v,
+                      kind == APPLY    ? out[0]
+                      : kind == SHARED ? out[2]
+                                       : NULL,
+                      kind == LOGDET   ? out[0]
+                      : kind == SHARED ? out[1]
+                                       : NULL,
+                      kind == SOLVE || kind == SHARED ? out[0] : NULL);
     }
     if (kind == SHARED) memcpy(out[3], out[0], (size_t)u->T * sizeof(double));
     free(a);
@@ -92,7 +98,8 @@ static void logdet_of_a_product(void **state) {
     acf_tensor *ab = acf_lu_logdet(l.t, acf_lu_factor(l.t, list_of(&l, product), l.u));
     assert_int_equal(acf_tape_status(l.t), ACF_OK);
     for (int64_t i = 0; i < 20; i++)
-        acf_assert_close((double)ab->data[i], (double)a->data[i] + (double)b->data[i], tol, "log|AB| = log|A| + log|B|");
+        acf_assert_close((double)ab->data[i], (double)a->data[i] + (double)b->data[i], tol,
+                         "log|AB| = log|A| + log|B|");
     acf_lab_close(&l);
 }
 
@@ -125,7 +132,9 @@ static void logdet_by_definition(void **state) {
 
 /* A cyclic shift: every pivot search must leave the diagonal. */
 static double shift(const acf_subset *u, int64_t i, int64_t t, int64_t s) { return s == (t + 1) % u->size[i]; }
-static double diagonal(const acf_subset *u, int64_t i, int64_t t, int64_t s) { return (void)u, (void)i, t == s ? -1.0 - (double)t : 0; }
+static double diagonal(const acf_subset *u, int64_t i, int64_t t, int64_t s) {
+    return (void)u, (void)i, t == s ? -1.0 - (double)t : 0;
+}
 
 static void logdet_of_permutation_and_diagonal(void **state) {
     (void)state;
@@ -161,7 +170,9 @@ static void scale_does_not_matter(void **state) {
     acf_tensor *back = acf_lu_solve(l.t, lu, acf_lu_apply(l.t, lu, x));
     assert_int_equal(acf_tape_status(l.t), ACF_OK);
     for (int64_t i = 0; i < 18; i++) {
-        const double n = l.u->size[i], scale = i % 3 == 0 ? n * log(1e-25) : i % 3 == 1 ? n * log(1e25) : floor(n / 2) * log(1e-3);
+        const double n = l.u->size[i], scale = i % 3 == 0   ? n * log(1e-25)
+                                               : i % 3 == 1 ? n * log(1e25)
+                                                            : floor(n / 2) * log(1e-3);
         acf_assert_close((double)ld->data[i], (double)plain->data[i] + scale, tol, "log|det| of a scaled matrix");
     }
     assert_same(back, x, tol, "scaled there and back");
@@ -240,8 +251,9 @@ static void singular_of_solve_and_zero(void **state) {
     acf_tensor *z = acf_leaf_packed(&l, "z", -1, 1, 0);
     assert_int_equal(acf_tensor_count(acf_lu_solve(l.t, acf_lu_factor(l.t, m, l.u), z)), 0);
     assert_int_equal(acf_tape_status(l.t), ACF_ENUMERIC);
-    assert_string_equal(acf_error(), "lu_factor: row 1, column 0: the matrix is singular (pivot 0, largest element 0); look at "
-                                     "that row's input, or lower the step size");
+    assert_string_equal(acf_error(),
+                        "lu_factor: row 1, column 0: the matrix is singular (pivot 0, largest element 0); look at "
+                        "that row's input, or lower the step size");
     acf_lab_close(&l);
 }
 
@@ -256,8 +268,8 @@ static void nan_is_noticed(void **state) {
         acf_lab_open(&l, 2, 4, 5, ACF_MASK_ALL, 2);
         acf_lu *lu = acf_lu_factor(l.t, list_of(&l, with_nan), l.u);
         acf_tensor *x = acf_leaf_packed(&l, "x", -1, 1, 0);
-        acf_status status = which ? acf_tape_check(l.t, acf_lu_apply(l.t, lu, x))
-                                  : (acf_lu_logdet(l.t, lu), acf_tape_status(l.t));
+        acf_status status =
+            which ? acf_tape_check(l.t, acf_lu_apply(l.t, lu, x)) : (acf_lu_logdet(l.t, lu), acf_tape_status(l.t));
         assert_int_equal(status, ACF_ENUMERIC);
         assert_non_null(strstr(acf_error(), "row 1, column "));
         acf_lab_close(&l);
@@ -280,17 +292,21 @@ static void refuses_wrong_shapes(void **state) {
         acf_lab_begin(&l, false);
         acf_lu *lu = acf_lu_factor(l.t, list_of(&l, first), l.u);
         acf_tensor *flat = acf_tensor_as_packed(l.t, acf_leaf_packed(&l, "x", -1, 1, 0), NULL);
-        if (which) acf_lu_apply(l.t, lu, flat);
-        else acf_lu_solve(l.t, lu, flat);
+        if (which)
+            acf_lu_apply(l.t, lu, flat);
+        else
+            acf_lu_solve(l.t, lu, flat);
         assert_int_equal(acf_tape_status(l.t), ACF_ESHAPE);
-        assert_string_equal(acf_error(), which ? "lu_apply: x is (12); expected (12 packed) over the subset of the matrices"
-                                               : "lu_solve: z is (12); expected (12 packed) over the subset of the matrices");
+        assert_string_equal(acf_error(),
+                            which ? "lu_apply: x is (12); expected (12 packed) over the subset of the matrices"
+                                  : "lu_solve: z is (12); expected (12 packed) over the subset of the matrices");
     }
     acf_lab_close(&l);
 }
 
-ACF_TESTS(lu, cmocka_unit_test(solve_undoes_apply), cmocka_unit_test(apply_undoes_solve), cmocka_unit_test(logdet_of_a_product),
-          cmocka_unit_test(logdet_by_definition), cmocka_unit_test(logdet_of_permutation_and_diagonal),
-          cmocka_unit_test(scale_does_not_matter), cmocka_unit_test(factorises_once_and_only_when_needed),
-          cmocka_unit_test(singular_is_named), cmocka_unit_test(nearly_singular), cmocka_unit_test(singular_of_solve_and_zero),
+ACF_TESTS(lu, cmocka_unit_test(solve_undoes_apply), cmocka_unit_test(apply_undoes_solve),
+          cmocka_unit_test(logdet_of_a_product), cmocka_unit_test(logdet_by_definition),
+          cmocka_unit_test(logdet_of_permutation_and_diagonal), cmocka_unit_test(scale_does_not_matter),
+          cmocka_unit_test(factorises_once_and_only_when_needed), cmocka_unit_test(singular_is_named),
+          cmocka_unit_test(nearly_singular), cmocka_unit_test(singular_of_solve_and_zero),
           cmocka_unit_test(nan_is_noticed), cmocka_unit_test(refuses_wrong_shapes))

@@ -6,7 +6,8 @@
 
 /* ---- one of two ------------------------------------------------------------------------------------------------------------- */
 
-void acf_choose_fwd_cpu(const acf_device *dev, acf_real *y, const acf_real *mask, const acf_real *a, const acf_real *b, int64_t n) {
+void acf_choose_fwd_cpu(const acf_device *dev, acf_real *y, const acf_real *mask, const acf_real *a, const acf_real *b,
+                        int64_t n) {
     ACF_PARALLEL(dev, n)
     for (int64_t c = 0; c < n; c += ACF_CHUNK) {
         ACF_SIMD
@@ -18,7 +19,8 @@ void acf_choose_fwd_cpu(const acf_device *dev, acf_real *y, const acf_real *mask
 }
 
 /* dx += dy where the mask is as `on` says. */
-static void add_where(const acf_device *dev, acf_real *dx, const acf_real *dy, const acf_real *mask, bool on, int64_t n) {
+static void add_where(const acf_device *dev, acf_real *dx, const acf_real *dy, const acf_real *mask, bool on,
+                      int64_t n) {
     ACF_PARALLEL(dev, n)
     for (int64_t c = 0; c < n; c += ACF_CHUNK) {
         ACF_SIMD
@@ -26,13 +28,15 @@ static void add_where(const acf_device *dev, acf_real *dx, const acf_real *dy, c
     }
 }
 
-void acf_choose_bwd_cpu(const acf_device *dev, acf_real *da, acf_real *db, const acf_real *dy, const acf_real *mask, int64_t n) {
+void acf_choose_bwd_cpu(const acf_device *dev, acf_real *da, acf_real *db, const acf_real *dy, const acf_real *mask,
+                        int64_t n) {
     if (da) add_where(dev, da, dy, mask, true, n);
     if (db) add_where(dev, db, dy, mask, false, n);
 }
 
 static acf_status choose_forward(acf_tape *t, acf_node *n) {
-    acf_choose_fwd_cpu(t->dev, n->out[0]->data, n->in[0]->data, n->in[1]->data, n->in[2]->data, acf_tensor_count(n->out[0]));
+    acf_choose_fwd_cpu(t->dev, n->out[0]->data, n->in[0]->data, n->in[1]->data, n->in[2]->data,
+                       acf_tensor_count(n->out[0]));
     return ACF_OK;
 }
 
@@ -50,15 +54,16 @@ acf_tensor *acf_choose(acf_tape *t, acf_tensor *mask, acf_tensor *a, acf_tensor 
     acf_node *n = acf_node_new(t, &acf_op_choose, 0, 3, (acf_tensor *[]){mask, a, b});
     if (!n) return &t->empty;
     if (acf_tensor_count(mask) != acf_tensor_count(a) || acf_tensor_count(a) != acf_tensor_count(b))
-        return acf_reject(t, n->op, "the mask is %s, a is %s and b is %s; expected as many numbers each", acf_tensor_shape(mask, sm),
-                          acf_tensor_shape(a, sa), acf_tensor_shape(b, sb));
+        return acf_reject(t, n->op, "the mask is %s, a is %s and b is %s; expected as many numbers each",
+                          acf_tensor_shape(mask, sm), acf_tensor_shape(a, sa), acf_tensor_shape(b, sb));
     n->out[0] = acf_tensor_new(t, a->ndim, a->dim);
     return acf_node_run(t, n);
 }
 
 /* ---- the sum of what counts -------------------------------------------------------------------------------------------------- */
 
-void acf_sum_masked_fwd_cpu(const acf_device *dev, acf_real *y, const acf_real *x, const acf_real *mask, int64_t N, int64_t C) {
+void acf_sum_masked_fwd_cpu(const acf_device *dev, acf_real *y, const acf_real *x, const acf_real *mask, int64_t N,
+                            int64_t C) {
     ACF_PARALLEL(dev, N * C)
     for (int64_t n = 0; n < N; n++) {
         double sum = 0;
@@ -68,7 +73,8 @@ void acf_sum_masked_fwd_cpu(const acf_device *dev, acf_real *y, const acf_real *
     }
 }
 
-void acf_sum_masked_bwd_cpu(const acf_device *dev, acf_real *dx, const acf_real *dy, const acf_real *mask, int64_t N, int64_t C) {
+void acf_sum_masked_bwd_cpu(const acf_device *dev, acf_real *dx, const acf_real *dy, const acf_real *mask, int64_t N,
+                            int64_t C) {
     ACF_PARALLEL(dev, N * C)
     for (int64_t n = 0; n < N; n++) {
         ACF_SIMD
@@ -97,8 +103,8 @@ acf_tensor *acf_sum_masked(acf_tape *t, acf_tensor *x, acf_tensor *mask) {
     acf_node *n = acf_node_new(t, &acf_op_sum_masked, 0, 2, (acf_tensor *[]){x, mask});
     if (!n) return &t->empty;
     if (mask->ndim < 1 || acf_tensor_count(x) != acf_tensor_count(mask))
-        return acf_reject(t, n->op, "x is %s and the mask is %s; expected as many numbers, and (N, ...)", acf_tensor_shape(x, sx),
-                          acf_tensor_shape(mask, sm));
+        return acf_reject(t, n->op, "x is %s and the mask is %s; expected as many numbers, and (N, ...)",
+                          acf_tensor_shape(x, sx), acf_tensor_shape(mask, sm));
     n->out[0] = acf_tensor_new(t, 1, mask->dim);
     return acf_node_run(t, n);
 }

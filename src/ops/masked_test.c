@@ -10,7 +10,8 @@ static int64_t channels(const acf_lab *l) { return l->big ? 16 : 2; }
 
 static void build_choose(acf_lab *l) {
     const int64_t dim[3] = {l->N, l->D, channels(l)};
-    acf_tensor *mask = acf_leaf_fixed(l, "mask", 0, 1, 3, dim), *a = acf_leaf(l, "a", -1, 1, 3, dim), *b = acf_leaf(l, "b", -1, 1, 3, dim);
+    acf_tensor *mask = acf_leaf_fixed(l, "mask", 0, 1, 3, dim), *a = acf_leaf(l, "a", -1, 1, 3, dim),
+               *b = acf_leaf(l, "b", -1, 1, 3, dim);
     acf_result(l, acf_choose(l->t, mask, a, b));
 }
 
@@ -46,7 +47,8 @@ static void hides_what_it_should(void **state) {
     acf_lab l;
     acf_lab_open(&l, 1, 1, 1, ACF_MASK_ALL, 1);
     const acf_real m[4] = {1, 0, 1, 0}, x[4] = {2, (acf_real)NAN, 3, (acf_real)INFINITY};
-    acf_tensor *mask = acf_tensor_input(l.t, m, 2, (int64_t[]){1, 4}), *v = acf_tensor_input(l.t, x, 2, (int64_t[]){1, 4});
+    acf_tensor *mask = acf_tensor_input(l.t, m, 2, (int64_t[]){1, 4}),
+               *v = acf_tensor_input(l.t, x, 2, (int64_t[]){1, 4});
     acf_tensor *zero = acf_tensor_const(l.t, NULL, 0, 2, (int64_t[]){1, 4});
     assert_true(acf_sum_masked(l.t, v, mask)->data[0] == 5);
     acf_tensor *y = acf_choose(l.t, mask, v, zero);
@@ -60,11 +62,13 @@ static void refuses_what_does_not_fit(void **state) {
     acf_lab_open(&l, 1, 1, 1, ACF_MASK_ALL, 1);
     acf_tensor *x = acf_tensor_new(l.t, 1, (int64_t[]){3}), *y = acf_tensor_new(l.t, 2, (int64_t[]){2, 2});
     acf_choose(l.t, y, x, y);
-    assert_string_equal((acf_tape_status(l.t), acf_error()), "choose: the mask is (2, 2), a is (3) and b is (2, 2); expected as many numbers each");
+    assert_string_equal((acf_tape_status(l.t), acf_error()),
+                        "choose: the mask is (2, 2), a is (3) and b is (2, 2); expected as many numbers each");
     acf_lab_begin(&l, false);
     x = acf_tensor_new(l.t, 1, (int64_t[]){3}), y = acf_tensor_new(l.t, 2, (int64_t[]){2, 2});
     acf_sum_masked(l.t, x, y);
-    assert_string_equal((acf_tape_status(l.t), acf_error()), "sum_masked: x is (3) and the mask is (2, 2); expected as many numbers, and (N, ...)");
+    assert_string_equal((acf_tape_status(l.t), acf_error()),
+                        "sum_masked: x is (3) and the mask is (2, 2); expected as many numbers, and (N, ...)");
     acf_lab_close(&l);
 }
 

@@ -206,7 +206,8 @@ static void read_tails(tails *d, const acf_real *p, int64_t K, double lo, double
 static double tail_of(const void *distribution, double z, bool upper) {
     const tails *d = distribution;
     double sum = 0.0;
-    for (int64_t k = 0; k < d->K; k++) sum += d->w[k] * acf_normal_tail((z - acf_visible((double)d->mean[k])) * d->inv[k], upper);
+    for (int64_t k = 0; k < d->K; k++)
+        sum += d->w[k] * acf_normal_tail((z - acf_visible((double)d->mean[k])) * d->inv[k], upper);
     return sum > 1.0 ? 1.0 : sum; /* the weights sum to 1 up to rounding */
 }
 
@@ -242,8 +243,8 @@ static double stratum_one(const mixture *m, double q, double lo, double hi) {
     return acf_visible(m->mean[k]) + exp(acf_clamp_scale(m->scale[k], lo, hi)) * acf_normal_quantile(within, false);
 }
 
-void acf_mixture_stratum_fwd_cpu(const acf_device *dev, acf_real *z, const acf_real *p, const acf_real *q, int64_t q_step,
-                                 int64_t T, int64_t K, double lo, double hi) {
+void acf_mixture_stratum_fwd_cpu(const acf_device *dev, acf_real *z, const acf_real *p, const acf_real *q,
+                                 int64_t q_step, int64_t T, int64_t K, double lo, double hi) {
     ACF_PARALLEL(dev, T * (K * 4 + 256))
     for (int64_t i = 0; i < T; i++) {
         mixture m;

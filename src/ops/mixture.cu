@@ -75,18 +75,22 @@ template <int G> static __device__ __noinline__ acf_real logp_double(const acf_r
 }
 
 /* Adds g·∂log p to dp (3K), unless NULL; returns ∂log p / ∂z. */
-template <int G> static __device__ __noinline__ double grad_double(acf_real *dp, double g, const acf_real *p, double z, limits m) {
+template <int G>
+static __device__ __noinline__ double grad_double(acf_real *dp, double g, const acf_real *p, double z, limits m) {
     const density d = density_of<G>(p, z, m);
     double pull = 0;
     for (int k = threadIdx.x % G; k < m.K; k += G) {
-        const double raw = p[2 * m.K + k], inv = exp(-acf_clamped(raw, m.lo, m.hi)), e = acf_standard(z, p[m.K + k], inv);
+        const double raw = p[2 * m.K + k], inv = exp(-acf_clamped(raw, m.lo, m.hi)),
+                     e = acf_standard(z, p[m.K + k], inv);
         const double r = exp(term_of(p, k, z, d.top, m) - d.peak) / d.sum, w = exp((double)p[k] - d.top) / d.weight;
         pull += r * e * inv;
         if (!dp) continue;
         dp[k] = acf_nearest((double)dp[k] + g * (r - w));
         dp[m.K + k] = acf_nearest((double)dp[m.K + k] + g * (r * e * inv));
-        if (raw >= m.lo && raw <= m.hi) dp[2 * m.K + k] = acf_nearest((double)dp[2 * m.K + k] + g * (r * (e * e - 1.0)));
-        else if (isnan(raw)) dp[2 * m.K + k] = CUDART_NAN_F;
+        if (raw >= m.lo && raw <= m.hi)
+            dp[2 * m.K + k] = acf_nearest((double)dp[2 * m.K + k] + g * (r * (e * e - 1.0)));
+        else if (isnan(raw))
+            dp[2 * m.K + k] = CUDART_NAN_F;
     }
     return -team_sum<G>(pull);
 }
@@ -114,7 +118,8 @@ template <int G, int R> static __device__ inline void load(mixture<R> &m, const 
 
 /* False: the element must be done in double. A padded component has a logit of -inf and e = 0: weight and term are 0. */
 template <int G, int R>
-static __device__ inline bool evaluate(mixture<R> &m, float z, const limits &b, float *weight, float *peak, float *sum) {
+static __device__ inline bool evaluate(mixture<R> &m, float z, const limits &b, float *weight, float *peak,
+                                       float *sum) {
     const float lo = (float)b.lo, hi = (float)b.hi;
     float top = -CUDART_INF_F, high = -CUDART_INF_F, w = 0, total = 0;
     bool sound = true;
@@ -145,8 +150,9 @@ static __device__ inline bool evaluate(mixture<R> &m, float z, const limits &b, 
 }
 
 template <int G, int R>
-static __global__ void __launch_bounds__(THREADS) logp_fwd(acf_real *logp, const acf_real *__restrict__ p, const acf_real *__restrict__ z,
-                                                           const int32_t *rows, int64_t capacity, limits b) {
+static __global__ void __launch_bounds__(THREADS)
+    logp_fwd(acf_real *logp, const acf_real *__restrict__ p, const acf_real *__restrict__ z, const int32_t *rows,
+             int64_t capacity, limits b) {
     const int64_t i = acf_thread() / G;
     if (i >= capacity) return; /* whole teams */
     if (i >= acf_true_rows(rows, capacity)) {
@@ -159,15 +165,15 @@ static __global__ void __launch_bounds__(THREADS) logp_fwd(acf_real *logp, const
     load<G>(m, at, b.K);
     const float zi = z[i];
     const acf_real y = evaluate<G>(m, zi, b, &weight, &peak, &sum) ? peak + logf(sum / weight) - (float)ACF_HALF_LOG_2PI
-                                                                  : logp_double<G>(at, zi, b);
+                                                                   : logp_double<G>(at, zi, b);
     if (threadIdx.x % G == 0) logp[i] = y;
 }
 
 /* Adds to dp (T,3K) and dz (T); NULL = not needed. Gradients in float may add up to infinity only where they came in as large. */
 template <int G, int R>
-static __global__ void __launch_bounds__(THREADS) logp_bwd(acf_real *dp, acf_real *dz, const acf_real *__restrict__ dlogp,
-                                                           const acf_real *__restrict__ p, const acf_real *__restrict__ z, const int32_t *rows,
-                                                           int64_t capacity, limits b) {
+static __global__ void __launch_bounds__(THREADS)
+    logp_bwd(acf_real *dp, acf_real *dz, const acf_real *__restrict__ dlogp, const acf_real *__restrict__ p,
+             const acf_real *__restrict__ z, const int32_t *rows, int64_t capacity, limits b) {
     const int64_t i = acf_thread() / G;
     if (i >= acf_true_rows(rows, capacity)) return;
     const acf_real *at = p + i * 3 * b.K;
@@ -199,15 +205,22 @@ static __global__ void __launch_bounds__(THREADS) logp_bwd(acf_real *dp, acf_rea
 }
 
 /* kernel<G,R> for K components: as few lanes as hold them in registers, so that none is idle. */
-#define TEAM_LAUNCH(kernel, K, T, stream, ...)                                                                                     \
-    do {                                                                                                                           \
-        if ((K) <= 8) kernel<8, 1><<<acf_blocks((T) * 8, THREADS), THREADS, 0, stream>>>(__VA_ARGS__);                             \
-        else if ((K) <= 16) kernel<8, 2><<<acf_blocks((T) * 8, THREADS), THREADS, 0, stream>>>(__VA_ARGS__);                       \
-        else if ((K) <= 24) kernel<8, 3><<<acf_blocks((T) * 8, THREADS), THREADS, 0, stream>>>(__VA_ARGS__);                       \
-        else if ((K) <= 40) kernel<8, 5><<<acf_blocks((T) * 8, THREADS), THREADS, 0, stream>>>(__VA_ARGS__);                       \
-        else if ((K) <= 64) kernel<8, 8><<<acf_blocks((T) * 8, THREADS), THREADS, 0, stream>>>(__VA_ARGS__);                       \
-        else if ((K) <= 256) kernel<32, 8><<<acf_blocks((T) * 32, THREADS), THREADS, 0, stream>>>(__VA_ARGS__);                    \
-        else kernel<32, 32><<<acf_blocks((T) * 32, THREADS), THREADS, 0, stream>>>(__VA_ARGS__);                                   \
+#define TEAM_LAUNCH(kernel, K, T, stream, ...)                                                                         \
+    do {                                                                                                               \
+        if ((K) <= 8)                                                                                                  \
+            kernel<8, 1><<<acf_blocks((T)*8, THREADS), THREADS, 0, stream>>>(__VA_ARGS__);                             \
+        else if ((K) <= 16)                                                                                            \
+            kernel<8, 2><<<acf_blocks((T)*8, THREADS), THREADS, 0, stream>>>(__VA_ARGS__);                             \
+        else if ((K) <= 24)                                                                                            \
+            kernel<8, 3><<<acf_blocks((T)*8, THREADS), THREADS, 0, stream>>>(__VA_ARGS__);                             \
+        else if ((K) <= 40)                                                                                            \
+            kernel<8, 5><<<acf_blocks((T)*8, THREADS), THREADS, 0, stream>>>(__VA_ARGS__);                             \
+        else if ((K) <= 64)                                                                                            \
+            kernel<8, 8><<<acf_blocks((T)*8, THREADS), THREADS, 0, stream>>>(__VA_ARGS__);                             \
+        else if ((K) <= 256)                                                                                           \
+            kernel<32, 8><<<acf_blocks((T)*32, THREADS), THREADS, 0, stream>>>(__VA_ARGS__);                           \
+        else                                                                                                           \
+            kernel<32, 32><<<acf_blocks((T)*32, THREADS), THREADS, 0, stream>>>(__VA_ARGS__);                          \
     } while (0)
 
 static limits limits_of(const acf_node *n) {
@@ -218,7 +231,8 @@ static limits limits_of(const acf_node *n) {
 static acf_status logp_forward(acf_tape *t, acf_node *n) {
     const limits b = limits_of(n);
     const acf_tensor *p = n->in[0], *y = n->out[0];
-    TEAM_LAUNCH(logp_fwd, b.K, y->dim[0], acf_cuda_stream(t->dev), y->data, p->data, n->in[1]->data, acf_cuda_rows(p), y->dim[0], b);
+    TEAM_LAUNCH(logp_fwd, b.K, y->dim[0], acf_cuda_stream(t->dev), y->data, p->data, n->in[1]->data, acf_cuda_rows(p),
+                y->dim[0], b);
     return ACF_LAUNCHED("mixture_logp");
 }
 
@@ -227,7 +241,8 @@ static acf_status logp_backward(acf_tape *t, acf_node *n) {
     acf_tensor *p = n->in[0], *z = n->in[1], *y = n->out[0];
     acf_real *dp = acf_grad(t, p), *dz = acf_grad(t, z);
     ACF_TRY(acf_tape_status(t));
-    TEAM_LAUNCH(logp_bwd, b.K, y->dim[0], acf_cuda_stream(t->dev), dp, dz, y->grad, p->data, z->data, acf_cuda_rows(p), y->dim[0], b);
+    TEAM_LAUNCH(logp_bwd, b.K, y->dim[0], acf_cuda_stream(t->dev), dp, dz, y->grad, p->data, z->data, acf_cuda_rows(p),
+                y->dim[0], b);
     return ACF_LAUNCHED("mixture_logp");
 }
 
@@ -236,8 +251,8 @@ ACF_CUDA_OP(mixture_logp, logp_forward, logp_backward);
 /* ---- mean ------------------------------------------------------------------------------------------------------------------------ */
 
 /* Weights in float, products and sums in double. dmean NULL: writes mean; else adds to dp. Teams of 8 go through the components in turn. */
-static __global__ void mean_pass(acf_real *mean, acf_real *dp, const acf_real *__restrict__ dmean, const acf_real *__restrict__ p,
-                                 const int32_t *rows, int64_t capacity, int K) {
+static __global__ void mean_pass(acf_real *mean, acf_real *dp, const acf_real *__restrict__ dmean,
+                                 const acf_real *__restrict__ p, const int32_t *rows, int64_t capacity, int K) {
     const int G = 8, lane = threadIdx.x % G;
     const int64_t i = acf_thread() / G;
     if (i >= capacity) return;
@@ -269,8 +284,8 @@ static __global__ void mean_pass(acf_real *mean, acf_real *dp, const acf_real *_
 
 static acf_status mean_forward(acf_tape *t, acf_node *n) {
     const acf_tensor *p = n->in[0], *y = n->out[0];
-    mean_pass<<<acf_blocks(y->dim[0] * 8, THREADS), THREADS, 0, acf_cuda_stream(t->dev)>>>(y->data, NULL, NULL, p->data, acf_cuda_rows(p),
-                                                                                         y->dim[0], limits_of(n).K);
+    mean_pass<<<acf_blocks(y->dim[0] * 8, THREADS), THREADS, 0, acf_cuda_stream(t->dev)>>>(
+        y->data, NULL, NULL, p->data, acf_cuda_rows(p), y->dim[0], limits_of(n).K);
     return ACF_LAUNCHED("mixture_mean");
 }
 
@@ -278,8 +293,8 @@ static acf_status mean_backward(acf_tape *t, acf_node *n) {
     acf_tensor *p = n->in[0], *y = n->out[0];
     acf_real *dp = acf_grad(t, p);
     if (!dp) return acf_tape_status(t);
-    mean_pass<<<acf_blocks(y->dim[0] * 8, THREADS), THREADS, 0, acf_cuda_stream(t->dev)>>>(NULL, dp, y->grad, p->data, acf_cuda_rows(p),
-                                                                                         y->dim[0], limits_of(n).K);
+    mean_pass<<<acf_blocks(y->dim[0] * 8, THREADS), THREADS, 0, acf_cuda_stream(t->dev)>>>(
+        NULL, dp, y->grad, p->data, acf_cuda_rows(p), y->dim[0], limits_of(n).K);
     return ACF_LAUNCHED("mixture_mean");
 }
 
@@ -295,8 +310,9 @@ typedef struct tails {
 } tails;
 
 /* The warp's element, and its components at `shared` (3K doubles); false behind the last, where zero is written. Syncs. */
-static __device__ bool read_tails(tails *d, int64_t *element, double *shared, acf_real *out, const acf_real *__restrict__ p, const int32_t *rows,
-                                  int64_t capacity, const limits &b) {
+static __device__ bool read_tails(tails *d, int64_t *element, double *shared, acf_real *out,
+                                  const acf_real *__restrict__ p, const int32_t *rows, int64_t capacity,
+                                  const limits &b) {
     const int lane = threadIdx.x % 32, K = b.K;
     const int64_t i = acf_thread() / 32;
     *element = i;
@@ -339,7 +355,8 @@ static __device__ int choose(const tails &d, double *left) {
             const double y = __shfl_up_sync(0xffffffffu, sum, s);
             if (lane >= s) sum += y;
         }
-        const unsigned reached = __ballot_sync(0xffffffffu, w > 0 && *left < before + sum), weighty = __ballot_sync(0xffffffffu, w > 0);
+        const unsigned reached = __ballot_sync(0xffffffffu, w > 0 && *left < before + sum),
+                       weighty = __ballot_sync(0xffffffffu, w > 0);
         const int from = reached ? __ffs(reached) - 1 : weighty ? 31 - __clz(weighty) : -1;
         if (from >= 0) {
             last = k0 + from;
@@ -352,11 +369,12 @@ static __device__ int choose(const tails &d, double *left) {
     return last;
 }
 
-static __global__ void sample_fwd(acf_real *z, const acf_real *__restrict__ p, acf_draw draw, const int32_t *rows, int64_t capacity, limits b) {
+static __global__ void sample_fwd(acf_real *z, const acf_real *__restrict__ p, acf_draw draw, const int32_t *rows,
+                                  int64_t capacity, limits b) {
     tails d;
     int64_t i;
     if (!read_tails(&d, &i, tails_shared(b.K), z, p, rows, capacity, b)) return;
-    const bool there = draw.at.row[i] >= 0; /* not behind the last row of a step */
+    const bool there = draw.at.row[i] >= 0;    /* not behind the last row of a step */
     acf_real value = there ? CUDART_NAN_F : 0; /* logits that are not finite choose no component */
     if (there && d.total > 0 && isfinite(d.total)) {
         double left = acf_rng_uniform_cuda(acf_rng_counter_of(draw, ACF_STREAM_COMPONENT, i)) * d.total;
@@ -369,13 +387,14 @@ static __global__ void sample_fwd(acf_real *z, const acf_real *__restrict__ p, a
 
 static __device__ double tail_of(const tails &d, double z, bool upper) {
     double sum = 0;
-    for (int k = threadIdx.x % 32; k < d.K; k += 32) sum += d.w[k] * acf_tail_of_normal((z - d.mean[k]) * d.inv[k], upper);
+    for (int k = threadIdx.x % 32; k < d.K; k += 32)
+        sum += d.w[k] * acf_tail_of_normal((z - d.mean[k]) * d.inv[k], upper);
     sum = team_sum<32>(sum) / d.total;
     return sum > 1.0 ? 1.0 : sum; /* the weights sum to 1 up to rounding */
 }
 
-static __global__ void cdf_fwd(acf_real *cdf, const acf_real *__restrict__ p, const acf_real *__restrict__ z, const int32_t *rows,
-                               int64_t capacity, limits b) {
+static __global__ void cdf_fwd(acf_real *cdf, const acf_real *__restrict__ p, const acf_real *__restrict__ z,
+                               const int32_t *rows, int64_t capacity, limits b) {
     tails d;
     int64_t i;
     if (!read_tails(&d, &i, tails_shared(b.K), cdf, p, rows, capacity, b)) return;
@@ -384,8 +403,8 @@ static __global__ void cdf_fwd(acf_real *cdf, const acf_real *__restrict__ p, co
 }
 
 /* q[i · q_step] */
-static __global__ void quantile_fwd(acf_real *z, const acf_real *__restrict__ p, const acf_real *__restrict__ q, int64_t q_step,
-                                    const int32_t *rows, int64_t capacity, limits b) {
+static __global__ void quantile_fwd(acf_real *z, const acf_real *__restrict__ p, const acf_real *__restrict__ q,
+                                    int64_t q_step, const int32_t *rows, int64_t capacity, limits b) {
     tails d;
     int64_t i;
     if (!read_tails(&d, &i, tails_shared(b.K), z, p, rows, capacity, b)) return;
@@ -394,8 +413,8 @@ static __global__ void quantile_fwd(acf_real *z, const acf_real *__restrict__ p,
 }
 
 /* q's place among the cumulated weights chooses a component, and its place within that weight the quantile of it. */
-static __global__ void stratum_fwd(acf_real *z, const acf_real *__restrict__ p, const acf_real *__restrict__ q, int64_t q_step,
-                                   const int32_t *rows, int64_t capacity, limits b) {
+static __global__ void stratum_fwd(acf_real *z, const acf_real *__restrict__ p, const acf_real *__restrict__ q,
+                                   int64_t q_step, const int32_t *rows, int64_t capacity, limits b) {
     tails d;
     int64_t i;
     if (!read_tails(&d, &i, tails_shared(b.K), z, p, rows, capacity, b)) return;
@@ -403,7 +422,8 @@ static __global__ void stratum_fwd(acf_real *z, const acf_real *__restrict__ p, 
     const int k = max(choose(d, &left), 0);
     const double within = fmin(fmax(left / d.w[k], 1e-12), 1 - 1e-12); /* a component never goes on for ever */
     const double scale = exp(acf_clamped(p[i * 3 * b.K + 2 * b.K + k], b.lo, b.hi));
-    if (threadIdx.x % 32 == 0) z[i] = acf_nearest(d.mean[k] + scale * acf_quantile_of_normal(isnan(left) ? left : within, false));
+    if (threadIdx.x % 32 == 0)
+        z[i] = acf_nearest(d.mean[k] + scale * acf_quantile_of_normal(isnan(left) ? left : within, false));
 }
 
 /* Warps a block whose components fit into the 48 KB that a block may have without asking: one at 1024 components. */
@@ -415,8 +435,8 @@ static tails_plan tails_for(int64_t T, int K) {
     const int64_t bytes = 3 * K * (int64_t)sizeof(double), warps = acf_max(acf_min(49152 / bytes, 8), 1);
     return {acf_blocks(T, (int)warps), (unsigned)(32 * warps), (size_t)(warps * bytes)};
 }
-#define TAILS_LAUNCH(kernel, y, K, ...)                                                                                            \
-    const tails_plan plan_ = tails_for((y)->dim[0], K);                                                                            \
+#define TAILS_LAUNCH(kernel, y, K, ...)                                                                                \
+    const tails_plan plan_ = tails_for((y)->dim[0], K);                                                                \
     kernel<<<plan_.blocks, plan_.threads, plan_.bytes, acf_cuda_stream(t->dev)>>>(__VA_ARGS__)
 
 static acf_status sample_forward(acf_tape *t, acf_node *n) {
@@ -438,7 +458,8 @@ static acf_status quantile_forward(acf_tape *t, acf_node *n) {
     const limits b = limits_of(n);
     const acf_tensor *p = n->in[0], *q = n->in[1], *y = n->out[0];
     ACF_TRY(acf_cuda_check_probability(t->dev, q, y, n->op->name));
-    TAILS_LAUNCH(quantile_fwd, y, b.K, y->data, p->data, q->data, acf_tensor_count(q) == 1 ? 0 : 1, acf_cuda_rows(p), y->dim[0], b);
+    TAILS_LAUNCH(quantile_fwd, y, b.K, y->data, p->data, q->data, acf_tensor_count(q) == 1 ? 0 : 1, acf_cuda_rows(p),
+                 y->dim[0], b);
     return ACF_LAUNCHED("mixture_quantile");
 }
 
@@ -446,7 +467,8 @@ static acf_status stratum_forward(acf_tape *t, acf_node *n) {
     const limits b = limits_of(n);
     const acf_tensor *p = n->in[0], *q = n->in[1], *y = n->out[0];
     ACF_TRY(acf_cuda_check_probability(t->dev, q, y, n->op->name));
-    TAILS_LAUNCH(stratum_fwd, y, b.K, y->data, p->data, q->data, acf_tensor_count(q) == 1 ? 0 : 1, acf_cuda_rows(p), y->dim[0], b);
+    TAILS_LAUNCH(stratum_fwd, y, b.K, y->data, p->data, q->data, acf_tensor_count(q) == 1 ? 0 : 1, acf_cuda_rows(p),
+                 y->dim[0], b);
     return ACF_LAUNCHED("mixture_stratum");
 }
 

@@ -58,8 +58,8 @@ void acf_mixture_cdf_fwd_cpu(const acf_device *dev, acf_real *cdf, const acf_rea
 /* q[i * q_step]: 1 for q (T), 0 for one q; all in (0, 1). */
 void acf_mixture_quantile_fwd_cpu(const acf_device *dev, acf_real *z, const acf_real *p, const acf_real *q,
                                   int64_t q_step, int64_t T, int64_t K, double lo, double hi);
-void acf_mixture_stratum_fwd_cpu(const acf_device *dev, acf_real *z, const acf_real *p, const acf_real *q, int64_t q_step,
-                                 int64_t T, int64_t K, double lo, double hi);
+void acf_mixture_stratum_fwd_cpu(const acf_device *dev, acf_real *z, const acf_real *p, const acf_real *q,
+                                 int64_t q_step, int64_t T, int64_t K, double lo, double hi);
 
 /* ---- for kernels on other devices ---------------------------------------------------------------------------------- */
 

@@ -83,10 +83,10 @@ static void build_sample(acf_lab *l) {
 static void naive_sample(const acf_lab *l, double *const *out) {
     for (int64_t i = 0; i < l->u->T; i++) {
         acf_rng_counter at = {.seed = 9,
-                        .row = (uint64_t)l->u->row_of[i],
-                        .stream = ACF_STREAM_COMPONENT,
-                        .column = (uint32_t)l->u->col_of[i],
-                        .draw = 4};
+                              .row = (uint64_t)l->u->row_of[i],
+                              .stream = ACF_STREAM_COMPONENT,
+                              .column = (uint32_t)l->u->col_of[i],
+                              .draw = 4};
         double u = acf_rng_uniform(at), w, m = 0, s = 0;
         for (int64_t k = 0; k < K_of(l) && u >= 0; k++) component(l, i, k, &w, &m, &s), u -= w;
         at.stream = ACF_STREAM_NORMAL;
@@ -562,9 +562,10 @@ static void shows_infinite_means(void **state) {
     acf_lab_close(&l);
 }
 
-ACF_TESTS(mixture, cmocka_unit_test(shows_infinite_means), cmocka_unit_test(density_mean_and_cdf_agree), cmocka_unit_test(cdf_slope_is_density),
-          cmocka_unit_test(quantile_inverts_cdf), cmocka_unit_test(strata_follow_the_cdf), cmocka_unit_test(quantile_is_accurate_in_the_tails),
+ACF_TESTS(mixture, cmocka_unit_test(shows_infinite_means), cmocka_unit_test(density_mean_and_cdf_agree),
+          cmocka_unit_test(cdf_slope_is_density), cmocka_unit_test(quantile_inverts_cdf),
+          cmocka_unit_test(strata_follow_the_cdf), cmocka_unit_test(quantile_is_accurate_in_the_tails),
           cmocka_unit_test(samples_follow_the_cdf), cmocka_unit_test(one_component_is_the_gaussian),
           cmocka_unit_test(logits_may_be_shifted), cmocka_unit_test(stays_finite_far_out),
-          cmocka_unit_test(looks_at_every_component),
-          cmocka_unit_test(keeps_nothing_without_recording), cmocka_unit_test(refuses_what_does_not_fit))
+          cmocka_unit_test(looks_at_every_component), cmocka_unit_test(keeps_nothing_without_recording),
+          cmocka_unit_test(refuses_what_does_not_fit))

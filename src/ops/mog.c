@@ -57,15 +57,15 @@ double acf_normal_from_log_tail(double p) {
 typedef struct sight {
     const acf_mog_in *in;
     int64_t n, o;
-    int32_t *column;      /* (n) */
-    double *l, *inverse;  /* (K,n,n) L, and L⁻¹ on the modelled places, filled by the backward alone */
-    double *y, *mu;       /* (K,n) */
-    double *grown;        /* (K,n) of the backward: Σ_r y_r (L⁻¹)_rq */
-    double *lw, *m, *s;   /* (K) at the current place */
-    double *w, *term;     /* (K) normalised weights; scratch */
-    double *start;        /* (K) lw after the given places */
-    double *jacobian;     /* (n,n) dz/dx of the modelled places */
-    double *dz;           /* (n) */
+    int32_t *column;     /* (n) */
+    double *l, *inverse; /* (K,n,n) L, and L⁻¹ on the modelled places, filled by the backward alone */
+    double *y, *mu;      /* (K,n) */
+    double *grown;       /* (K,n) of the backward: Σ_r y_r (L⁻¹)_rq */
+    double *lw, *m, *s;  /* (K) at the current place */
+    double *w, *term;    /* (K) normalised weights; scratch */
+    double *start;       /* (K) lw after the given places */
+    double *jacobian;    /* (n,n) dz/dx of the modelled places */
+    double *dz;          /* (n) */
 } sight;
 
 static sight sight_of(const acf_mog_in *in, double *scratch) {
@@ -228,8 +228,10 @@ static double from_far(const sight *s, double z) {
     for (int i = 0; i < 100 && hi - lo > 1e-13 * (fabs(lo) + fabs(hi)); i++) {
         const double f = log_tail(s, x, upper), slope = exp(log_density(s, x) - f);
         if (fabs(f - target) < 1e-14 * (1 + fabs(target))) break;
-        if ((f < target) != upper) lo = x;
-        else hi = x;
+        if ((f < target) != upper)
+            lo = x;
+        else
+            hi = x;
         const double next = x + (upper ? f - target : target - f) / slope;
         x = next > lo && next < hi ? next : 0.5 * (lo + hi);
     }
@@ -238,7 +240,7 @@ static double from_far(const sight *s, double z) {
 
 /* What from_normal solves: the components that count, and where their quantiles enclose that of the mixture. */
 typedef struct bracket {
-    double none;         /* weights up to this do not count: together they change the tail by less than doubles tell */
+    double none;          /* weights up to this do not count: together they change the tail by less than doubles tell */
     double lo, hi, least; /* least: of the components' deviations */
     double mean, sd;
 } bracket;
@@ -278,8 +280,10 @@ static double from_normal(const sight *s, double z) {
     for (int i = 0; i < 100 && b.hi - b.lo > 1e-13 * (fabs(b.lo) + fabs(b.hi)); i++) {
         double f[3];
         tail_at(s, x, side, b.none, f);
-        if ((f[0] < target) == (side > 0)) b.lo = x;
-        else b.hi = x;
+        if ((f[0] < target) == (side > 0))
+            b.lo = x;
+        else
+            b.hi = x;
         const double slope = f[1] / f[0], newton = -log(f[0] / target) / slope;
         const double bend = 0.5 * newton * (f[2] / f[1] - slope);
         const double step = newton / fmin(fmax(1 + bend, 0.5), 2), next = x + step;
@@ -341,8 +345,8 @@ static void values_of_one(const sight *s, acf_real *x, const acf_real *z, int64_
     for (int64_t c = 0; c < sets; c++) x[c * u->T + at] = acf_real_from(from_normal(s, (double)z[c * u->T + at]));
 }
 
-void acf_mog_value_fwd_cpu(const acf_device *dev, acf_real *x, int32_t *bad, const acf_mog_in *in, const acf_real *z, int64_t sets,
-                           const acf_subset *u, double *scratch) {
+void acf_mog_value_fwd_cpu(const acf_device *dev, acf_real *x, int32_t *bad, const acf_mog_in *in, const acf_real *z,
+                           int64_t sets, const acf_subset *u, double *scratch) {
     ACF_PARALLEL_UNEVEN(dev, work(in, u))
     for (int64_t r = 0; r < u->N; r++) {
         const int64_t i = u->row[r];
@@ -396,7 +400,8 @@ static double expected_of_all(const sight *s, int64_t j) {
     return sum;
 }
 
-void acf_mog_expect_cpu(const acf_device *dev, acf_real *out, int32_t *bad, const acf_mog_in *in, const acf_subset *u, double *scratch) {
+void acf_mog_expect_cpu(const acf_device *dev, acf_real *out, int32_t *bad, const acf_mog_in *in, const acf_subset *u,
+                        double *scratch) {
     const int64_t W = in->W;
     ACF_PARALLEL_UNEVEN(dev, work(in, u))
     for (int64_t i = 0; i < u->N; i++) {
@@ -410,7 +415,8 @@ void acf_mog_expect_cpu(const acf_device *dev, acf_real *out, int32_t *bad, cons
         normalise(&s);
         for (int64_t k = 0; k < in->K; k++)
             if (used(&s, k)) solve_back(&s, k);
-        for (int64_t j = 0; j < W; j++) out[i * W + j] = acf_real_from(is_given(in, i, j) ? given_value(in, i, j) : expected_of_all(&s, j));
+        for (int64_t j = 0; j < W; j++)
+            out[i * W + j] = acf_real_from(is_given(in, i, j) ? given_value(in, i, j) : expected_of_all(&s, j));
     }
 }
 
@@ -445,8 +451,10 @@ static void jacobian_row(const sight *s, int64_t p, double x, double z) {
         for (int64_t k = 0; k < s->in->K; k++) {
             if (!(s->w[k] > 0)) continue;
             const double e = (x - s->m[k]) / s->s[k], side = z > 0 ? -1 : 1;
-            const double tail = exp(acf_log_normal_cdf(side * e) + scale), bell = exp(scale - 0.5 * e * e - HALF_LOG_2PI);
-            row[q] += s->w[k] * (side * (-s->grown[k * n + q] - mean) * tail + bell * s->inverse[k * n * n + p * n + q]);
+            const double tail = exp(acf_log_normal_cdf(side * e) + scale),
+                         bell = exp(scale - 0.5 * e * e - HALF_LOG_2PI);
+            row[q] +=
+                s->w[k] * (side * (-s->grown[k * n + q] - mean) * tail + bell * s->inverse[k * n * n + p * n + q]);
         }
     }
 }
@@ -458,8 +466,8 @@ static void grow(const sight *s, int64_t k, int64_t p) {
     for (int64_t q = s->o; q <= p; q++) s->grown[k * n + q] += s->y[k * n + p] * b[q];
 }
 
-void acf_mog_value_bwd_cpu(const acf_device *dev, acf_real *dz, const acf_real *dx, const acf_mog_in *in, const acf_real *x,
-                           const acf_real *z, const acf_subset *u, double *scratch) {
+void acf_mog_value_bwd_cpu(const acf_device *dev, acf_real *dz, const acf_real *dx, const acf_mog_in *in,
+                           const acf_real *x, const acf_real *z, const acf_subset *u, double *scratch) {
     ACF_PARALLEL_UNEVEN(dev, 3 * work(in, u))
     for (int64_t r = 0; r < u->N; r++) {
         const int64_t i = u->row[r];
@@ -490,8 +498,9 @@ void acf_mog_value_bwd_cpu(const acf_device *dev, acf_real *dz, const acf_real *
 
 static acf_mog_in reads(const acf_node *n) {
     const acf_mog_attrs *a = n->attr;
-    return (acf_mog_in){n->in[1]->dim[0], n->in[3]->dim[1], n->in[1]->dim[1], n->in[0]->data, n->in[1]->data,
-                        n->in[2]->data,   n->in[3]->data, a->b,             a->classes};
+    return (acf_mog_in){n->in[1]->dim[0], n->in[3]->dim[1], n->in[1]->dim[1], n->in[0]->data,
+                        n->in[1]->data,   n->in[2]->data,   n->in[3]->data,   a->b,
+                        a->classes};
 }
 
 static double *doubles(acf_tape *t, const acf_mog_in *in) {
@@ -504,7 +513,8 @@ static double *doubles(acf_tape *t, const acf_mog_in *in) {
 static acf_status broken(int64_t N, const int32_t *bad) {
     const int64_t i = acf_first_failure(bad, N);
     if (i < 0) return ACF_OK;
-    return acf_fail(ACF_ENUMERIC, "row %lld: a covariance of the mixture is not positive definite on its columns (place %d)",
+    return acf_fail(ACF_ENUMERIC,
+                    "row %lld: a covariance of the mixture is not positive definite on its columns (place %d)",
                     (long long)i, bad[i]);
 }
 
@@ -516,9 +526,13 @@ static acf_status run_forward(acf_tape *t, acf_node *n) {
     int32_t *bad = acf_tape_ints(t, N);
     double *scratch = doubles(t, &in);
     ACF_TRY(acf_tape_status(t));
-    if (n->op == &acf_op_mog_expect) acf_mog_expect_cpu(t->dev, n->out[0]->data, bad, &in, u, scratch);
-    else if (n->op == &acf_op_mog_normal) acf_mog_normal_fwd_cpu(t->dev, n->out[0]->data, n->out[1]->data, bad, &in, u, scratch);
-    else acf_mog_value_fwd_cpu(t->dev, n->out[0]->data, bad, &in, n->in[4]->data, n->in[4]->ndim == 2 ? n->in[4]->dim[0] : 1, u, scratch);
+    if (n->op == &acf_op_mog_expect)
+        acf_mog_expect_cpu(t->dev, n->out[0]->data, bad, &in, u, scratch);
+    else if (n->op == &acf_op_mog_normal)
+        acf_mog_normal_fwd_cpu(t->dev, n->out[0]->data, n->out[1]->data, bad, &in, u, scratch);
+    else
+        acf_mog_value_fwd_cpu(t->dev, n->out[0]->data, bad, &in, n->in[4]->data,
+                              n->in[4]->ndim == 2 ? n->in[4]->dim[0] : 1, u, scratch);
     acf_status status = broken(N, bad);
     acf_arena_release(t->mem, mark);
     return status;
@@ -532,7 +546,8 @@ static acf_status value_backward(acf_tape *t, acf_node *n) {
     acf_mark mark = acf_arena_mark(t->mem);
     double *scratch = doubles(t, &in);
     ACF_TRY(acf_tape_status(t));
-    acf_mog_value_bwd_cpu(t->dev, dz, n->out[0]->grad, &in, n->out[0]->data, n->in[4]->data, ((const acf_mog_attrs *)n->attr)->u, scratch);
+    acf_mog_value_bwd_cpu(t->dev, dz, n->out[0]->grad, &in, n->out[0]->data, n->in[4]->data,
+                          ((const acf_mog_attrs *)n->attr)->u, scratch);
     acf_arena_release(t->mem, mark);
     return ACF_OK;
 }
@@ -545,15 +560,19 @@ const acf_op acf_op_mog_value = {"mog_value", ACF_OP_mog_value, {run_forward, va
 /* A node on N rows of D reals, without its outputs; NULL after a failure. */
 static acf_node *checked(acf_tape *t, const acf_op *op, const acf_mog *g, acf_tensor *z, int64_t N, int64_t D) {
     char sw[ACF_SHAPE_TEXT], sm[ACF_SHAPE_TEXT], sc[ACF_SHAPE_TEXT], sx[ACF_SHAPE_TEXT];
-    acf_node *n = acf_node_new(t, op, sizeof(acf_mog_attrs), z ? 5 : 4, (acf_tensor *[]){g->weight, g->mean, g->cov, g->x, z});
+    acf_node *n =
+        acf_node_new(t, op, sizeof(acf_mog_attrs), z ? 5 : 4, (acf_tensor *[]){g->weight, g->mean, g->cov, g->x, z});
     if (!n) return NULL;
     const int64_t K = g->weight->ndim == 1 ? g->weight->dim[0] : -1, W = D + g->classes.n;
-    const bool fits = g->mean->ndim == 2 && g->mean->dim[0] == K && g->mean->dim[1] == W && g->cov->ndim == 3 && g->cov->dim[0] == K &&
-                      g->cov->dim[1] == W && g->cov->dim[2] == W && g->x->ndim == 2 && g->x->dim[0] == N && g->x->dim[1] == D;
+    const bool fits = g->mean->ndim == 2 && g->mean->dim[0] == K && g->mean->dim[1] == W && g->cov->ndim == 3 &&
+                      g->cov->dim[0] == K && g->cov->dim[1] == W && g->cov->dim[2] == W && g->x->ndim == 2 &&
+                      g->x->dim[0] == N && g->x->dim[1] == D;
     if (!fits) {
-        acf_reject(t, op, "weight is %s, mean is %s, cov is %s, x is %s; expected (K), (K,%lld), (K,%lld,%lld) and (%lld,%lld)",
-                   acf_tensor_shape(g->weight, sw), acf_tensor_shape(g->mean, sm), acf_tensor_shape(g->cov, sc),
-                   acf_tensor_shape(g->x, sx), (long long)W, (long long)W, (long long)W, (long long)N, (long long)D);
+        acf_reject(
+            t, op,
+            "weight is %s, mean is %s, cov is %s, x is %s; expected (K), (K,%lld), (K,%lld,%lld) and (%lld,%lld)",
+            acf_tensor_shape(g->weight, sw), acf_tensor_shape(g->mean, sm), acf_tensor_shape(g->cov, sc),
+            acf_tensor_shape(g->x, sx), (long long)W, (long long)W, (long long)W, (long long)N, (long long)D);
         return NULL;
     }
     *(acf_mog_attrs *)n->attr = (acf_mog_attrs){NULL, g->b, g->classes};
@@ -605,8 +624,10 @@ void acf_mog_values(acf_tape *t, const acf_mog *g, int n, acf_tensor **z, const 
     acf_tensor *all = acf_tensor_new(t, 2, (int64_t[]){n, u->T});
     for (int i = 0; i < n && !t->failure.status; i++) {
         if (!acf_is_packed(z[i], u))
-            acf_reject(t, &acf_op_mog_values, "z is %s; expected (%lld packed) over the subset", acf_tensor_shape(z[i], sz), (long long)u->T);
-        else if (acf_device_copy(t->dev, all->data + i * u->T, z[i]->data, (size_t)u->T * sizeof(acf_real), ACF_ON_DEVICE))
+            acf_reject(t, &acf_op_mog_values, "z is %s; expected (%lld packed) over the subset",
+                       acf_tensor_shape(z[i], sz), (long long)u->T);
+        else if (acf_device_copy(t->dev, all->data + i * u->T, z[i]->data, (size_t)u->T * sizeof(acf_real),
+                                 ACF_ON_DEVICE))
             acf_tape_fail(t, NULL);
     }
     acf_node *node = t->failure.status ? NULL : checked(t, &acf_op_mog_values, g, all, u->N, u->D);

@@ -60,8 +60,8 @@ static __device__ double *memory_of(double *slab, const acf_mog_in &in, int arra
 }
 
 #define NORMAL_ARRAYS 2
-static __global__ void __launch_bounds__(WARP) normal_fwd(acf_real *z, acf_real *logdet, acf_mog_in in, packing u, double *slab, acf_fault *fault,
-                                                          const char *op) {
+static __global__ void __launch_bounds__(WARP) normal_fwd(acf_real *z, acf_real *logdet, acf_mog_in in, packing u,
+                                                          double *slab, acf_fault *fault, const char *op) {
     sight s = lay_out(memory_of(slab, in, NORMAL_ARRAYS), in, NORMAL_ARRAYS);
     zero_tail(z, u, 1);
     for (int64_t k = blockIdx.x; k < u.N; k += gridDim.x) {
@@ -70,7 +70,8 @@ static __global__ void __launch_bounds__(WARP) normal_fwd(acf_real *z, acf_real 
         double sum = 0;
         if (size > 0) {
             list_columns(&s, in, i, u.cols + i * u.D, size);
-            for (int t = (int)threadIdx.x; t < size; t += WARP) s.x[s.o + t] = (double)in.x[i * in.D + s.column[s.o + t]];
+            for (int t = (int)threadIdx.x; t < size; t += WARP)
+                s.x[s.o + t] = (double)in.x[i * in.D + s.column[s.o + t]];
             const int broken = factorise(s, in);
             if (broken >= 0) refuse(fault, op, i, broken);
             for (int p = 0; broken < 0 && p < s.n; p++) take(s, p);
@@ -128,8 +129,10 @@ static __device__ double from_normal(const sight &s, int p, double z) {
     for (int i = 0; i < 100 && hi - lo > 1e-13 * (fabs(lo) + fabs(hi)); i++) {
         const double f = log_tail(s, p, x, upper), slope = exp(log_density(s, p, x) - f);
         if (fabs(f - target) < 1e-14 * (1 + fabs(target))) break;
-        if ((f < target) != upper) lo = x;
-        else hi = x;
+        if ((f < target) != upper)
+            lo = x;
+        else
+            hi = x;
         const double next = x + (upper ? f - target : target - f) / slope;
         x = next > lo && next < hi ? next : 0.5 * (lo + hi);
     }
@@ -165,8 +168,9 @@ static __device__ void value_row(const sight &s, acf_real *x, const acf_real *z,
 }
 
 #define VALUE_ARRAYS 2
-static __global__ void __launch_bounds__(WARP, 16) value_fwd(acf_real *x, const acf_real *z, int64_t sets, acf_mog_in in, packing u, double *slab,
-                                                         acf_fault *fault, const char *op) {
+static __global__ void __launch_bounds__(WARP, 16)
+    value_fwd(acf_real *x, const acf_real *z, int64_t sets, acf_mog_in in, packing u, double *slab, acf_fault *fault,
+              const char *op) {
     sight s = lay_out(memory_of(slab, in, VALUE_ARRAYS), in, VALUE_ARRAYS);
     zero_tail(x, u, sets);
     for (int64_t k = blockIdx.x; k < u.N; k += gridDim.x) {
@@ -242,7 +246,8 @@ static __device__ void solve_slopes(const sight &s, acf_real *dz, const packing 
             double mean = 0, slope = 0;
             for (int c = 0; c < s.K; c++) mean -= s.a[c * n + q] * s.d[c * n + p];
             for (int c = 0; c < s.K; c++)
-                slope += s.a[c * n + q] * ((-s.d[c * n + p] - mean) * s.b[c * n + q] + s.c[c * n + q] * s.l[c * size + tri(q) + p]);
+                slope += s.a[c * n + q] *
+                         ((-s.d[c * n + p] - mean) * s.b[c * n + q] + s.c[c * n + q] * s.l[c * size + tri(q) + p]);
             s.r[p] -= slope * d;
         }
         if (threadIdx.x == 0) {
@@ -254,8 +259,9 @@ static __device__ void solve_slopes(const sight &s, acf_real *dz, const packing 
 }
 
 #define BACK_ARRAYS 5
-static __global__ void __launch_bounds__(WARP) value_bwd(acf_real *dz, const acf_real *dx, acf_mog_in in, const acf_real *x, const acf_real *z,
-                                                         packing u, double *slab) {
+static __global__ void __launch_bounds__(WARP)
+    value_bwd(acf_real *dz, const acf_real *dx, acf_mog_in in, const acf_real *x, const acf_real *z, packing u,
+              double *slab) {
     sight s = lay_out(memory_of(slab, in, BACK_ARRAYS), in, BACK_ARRAYS);
     for (int64_t k = blockIdx.x; k < u.N; k += gridDim.x) {
         const int64_t i = u.row[k];
@@ -266,7 +272,8 @@ static __global__ void __launch_bounds__(WARP) value_bwd(acf_real *dz, const acf
             s.x[s.o + t] = (double)x[u.first[t] + k];
             s.r[s.o + t] = (double)dx[u.first[t] + k];
         }
-        if (factorise(s, in) < 0) { /* its barriers stand behind the values; a row that broke off was noted by forward */
+        if (factorise(s, in) <
+            0) { /* its barriers stand behind the values; a row that broke off was noted by forward */
             for (int p = 0; p < s.n; p++) take(s, p);
             weigh_all(s, in);
             slopes(s, z, u, k);
@@ -292,8 +299,8 @@ static __device__ void solve_back(const sight &s) {
 
 #define EXPECT_ARRAYS 1
 /* size (N): rows of which it is 0 come out as zeros. */
-static __global__ void __launch_bounds__(WARP) expect_fwd(acf_real *out, acf_mog_in in, const int32_t *size, int64_t N, double *slab, acf_fault *fault,
-                                                          const char *op) {
+static __global__ void __launch_bounds__(WARP) expect_fwd(acf_real *out, acf_mog_in in, const int32_t *size, int64_t N,
+                                                          double *slab, acf_fault *fault, const char *op) {
     sight s = lay_out(memory_of(slab, in, EXPECT_ARRAYS), in, EXPECT_ARRAYS);
     const int64_t W = in.W;
     for (int64_t i = blockIdx.x; i < N; i += gridDim.x) {
@@ -324,7 +331,8 @@ static __global__ void __launch_bounds__(WARP) expect_fwd(acf_real *out, acf_mog
             out[i * W + j] = acf_real_from_cuda(sum);
         }
         __syncwarp();
-        for (int p = (int)threadIdx.x; broken < 0 && p < s.n; p += WARP) out[i * W + s.column[p]] = acf_real_from_cuda(s.x[p]); /* exactly */
+        for (int p = (int)threadIdx.x; broken < 0 && p < s.n; p += WARP)
+            out[i * W + s.column[p]] = acf_real_from_cuda(s.x[p]); /* exactly */
         __syncwarp();
     }
 }
@@ -334,8 +342,15 @@ static __global__ void __launch_bounds__(WARP) expect_fwd(acf_real *out, acf_mog
 static acf_mog_in reads(const acf_node *n) {
     const acf_mog_attrs *a = (const acf_mog_attrs *)n->attr;
     acf_tensor *const *in = n->in;
-    return {in[ACF_MOG_MEAN]->dim[0], in[ACF_MOG_X]->dim[1], in[ACF_MOG_MEAN]->dim[1], in[ACF_MOG_WEIGHT]->data, in[ACF_MOG_MEAN]->data,
-            in[ACF_MOG_COV]->data,    in[ACF_MOG_X]->data,   a->b,                     a->classes};
+    return {in[ACF_MOG_MEAN]->dim[0],
+            in[ACF_MOG_X]->dim[1],
+            in[ACF_MOG_MEAN]->dim[1],
+            in[ACF_MOG_WEIGHT]->data,
+            in[ACF_MOG_MEAN]->data,
+            in[ACF_MOG_COV]->data,
+            in[ACF_MOG_X]->data,
+            a->b,
+            a->classes};
 }
 
 /* How a kernel with so many arrays is launched on N rows. */
@@ -355,7 +370,8 @@ static acf_status shape_of(acf_tape *t, const void *kernel, const acf_mog_in *in
     ACF_CUDA(cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
     *out = {(unsigned)acf_max(acf_min(N, INT32_MAX), 1), (size_t)doubles * sizeof(double), NULL};
     if (out->bytes <= (size_t)most) {
-        if (out->bytes > 48 << 10) ACF_CUDA(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)out->bytes));
+        if (out->bytes > 48 << 10)
+            ACF_CUDA(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)out->bytes));
         return ACF_OK;
     }
     out->bytes = 0;
@@ -370,8 +386,8 @@ static acf_status normal_forward(acf_tape *t, acf_node *n) {
     shape s;
     acf_mark mark = acf_arena_mark(t->mem);
     ACF_TRY(shape_of(t, (const void *)normal_fwd, &in, u->N, NORMAL_ARRAYS, &s));
-    normal_fwd<<<s.blocks, WARP, s.bytes, acf_cuda_stream(t->dev)>>>(n->out[0]->data, n->out[1]->data, in, packing_of(u), s.slab,
-                                                                    acf_cuda_fault(t->dev), n->op->name);
+    normal_fwd<<<s.blocks, WARP, s.bytes, acf_cuda_stream(t->dev)>>>(
+        n->out[0]->data, n->out[1]->data, in, packing_of(u), s.slab, acf_cuda_fault(t->dev), n->op->name);
     acf_arena_release(t->mem, mark);
     return ACF_LAUNCHED("mog_normal");
 }
@@ -383,8 +399,9 @@ static acf_status value_forward(acf_tape *t, acf_node *n) {
     shape s;
     acf_mark mark = acf_arena_mark(t->mem);
     ACF_TRY(shape_of(t, (const void *)value_fwd, &in, u->N, VALUE_ARRAYS, &s));
-    value_fwd<<<s.blocks, WARP, s.bytes, acf_cuda_stream(t->dev)>>>(n->out[0]->data, z->data, z->ndim == 2 ? z->dim[0] : 1, in, packing_of(u),
-                                                                   s.slab, acf_cuda_fault(t->dev), n->op->name);
+    value_fwd<<<s.blocks, WARP, s.bytes, acf_cuda_stream(t->dev)>>>(n->out[0]->data, z->data,
+                                                                    z->ndim == 2 ? z->dim[0] : 1, in, packing_of(u),
+                                                                    s.slab, acf_cuda_fault(t->dev), n->op->name);
     acf_arena_release(t->mem, mark);
     return ACF_LAUNCHED("mog_value");
 }
@@ -397,8 +414,8 @@ static acf_status value_backward(acf_tape *t, acf_node *n) {
     if (!dz) return acf_tape_status(t);
     acf_mark mark = acf_arena_mark(t->mem);
     ACF_TRY(shape_of(t, (const void *)value_bwd, &in, u->N, BACK_ARRAYS, &s));
-    value_bwd<<<s.blocks, WARP, s.bytes, acf_cuda_stream(t->dev)>>>(dz, n->out[0]->grad, in, n->out[0]->data, n->in[ACF_MOG_Z]->data, packing_of(u),
-                                                                   s.slab);
+    value_bwd<<<s.blocks, WARP, s.bytes, acf_cuda_stream(t->dev)>>>(dz, n->out[0]->grad, in, n->out[0]->data,
+                                                                    n->in[ACF_MOG_Z]->data, packing_of(u), s.slab);
     acf_arena_release(t->mem, mark);
     return ACF_LAUNCHED("mog_value");
 }
@@ -409,8 +426,8 @@ static acf_status expect_forward(acf_tape *t, acf_node *n) {
     shape s;
     acf_mark mark = acf_arena_mark(t->mem);
     ACF_TRY(shape_of(t, (const void *)expect_fwd, &in, u->N, EXPECT_ARRAYS, &s));
-    expect_fwd<<<s.blocks, WARP, s.bytes, acf_cuda_stream(t->dev)>>>(n->out[0]->data, in, u->size, u->N, s.slab, acf_cuda_fault(t->dev),
-                                                                    n->op->name);
+    expect_fwd<<<s.blocks, WARP, s.bytes, acf_cuda_stream(t->dev)>>>(n->out[0]->data, in, u->size, u->N, s.slab,
+                                                                     acf_cuda_fault(t->dev), n->op->name);
     acf_arena_release(t->mem, mark);
     return ACF_LAUNCHED("mog_expect");
 }

@@ -67,13 +67,13 @@ typedef struct acf_mog_in {
 void acf_mog_normal_fwd_cpu(const acf_device *dev, acf_real *z, acf_real *logdet, int32_t *bad, const acf_mog_in *in,
                             const acf_subset *u, double *scratch);
 /* x (sets,T) from z (sets,T). */
-void acf_mog_value_fwd_cpu(const acf_device *dev, acf_real *x, int32_t *bad, const acf_mog_in *in, const acf_real *z, int64_t sets,
-                           const acf_subset *u, double *scratch);
+void acf_mog_value_fwd_cpu(const acf_device *dev, acf_real *x, int32_t *bad, const acf_mog_in *in, const acf_real *z,
+                           int64_t sets, const acf_subset *u, double *scratch);
 void acf_mog_expect_cpu(const acf_device *dev, acf_real *out, int32_t *bad, const acf_mog_in *in, const acf_subset *u,
                         double *scratch);
 /* dz += Jᵀ dx, J = dx/dz; x (T) is what forward gave. */
-void acf_mog_value_bwd_cpu(const acf_device *dev, acf_real *dz, const acf_real *dx, const acf_mog_in *in, const acf_real *x,
-                           const acf_real *z, const acf_subset *u, double *scratch);
+void acf_mog_value_bwd_cpu(const acf_device *dev, acf_real *dz, const acf_real *dx, const acf_mog_in *in,
+                           const acf_real *x, const acf_real *z, const acf_subset *u, double *scratch);
 
 /* ---- for kernels on other devices ---------------------------------------------------------------------------------------- */
 

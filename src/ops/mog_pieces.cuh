@@ -40,8 +40,10 @@ typedef struct log_sum {
 } log_sum;
 static __device__ inline void put(log_sum *s, double term) {
     if (term == -INFINITY) return;
-    if (term > s->top) s->sum = (s->sum > 0 ? s->sum * exp(s->top - term) : s->sum) + 1, s->top = term;
-    else s->sum += exp(term - s->top);
+    if (term > s->top)
+        s->sum = (s->sum > 0 ? s->sum * exp(s->top - term) : s->sum) + 1, s->top = term;
+    else
+        s->sum += exp(term - s->top);
 }
 static __device__ inline double value_of(const log_sum &s) { return s.sum == 0 ? -INFINITY : s.top + log(s.sum); }
 static __device__ inline double warp_max(double x) {
@@ -60,11 +62,11 @@ static __device__ inline double warp_log_sum(const log_sum &s) {
  * K of them. L of component c is at l + c·tri(n), row by row. */
 typedef struct sight {
     int n, o, K;
-    double *l;             /* (K,tri(n)) */
-    double *y;             /* (K,n): where a place is expected, until its value is taken; then y = (x - that) / s */
-    double *a, *b, *c, *d; /* (K,n) each, as many as the kernel asked for */
-    double *lw, *lw0, *yk; /* (K) */
-    double *x, *r;         /* (n) */
+    double *l;              /* (K,tri(n)) */
+    double *y;              /* (K,n): where a place is expected, until its value is taken; then y = (x - that) / s */
+    double *a, *b, *c, *d;  /* (K,n) each, as many as the kernel asked for */
+    double *lw, *lw0, *yk;  /* (K) */
+    double *x, *r;          /* (n) */
     int32_t *column, *used; /* (n), (K) */
 } sight;
 
@@ -119,7 +121,8 @@ static __device__ void list_columns(sight *s, const acf_mog_in &in, int64_t i, c
 
 /* For each pair e = (component c, place p in [from, from + width)) of this lane. */
 #define PAIRS(s, from, width)                                                                                          \
-    for (int e_ = (int)threadIdx.x, w_ = (width), c = 0, p = 0; e_ < (s).K * w_ && (c = e_ / w_, p = (from) + e_ % w_, true); e_ += WARP)
+    for (int e_ = (int)threadIdx.x, w_ = (width), c = 0, p = 0;                                                        \
+         e_ < (s).K * w_ && (c = e_ / w_, p = (from) + e_ % w_, true); e_ += WARP)
 
 /* The factors, column by column, and the means. Returns where one broke off, or -1; the same in every lane. */
 static __device__ int factorise(const sight &s, const acf_mog_in &in) {
@@ -145,8 +148,11 @@ static __device__ int factorise(const sight &s, const acf_mog_in &in) {
         __syncwarp();
         bool bad = false;
         for (int c = (int)threadIdx.x; c < s.K; c += WARP) bad |= !(s.l[c * size + tri(j) + j] > ACF_MOG_LEAST_PIVOT);
-        if (__any_sync(WHOLE, bad)) broken = j;
-        else PAIRS(s, j + 1, n - j - 1) s.l[c * size + tri(p) + j] /= sqrt(s.l[c * size + tri(j) + j]); /* the diagonal stays a square */
+        if (__any_sync(WHOLE, bad))
+            broken = j;
+        else
+            PAIRS(s, j + 1, n - j - 1)
+            s.l[c * size + tri(p) + j] /= sqrt(s.l[c * size + tri(j) + j]); /* the diagonal stays a square */
         __syncwarp();
     }
     if (broken < 0) PAIRS(s, 0, n) s.l[c * size + tri(p) + p] = sqrt(s.l[c * size + tri(p) + p]);

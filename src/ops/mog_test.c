@@ -81,7 +81,8 @@ static void build_expect(acf_lab *l) {
 
 /* Density, and distribution function at v, of column j given the columns in set (values x, by column) under the mixture: by eliminating
  * the set from each component's joint covariance. Returns its mean. */
-static double conditional(const mixture *g, const double *x, const int *set, int n, int64_t j, double v, double *pdf, double *cdf) {
+static double conditional(const mixture *g, const double *x, const int *set, int n, int64_t j, double v, double *pdf,
+                          double *cdf) {
     double total = 0, all = 0, weight[K_MAX], mean[K_MAX], sd[K_MAX];
     const int64_t D = g->D;
     for (int64_t k = 0; k < g->K; k++) {
@@ -169,14 +170,20 @@ static void naive_expect(const acf_lab *l, double *const *out) {
 
 /* A NaN in a cell that is neither given nor modelled is not read. */
 static const acf_case cases[] = {
-    {"normal, one Gaussian", build_normal, naive_normal, .variant = 1, .no_grad = true, .hides_nonfinite = true, .tol = 1e-4},
-    {"normal, a mixture", build_normal, naive_normal, .variant = 3, .no_grad = true, .hides_nonfinite = true, .tol = 1e-4},
+    {"normal, one Gaussian", build_normal, naive_normal, .variant = 1, .no_grad = true, .hides_nonfinite = true,
+     .tol = 1e-4},
+    {"normal, a mixture", build_normal, naive_normal, .variant = 3, .no_grad = true, .hides_nonfinite = true,
+     .tol = 1e-4},
     {"value, one Gaussian", build_value, naive_value, .variant = 1, .hides_nonfinite = true, .tol = 1e-4},
     {"value, a mixture", build_value, naive_value, .variant = 3, .hides_nonfinite = true, .tol = 1e-4},
-    {"normal, given categories", build_normal, naive_normal, .variant = 3 | ACF_GMM_CLASSES, .no_grad = true, .hides_nonfinite = true, .tol = 1e-4},
-    {"expected, one Gaussian", build_expect, naive_expect, .variant = 1, .no_grad = true, .hides_nonfinite = true, .tol = 1e-4},
-    {"expected, given categories", build_expect, naive_expect, .variant = 3 | ACF_GMM_CLASSES, .no_grad = true, .hides_nonfinite = true, .tol = 1e-4},
-    {"value, given categories", build_value, naive_value, .variant = 3 | ACF_GMM_CLASSES, .hides_nonfinite = true, .tol = 1e-4},
+    {"normal, given categories", build_normal, naive_normal, .variant = 3 | ACF_GMM_CLASSES, .no_grad = true,
+     .hides_nonfinite = true, .tol = 1e-4},
+    {"expected, one Gaussian", build_expect, naive_expect, .variant = 1, .no_grad = true, .hides_nonfinite = true,
+     .tol = 1e-4},
+    {"expected, given categories", build_expect, naive_expect, .variant = 3 | ACF_GMM_CLASSES, .no_grad = true,
+     .hides_nonfinite = true, .tol = 1e-4},
+    {"value, given categories", build_value, naive_value, .variant = 3 | ACF_GMM_CLASSES, .hides_nonfinite = true,
+     .tol = 1e-4},
 };
 ACF_CASES(mog, cases)
 
@@ -243,7 +250,8 @@ static void tails_are_exact_far_out(void **state) {
         acf_assert_close(acf_log_normal_cdf(e), log(0.5 * erfc(-e / sqrt(2))), 1e-12, "log cdf");
     /* -log Φ(-e) = e²/2 + log(e √2π) - log(1 - 1/e² + ...), as far as anyone looks */
     acf_assert_close(acf_log_normal_cdf(-1e8) / -5e15, 1, 1e-12, "log cdf at -1e8");
-    acf_assert_close(acf_log_normal_cdf(-30.0001), acf_log_normal_cdf(-29.9999) - 30.033259667433676 * 0.0002, 1e-9, "where the series begins");
+    acf_assert_close(acf_log_normal_cdf(-30.0001), acf_log_normal_cdf(-29.9999) - 30.033259667433676 * 0.0002, 1e-9,
+                     "where the series begins");
     for (double e = 0; e > -1e6; e = e * 1.5 - 0.01)
         acf_assert_close(acf_normal_from_log_tail(acf_log_normal_cdf(e)), e, 1e-9, "the way back");
 }
@@ -259,7 +267,9 @@ static void a_bad_covariance_is_named(void **state) {
     const acf_mog m = on_tape(&l, &g, acf_tensor_const(l.t, NULL, 0, 2, (int64_t[]){4, 3}));
     acf_mog_normal(l.t, &m, l.u, &logdet);
     assert_int_equal(acf_tape_status(l.t), ACF_ENUMERIC);
-    assert_string_equal(acf_error(), "mog_normal: row 0: a covariance of the mixture is not positive definite on its columns (place 1)");
+    assert_string_equal(
+        acf_error(),
+        "mog_normal: row 0: a covariance of the mixture is not positive definite on its columns (place 1)");
     acf_lab_close(&l);
 }
 
@@ -273,7 +283,9 @@ static void shapes_are_refused(void **state) {
     acf_tensor *logdet;
     acf_mog_normal(l.t, &m, l.u, &logdet);
     assert_int_equal(acf_tape_status(l.t), ACF_ESHAPE);
-    assert_string_equal(acf_error(), "mog_normal: weight is (2), mean is (2, 3), cov is (2, 3, 3), x is (4, 2); expected (K), (K,3), (K,3,3) and (4,3)");
+    assert_string_equal(
+        acf_error(),
+        "mog_normal: weight is (2), mean is (2, 3), cov is (2, 3, 3), x is (4, 2); expected (K), (K,3), (K,3,3) and (4,3)");
     acf_lab_close(&l);
 }
 

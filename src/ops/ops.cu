@@ -1,7 +1,7 @@
 /* The plugin's entry, and its table of kernels by operation: every .cu file beside an operation that registers one (ACF_CUDA_OP) is in
  * it. An operation without one stays empty, and the tape says so when it is called. */
-#include "ops/ops.cuh"
 #include "ops/adam.cuh"
+#include "ops/ops.cuh"
 #include "tensor/subset.cuh"
 
 /* Weak: NULL where no file defines it. */
@@ -14,10 +14,30 @@ static acf_kernel kernels[ACF_OP_COUNT];
 static acf_status open_device(int n, acf_device **out);
 
 static const acf_plugin plugin = {
-    ACF_PLUGIN_ABI, ACF_VERSION, (int)sizeof(acf_real),  ACF_OP_COUNT,          kernels,               acf_cuda_count,
-    acf_cuda_facts, open_device, acf_cuda_subset_build, acf_cuda_subset_split, acf_cuda_subset_order, acf_cuda_take_left_out,
-    acf_cuda_norm,  acf_cuda_adam,  acf_cuda_average, acf_cuda_capture_begin, acf_cuda_capture_end, acf_cuda_graph_run, acf_cuda_graph_free,
-    acf_cuda_join,  acf_cuda_pinned_alloc, acf_cuda_pinned_free, acf_cuda_mark, acf_cuda_wait,
+    ACF_PLUGIN_ABI,
+    ACF_VERSION,
+    (int)sizeof(acf_real),
+    ACF_OP_COUNT,
+    kernels,
+    acf_cuda_count,
+    acf_cuda_facts,
+    open_device,
+    acf_cuda_subset_build,
+    acf_cuda_subset_split,
+    acf_cuda_subset_order,
+    acf_cuda_take_left_out,
+    acf_cuda_norm,
+    acf_cuda_adam,
+    acf_cuda_average,
+    acf_cuda_capture_begin,
+    acf_cuda_capture_end,
+    acf_cuda_graph_run,
+    acf_cuda_graph_free,
+    acf_cuda_join,
+    acf_cuda_pinned_alloc,
+    acf_cuda_pinned_free,
+    acf_cuda_mark,
+    acf_cuda_wait,
 };
 
 static acf_status open_device(int n, acf_device **out) { return acf_cuda_open(n, &plugin, out); }

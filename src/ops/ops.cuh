@@ -11,8 +11,8 @@ extern "C" {
 
 /* At the end of a .cu file: the kernels of the operation `name` of ops_list.h. backward NULL: it has no derivative. ops.cu finds it by this
  * name; there is no other list to edit. */
-#define ACF_CUDA_OP(name, forward, backward) \
-    extern "C" const acf_kernel acf_cuda_op_##name; \
+#define ACF_CUDA_OP(name, forward, backward)                                                                           \
+    extern "C" const acf_kernel acf_cuda_op_##name;                                                                    \
     const acf_kernel acf_cuda_op_##name = {forward, backward}
 
 /* How many rows of x there are, in device memory: NULL where acf_tensor_rows says it, else the true number of packed elements, of which
@@ -20,12 +20,16 @@ extern "C" {
 static inline const int32_t *acf_cuda_rows(const acf_tensor *x) { return x->sub ? x->sub->first + x->sub->D : NULL; }
 
 /* The same on the device. */
-static __device__ inline int64_t acf_true_rows(const int32_t *rows, int64_t capacity) { return rows ? *rows : capacity; }
+static __device__ inline int64_t acf_true_rows(const int32_t *rows, int64_t capacity) {
+    return rows ? *rows : capacity;
+}
 
 /* In a captured step, work that nothing of this backward waits for (gradients of weights) may go its own way: what is enqueued between
  * acf_cuda_aside(t, true) and (t, false) runs on a second stream, behind all that was enqueued before and beside what comes after. The end of the
  * backward waits for it. Only where the step's memory lasts (acf_tape.lasting); elsewhere this does nothing. */
-static inline acf_status acf_cuda_aside(const acf_tape *t, bool on) { return t->lasting ? acf_cuda_turn(t->dev, on) : ACF_OK; }
+static inline acf_status acf_cuda_aside(const acf_tape *t, bool on) {
+    return t->lasting ? acf_cuda_turn(t->dev, on) : ACF_OK;
+}
 
 /* The operation before n that made x; NULL: none did, so that nothing of this backward waits for x's gradient. */
 static inline const acf_op *acf_made_by(const acf_node *n, const acf_tensor *x) {

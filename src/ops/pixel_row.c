@@ -18,7 +18,8 @@ static void pair(acf_real *to, const acf_real *x, int64_t F) {
 }
 
 /* y (O) = w (O,n,S) · pixels c - n + 1 to c of seen (W,S) + b + add; those before the row are 0. */
-static void product(acf_real *y, const acf_real *w, const acf_real *b, const acf_real *add, const acf_real *seen, int64_t c, int64_t O, int64_t n, int64_t S) {
+static void product(acf_real *y, const acf_real *w, const acf_real *b, const acf_real *add, const acf_real *seen,
+                    int64_t c, int64_t O, int64_t n, int64_t S) {
     for (int64_t o = 0; o < O; o++) {
         acf_real sum = b[o] + (add ? add[o] : 0);
         for (int64_t j = acf_max(0, n - 1 - c); j < n; j++)
@@ -28,7 +29,8 @@ static void product(acf_real *y, const acf_real *w, const acf_real *b, const acf
 }
 
 /* What pixel c's stream says (A). kept (2·blocks, W, 2F): what layers have seen of the row. */
-static void stream_at(acf_real *out, const acf_pixel_row_attrs *a, acf_real *kept, acf_real *h, acf_real *y, int64_t n, int64_t c) {
+static void stream_at(acf_real *out, const acf_pixel_row_attrs *a, acf_real *kept, acf_real *h, acf_real *y, int64_t n,
+                      int64_t c) {
     const int64_t F = a->F, S = 2 * F, V = 2 * a->C + 1, at = n * a->W + c;
     const acf_real *line = a->image + (n * a->H + a->row) * a->W * V;
     product(h, a->left, a->left_bias, a->first + at * F, line, c - 1, F, 3, V); /* not the pixel itself */
@@ -45,15 +47,18 @@ static void stream_at(acf_real *out, const acf_pixel_row_attrs *a, acf_real *kep
 }
 
 /* The numbers of pixel c of all images, channel by channel: p (N,A), m (N·C,3K), v and now (N,C). */
-static void make_pixels(acf_tape *t, const acf_pixel_row_attrs *a, const acf_real *p, acf_real *m, acf_real *v, acf_real *now, int64_t c) {
+static void make_pixels(acf_tape *t, const acf_pixel_row_attrs *a, const acf_real *p, acf_real *m, acf_real *v,
+                        acf_real *now, int64_t c) {
     const int64_t N = a->N, C = a->C;
     acf_draw d = a->draw;
     d.at = (acf_cells){a->draws ? a->draw.at.row + c * N * C : NULL, a->draws ? a->draw.at.column + c * N * C : NULL};
     for (int64_t i = 0; i < N * C; i++) now[i] = a->given[((i / C * a->H + a->row) * a->W + c) * C + i % C];
     for (int64_t k = 0; k < C; k++) {
         acf_chain_means_fwd_cpu(t->dev, m, p, now, N, C, a->K);
-        if (a->draws) acf_mixture_sample_fwd_cpu(t->dev, v, m, &d, N * C, a->K, a->lo, a->hi);
-        else acf_mixture_mean_fwd_cpu(t->dev, v, m, N * C, a->K);
+        if (a->draws)
+            acf_mixture_sample_fwd_cpu(t->dev, v, m, &d, N * C, a->K, a->lo, a->hi);
+        else
+            acf_mixture_mean_fwd_cpu(t->dev, v, m, N * C, a->K);
         for (int64_t i = k; i < N * C; i += C)
             if (a->u[((i / C * a->H + a->row) * a->W + c) * C + k] > ACF_R(0.5)) now[i] = v[i];
     }
@@ -67,7 +72,8 @@ static acf_status forward(acf_tape *t, acf_node *node) {
     const acf_pixel_row_attrs *a = node->attr;
     const int64_t S = 2 * a->F, kept = 2 * a->blocks * a->W * S, each = kept + a->F + S;
     acf_mark mark = acf_arena_mark(t->mem);
-    acf_real *own = acf_tape_reals(t, a->N * each), *p = acf_tape_reals(t, a->N * a->A), *m = acf_tape_reals(t, a->N * a->C * 3 * a->K);
+    acf_real *own = acf_tape_reals(t, a->N * each), *p = acf_tape_reals(t, a->N * a->A),
+             *m = acf_tape_reals(t, a->N * a->C * 3 * a->K);
     acf_real *v = acf_tape_reals(t, 2 * a->N * a->C);
     ACF_TRY(acf_tape_status(t));
     for (int64_t c = 0; c < a->W; c++) {
@@ -91,8 +97,8 @@ static bool blocks_fit(const acf_pixel_row *r, int64_t N, int64_t W, int64_t F) 
     if (r->blocks < 0 || r->blocks > ACF_ROW_BLOCKS) return false;
     for (int i = 0; i < r->blocks; i++) {
         const acf_row_block *b = &r->block[i];
-        if (!is(b->in, F, 1, 3, 2 * F) || !is(b->out, 2 * F, 1, 3, 2 * F) || !is(b->aux, N, 1, W, F) || !is(b->cond, N, 1, W, 2 * F) ||
-            acf_tensor_count(b->in_bias) != F || acf_tensor_count(b->out_bias) != 2 * F)
+        if (!is(b->in, F, 1, 3, 2 * F) || !is(b->out, 2 * F, 1, 3, 2 * F) || !is(b->aux, N, 1, W, F) ||
+            !is(b->cond, N, 1, W, 2 * F) || acf_tensor_count(b->in_bias) != F || acf_tensor_count(b->out_bias) != 2 * F)
             return false;
     }
     return true;
@@ -100,12 +106,25 @@ static bool blocks_fit(const acf_pixel_row *r, int64_t N, int64_t W, int64_t F) 
 
 static bool fits(const acf_pixel_row *r, acf_pixel_row_attrs *a) {
     const acf_tensor *z = r->z;
-    if (z->ndim != 4 || r->first->ndim != 4 || r->K < 1 || r->K > ACF_MAX_COMPONENTS || r->row < 0 || r->row >= z->dim[1]) return false;
-    const int64_t N = z->dim[0], H = z->dim[1], W = z->dim[2], C = z->dim[3], F = r->first->dim[3], A = acf_chain_width(C, r->K);
-    *a = (acf_pixel_row_attrs){.N = N, .H = H, .W = W, .C = C, .F = F, .A = A, .K = r->K, .row = r->row, .blocks = r->blocks, .lo = r->lo, .hi = r->hi};
-    return is(r->first, N, 1, W, F) && is(r->left, F, 1, 3, 2 * C + 1) && is(r->head, A, 1, 1, F) && is(r->image, N, H, W, 2 * C + 1) &&
-           is(r->u, N, H, W, C) && is(r->given, N, H, W, C) && acf_tensor_count(r->left_bias) == F && acf_tensor_count(r->head_bias) == A &&
-           blocks_fit(r, N, W, F);
+    if (z->ndim != 4 || r->first->ndim != 4 || r->K < 1 || r->K > ACF_MAX_COMPONENTS || r->row < 0 ||
+        r->row >= z->dim[1])
+        return false;
+    const int64_t N = z->dim[0], H = z->dim[1], W = z->dim[2], C = z->dim[3], F = r->first->dim[3],
+                  A = acf_chain_width(C, r->K);
+    *a = (acf_pixel_row_attrs){.N = N,
+                               .H = H,
+                               .W = W,
+                               .C = C,
+                               .F = F,
+                               .A = A,
+                               .K = r->K,
+                               .row = r->row,
+                               .blocks = r->blocks,
+                               .lo = r->lo,
+                               .hi = r->hi};
+    return is(r->first, N, 1, W, F) && is(r->left, F, 1, 3, 2 * C + 1) && is(r->head, A, 1, 1, F) &&
+           is(r->image, N, H, W, 2 * C + 1) && is(r->u, N, H, W, C) && is(r->given, N, H, W, C) &&
+           acf_tensor_count(r->left_bias) == F && acf_tensor_count(r->head_bias) == A && blocks_fit(r, N, W, F);
 }
 
 void acf_pixel_row_run(acf_tape *t, const acf_pixel_row *r, const acf_draw *d) {
@@ -114,16 +133,19 @@ void acf_pixel_row_run(acf_tape *t, const acf_pixel_row *r, const acf_draw *d) {
     if (!n) return;
     acf_pixel_row_attrs *a = n->attr;
     if (!fits(r, a) || (d && (!d->at.row || !d->at.column))) {
-        acf_reject(t, n->op, "row %lld of z %s, stream %s: the tensors do not fit together", (long long)r->row, acf_tensor_shape(r->z, sz),
-                   acf_tensor_shape(r->first, sf));
+        acf_reject(t, n->op, "row %lld of z %s, stream %s: the tensors do not fit together", (long long)r->row,
+                   acf_tensor_shape(r->z, sz), acf_tensor_shape(r->first, sf));
         return;
     }
     if (d) a->draws = true, a->draw = *d;
-    a->left = r->left->data, a->left_bias = r->left_bias->data, a->head = r->head->data, a->head_bias = r->head_bias->data;
-    a->first = r->first->data, a->u = r->u->data, a->given = r->given->data, a->image = r->image->data, a->z = r->z->data;
+    a->left = r->left->data, a->left_bias = r->left_bias->data, a->head = r->head->data,
+    a->head_bias = r->head_bias->data;
+    a->first = r->first->data, a->u = r->u->data, a->given = r->given->data, a->image = r->image->data,
+    a->z = r->z->data;
     for (int i = 0; i < r->blocks; i++) {
         const acf_row_block *b = &r->block[i];
-        a->block[i] = (struct acf_row_pointers){b->in->data, b->in_bias->data, b->out->data, b->out_bias->data, b->aux->data, b->cond->data};
+        a->block[i] = (struct acf_row_pointers){b->in->data,       b->in_bias->data, b->out->data,
+                                                b->out_bias->data, b->aux->data,     b->cond->data};
     }
     acf_node_run(t, n);
 }

@@ -49,12 +49,15 @@ static size_t desk_bytes(const acf_pixel_row_attrs *a, int G) {
 /* ---- products ---------------------------------------------------------------------------------------------------------------- */
 
 static __device__ inline float dot(float a, float b, float sum) { return fmaf(a, b, sum); }
-static __device__ inline float dot(float4 a, float4 b, float sum) { return fmaf(a.w, b.w, fmaf(a.z, b.z, fmaf(a.y, b.y, fmaf(a.x, b.x, sum)))); }
+static __device__ inline float dot(float4 a, float4 b, float sum) {
+    return fmaf(a.w, b.w, fmaf(a.z, b.z, fmaf(a.y, b.y, fmaf(a.x, b.x, sum))));
+}
 
 /* y (G,O) = w (O,parts,S) · x + b: part j of x is (G,S) at part (j + turn) mod 3 of seen. V is float, or float4 where S is a multiple of 4. All warps of
  * the block take part; the caller syncs. */
 template <int G, typename V>
-static __device__ void product(float *y, const float *__restrict__ w, const float *__restrict__ b, const float *seen, int turn, int parts, int S, int O) {
+static __device__ void product(float *y, const float *__restrict__ w, const float *__restrict__ b, const float *seen,
+                               int turn, int parts, int S, int O) {
     const int lane = threadIdx.x % 32, wide = sizeof(V) / sizeof(float);
     const int64_t K = (int64_t)parts * S;
     for (int o = threadIdx.x / 32 * ROWS; o < O; o += WARPS * ROWS) {
@@ -122,7 +125,8 @@ static __device__ float mean_of(const float *mixture, const acf_pixel_row_attrs 
 }
 
 /* Image g's pixel, channel by channel, by a warp: p (A) is what the stream says. */
-static __device__ void make_pixel(const desk &d, const acf_pixel_row_attrs &a, const float *p, int G, int g, int64_t n, int64_t c) {
+static __device__ void make_pixel(const desk &d, const acf_pixel_row_attrs &a, const float *p, int G, int g, int64_t n,
+                                  int64_t c) {
     const int lane = threadIdx.x % 32, K = (int)a.K, C = (int)a.C;
     const int64_t pixel = (n * a.H + a.row) * a.W + c;
     float *m = d.mixture + g * 3 * K, *now = d.now + g * C;
@@ -137,7 +141,9 @@ static __device__ void make_pixel(const desk &d, const acf_pixel_row_attrs &a, c
         slope += k * K;
         __syncwarp();
         const bool made = a.u[pixel * C + k] > 0.5f;
-        const float v = !made ? a.given[pixel * C + k] : a.draws ? draw_from(m, d.w + g * K, a, (c * a.N + n) * C + k) : mean_of(m, a);
+        const float v = !made     ? a.given[pixel * C + k]
+                        : a.draws ? draw_from(m, d.w + g * K, a, (c * a.N + n) * C + k)
+                                  : mean_of(m, a);
         if (lane == 0) {
             now[k] = v;
             a.z[pixel * C + k] = a.image[pixel * (2 * C + 1) + k] = v;
@@ -225,7 +231,8 @@ static acf_status forward(acf_tape *t, acf_node *n) {
     const acf_pixel_row_attrs *a = (const acf_pixel_row_attrs *)n->attr;
     if (a->N == 0 || a->W == 0) return ACF_OK;
     if (!(acf_pixel_row_numbers(a->F, a->C, a->A, a->K, a->blocks) <= ACF_ROW_ROOM))
-        return acf_fail(ACF_EDEVICE, "a row of %lld channels in %d blocks is too large for one launch", (long long)a->F, a->blocks);
+        return acf_fail(ACF_EDEVICE, "a row of %lld channels in %d blocks is too large for one launch", (long long)a->F,
+                        a->blocks);
     return a->F % 4 == 0 ? run<float4>(t->dev, a) : run<float>(t->dev, a);
 }
 

@@ -32,7 +32,7 @@ typedef struct acf_pixel_row {
     acf_tensor *image;     /* (N,H,W,2C+1): the row's first C channels are written; */
     acf_tensor *z;         /* (N,H,W,C): so is the row */
     int64_t K;
-    double lo, hi;         /* bounds of log-scales */
+    double lo, hi; /* bounds of log-scales */
 } acf_pixel_row;
 
 /* d NULL: means. d->at has the row's numbers, (W,N,C). Borrows all. */

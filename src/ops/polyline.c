@@ -9,7 +9,8 @@ void acf_polyline_fwd_cpu(const acf_device *dev, acf_real *y, const acf_real *x,
     }
 }
 
-void acf_polyline_bwd_cpu(const acf_device *dev, acf_real *dx, const acf_real *dy, const acf_real *x, const acf_knots *k, int64_t n) {
+void acf_polyline_bwd_cpu(const acf_device *dev, acf_real *dx, const acf_real *dy, const acf_real *x,
+                          const acf_knots *k, int64_t n) {
     ACF_PARALLEL(dev, 16 * n)
     for (int64_t j = 0; j < n; j++) dx[j] += dy[j] * acf_polyline_slope(k, acf_polyline_piece(k, x[j]));
 }

@@ -17,7 +17,8 @@ typedef struct acf_knots {
 acf_tensor *acf_polyline(acf_tape *t, acf_tensor *x, const acf_knots *knots);
 
 void acf_polyline_fwd_cpu(const acf_device *dev, acf_real *y, const acf_real *x, const acf_knots *k, int64_t n);
-void acf_polyline_bwd_cpu(const acf_device *dev, acf_real *dx, const acf_real *dy, const acf_real *x, const acf_knots *k, int64_t n); /* += */
+void acf_polyline_bwd_cpu(const acf_device *dev, acf_real *dx, const acf_real *dy, const acf_real *x,
+                          const acf_knots *k, int64_t n); /* += */
 
 /* ---- for kernels on other devices: the attributes are acf_knots --------------------------------------------------------- */
 
@@ -26,12 +27,16 @@ ACF_BOTH int acf_polyline_piece(const acf_knots *k, acf_real v) {
     int i = 0;
     for (int above = k->n - 1; above - i > 1;) { /* the answer is i .. above - 1 */
         const int middle = (i + above) / 2;
-        if (k->x[middle] <= v) i = middle;
-        else above = middle;
+        if (k->x[middle] <= v)
+            i = middle;
+        else
+            above = middle;
     }
     return i;
 }
 
-ACF_BOTH acf_real acf_polyline_slope(const acf_knots *k, int i) { return (k->y[i + 1] - k->y[i]) / (k->x[i + 1] - k->x[i]); }
+ACF_BOTH acf_real acf_polyline_slope(const acf_knots *k, int i) {
+    return (k->y[i + 1] - k->y[i]) / (k->x[i + 1] - k->x[i]);
+}
 
 #endif

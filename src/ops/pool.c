@@ -28,7 +28,8 @@ static void pool_pixel(acf_real *y, const acf_real *x, const window *w, acf_pool
     }
 }
 
-void acf_pool_fwd_cpu(const acf_device *dev, acf_real *y, const acf_real *x, acf_pool_kind kind, int64_t N, int64_t H, int64_t W, int64_t C) {
+void acf_pool_fwd_cpu(const acf_device *dev, acf_real *y, const acf_real *x, acf_pool_kind kind, int64_t N, int64_t H,
+                      int64_t W, int64_t C) {
     const int64_t Ho = acf_ceil_div(H, 2), Wo = acf_ceil_div(W, 2);
     ACF_PARALLEL(dev, N * H * W * C)
     for (int64_t r = 0; r < N * Ho * Wo; r++) {
@@ -38,20 +39,23 @@ void acf_pool_fwd_cpu(const acf_device *dev, acf_real *y, const acf_real *x, acf
 }
 
 /* Windows do not overlap, so neither do their gradients. */
-static void pool_back(acf_real *dx, const acf_real *dy, const acf_real *x, const window *w, acf_pool_kind kind, int64_t C) {
+static void pool_back(acf_real *dx, const acf_real *dy, const acf_real *x, const window *w, acf_pool_kind kind,
+                      int64_t C) {
     const acf_real share = ACF_R(1.0) / (acf_real)w->n;
     for (int64_t c = 0; c < C; c++) {
         int best = 0;
         for (int k = 0; k < w->n; k++) {
-            if (kind == ACF_POOL_MEAN) dx[w->at[k] + c] += share * dy[c];
-            else if (x[w->at[k] + c] > x[w->at[best] + c]) best = k;
+            if (kind == ACF_POOL_MEAN)
+                dx[w->at[k] + c] += share * dy[c];
+            else if (x[w->at[k] + c] > x[w->at[best] + c])
+                best = k;
         }
         if (kind == ACF_POOL_MAX) dx[w->at[best] + c] += dy[c];
     }
 }
 
-void acf_pool_bwd_cpu(const acf_device *dev, acf_real *dx, const acf_real *dy, const acf_real *x, acf_pool_kind kind, int64_t N, int64_t H,
-                      int64_t W, int64_t C) {
+void acf_pool_bwd_cpu(const acf_device *dev, acf_real *dx, const acf_real *dy, const acf_real *x, acf_pool_kind kind,
+                      int64_t N, int64_t H, int64_t W, int64_t C) {
     const int64_t Ho = acf_ceil_div(H, 2), Wo = acf_ceil_div(W, 2);
     ACF_PARALLEL(dev, N * H * W * C)
     for (int64_t r = 0; r < N * Ho * Wo; r++) {
@@ -62,7 +66,8 @@ void acf_pool_bwd_cpu(const acf_device *dev, acf_real *dx, const acf_real *dy, c
 
 static acf_status forward(acf_tape *t, acf_node *n) {
     const acf_tensor *x = n->in[0];
-    acf_pool_fwd_cpu(t->dev, n->out[0]->data, x->data, ((acf_pool_attrs *)n->attr)->kind, x->dim[0], x->dim[1], x->dim[2], x->dim[3]);
+    acf_pool_fwd_cpu(t->dev, n->out[0]->data, x->data, ((acf_pool_attrs *)n->attr)->kind, x->dim[0], x->dim[1],
+                     x->dim[2], x->dim[3]);
     return ACF_OK;
 }
 
@@ -70,7 +75,8 @@ static acf_status backward(acf_tape *t, acf_node *n) {
     acf_tensor *x = n->in[0];
     acf_real *dx = acf_grad(t, x);
     ACF_TRY(acf_tape_status(t));
-    acf_pool_bwd_cpu(t->dev, dx, n->out[0]->grad, x->data, ((acf_pool_attrs *)n->attr)->kind, x->dim[0], x->dim[1], x->dim[2], x->dim[3]);
+    acf_pool_bwd_cpu(t->dev, dx, n->out[0]->grad, x->data, ((acf_pool_attrs *)n->attr)->kind, x->dim[0], x->dim[1],
+                     x->dim[2], x->dim[3]);
     return ACF_OK;
 }
 
@@ -82,6 +88,7 @@ acf_tensor *acf_pool(acf_tape *t, acf_pool_kind kind, acf_tensor *x) {
     if (!n) return &t->empty;
     if (x->ndim != 4) return acf_reject(t, n->op, "x is %s; expected (N, H, W, C)", acf_tensor_shape(x, sx));
     ((acf_pool_attrs *)n->attr)->kind = kind;
-    n->out[0] = acf_tensor_new(t, 4, (int64_t[]){x->dim[0], acf_ceil_div(x->dim[1], 2), acf_ceil_div(x->dim[2], 2), x->dim[3]});
+    n->out[0] =
+        acf_tensor_new(t, 4, (int64_t[]){x->dim[0], acf_ceil_div(x->dim[1], 2), acf_ceil_div(x->dim[2], 2), x->dim[3]});
     return acf_node_run(t, n);
 }

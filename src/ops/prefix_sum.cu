@@ -30,10 +30,11 @@ static __device__ void zero_tail(acf_real *y, const rows &u) {
 
 /* ---- all steps -------------------------------------------------------------------------------------------------------------- */
 
-static __global__ void running_fwd(acf_real *__restrict__ y, rows u, const int32_t *__restrict__ slot, const int32_t *__restrict__ column,
-                                   const acf_real *__restrict__ base, const acf_real *__restrict__ here, const acf_real *__restrict__ v,
-                                   const acf_real *__restrict__ wv, const acf_real *__restrict__ wk, int64_t R, acf_fault *fault,
-                                   const char *op) {
+static __global__ void running_fwd(acf_real *__restrict__ y, rows u, const int32_t *__restrict__ slot,
+                                   const int32_t *__restrict__ column, const acf_real *__restrict__ base,
+                                   const acf_real *__restrict__ here, const acf_real *__restrict__ v,
+                                   const acf_real *__restrict__ wv, const acf_real *__restrict__ wk, int64_t R,
+                                   acf_fault *fault, const char *op) {
     const int64_t i = acf_thread();
     zero_tail(y, u);
     if (i >= u.N * u.F) return;
@@ -55,7 +56,8 @@ static __global__ void running_fwd(acf_real *__restrict__ y, rows u, const int32
 }
 
 /* later (T,F): the gradient of all elements of the row behind this one, which is what this one's terms have entered. */
-static __global__ void running_bwd(acf_real *__restrict__ later, acf_real *__restrict__ dbase, rows u, const acf_real *__restrict__ dy) {
+static __global__ void running_bwd(acf_real *__restrict__ later, acf_real *__restrict__ dbase, rows u,
+                                   const acf_real *__restrict__ dy) {
     const int64_t i = acf_thread();
     if (later) zero_tail(later, u);
     if (i >= u.N * u.F) return;
@@ -74,8 +76,9 @@ static __global__ void running_bwd(acf_real *__restrict__ later, acf_real *__res
 }
 
 /* dv (M) += the product of row p of g (M,F) with row slot[p] of w (R,F): a warp an element. rows: how many there are, or NULL for M. */
-static __global__ void value_bwd(acf_real *__restrict__ dv, const acf_real *__restrict__ g, const acf_real *__restrict__ w,
-                                 const int32_t *__restrict__ slot, const int32_t *rows, int64_t M, int64_t R, int64_t F) {
+static __global__ void value_bwd(acf_real *__restrict__ dv, const acf_real *__restrict__ g,
+                                 const acf_real *__restrict__ w, const int32_t *__restrict__ slot, const int32_t *rows,
+                                 int64_t M, int64_t R, int64_t F) {
     const int64_t p = acf_thread() / 32;
     if (p >= acf_true_rows(rows, M)) return;
     const int64_t s = slot[p];
@@ -87,7 +90,8 @@ static __global__ void value_bwd(acf_real *__restrict__ dv, const acf_real *__re
 }
 
 /* y (M,F) = v (M) g (M,F). */
-static __global__ void scale_rows(acf_real *__restrict__ y, const acf_real *__restrict__ v, const acf_real *__restrict__ g, int64_t M, int64_t F) {
+static __global__ void scale_rows(acf_real *__restrict__ y, const acf_real *__restrict__ v,
+                                  const acf_real *__restrict__ g, int64_t M, int64_t F) {
     ACF_EACH(i, M * F) y[i] = v[acf_cell_of(i, F).row] * g[i];
 }
 
@@ -111,10 +115,11 @@ typedef struct column_terms {
 
 /* Block (j,piece,chunk) has some rows' elements of column j and 32 units; the last block of a column and chunk adds the pieces up in order.
  * list (N,D): the element of a cell, or -1. */
-static __global__ void column_sums(column_terms c, acf_real *__restrict__ piece, unsigned *tickets, const int32_t *__restrict__ list, int64_t N,
-                                   int64_t D, int64_t F) {
+static __global__ void column_sums(column_terms c, acf_real *__restrict__ piece, unsigned *tickets,
+                                   const int32_t *__restrict__ list, int64_t N, int64_t D, int64_t F) {
     __shared__ acf_real lane[3][LANES][32];
-    const int64_t j = blockIdx.x, f = (int64_t)blockIdx.z * 32 + threadIdx.x % 32, per = (N + gridDim.y - 1) / gridDim.y;
+    const int64_t j = blockIdx.x, f = (int64_t)blockIdx.z * 32 + threadIdx.x % 32,
+                  per = (N + gridDim.y - 1) / gridDim.y;
     const int64_t from = blockIdx.y * per, to = min(from + per, N);
     const int k = threadIdx.x / 32, x = threadIdx.x % 32;
     acf_real here = 0, known = 0, value = 0;
@@ -133,8 +138,10 @@ static __global__ void column_sums(column_terms c, acf_real *__restrict__ piece,
     if (k < 3 && f < F && to_add[k]) { /* warp k adds the lanes of sum k */
         acf_real sum = 0;
         for (int q = 0; q < LANES; q++) sum += lane[k][q][x];
-        if (gridDim.y == 1) to_add[k][j * F + f] += sum;
-        else piece[((blockIdx.y * 3 + k) * D + j) * F + f] = sum;
+        if (gridDim.y == 1)
+            to_add[k][j * F + f] += sum;
+        else
+            piece[((blockIdx.y * 3 + k) * D + j) * F + f] = sum;
     }
     if (gridDim.y == 1 || !acf_last_block(&tickets[blockIdx.z * D + j], gridDim.y)) return;
     if (k >= 3 || f >= F || !to_add[k]) return;
@@ -143,9 +150,12 @@ static __global__ void column_sums(column_terms c, acf_real *__restrict__ piece,
     to_add[k][j * F + f] += sum;
 }
 
-static acf_status add_columns(acf_device *dev, const column_terms *c, const int32_t *list, int64_t N, int64_t D, int64_t F) {
-    const int64_t chunks = acf_ceil_div(F, 32), capacity = (int64_t)(ACF_SCRATCH / sizeof(acf_real)) / acf_max(3 * D * F, 1);
-    const int64_t wanted = acf_min(acf_ceil_div(N, PIECE_ROWS), MOST_PIECES), pieces = D * chunks > ACF_TICKETS ? 1 : acf_max(acf_min(wanted, capacity), 1);
+static acf_status add_columns(acf_device *dev, const column_terms *c, const int32_t *list, int64_t N, int64_t D,
+                              int64_t F) {
+    const int64_t chunks = acf_ceil_div(F, 32),
+                  capacity = (int64_t)(ACF_SCRATCH / sizeof(acf_real)) / acf_max(3 * D * F, 1);
+    const int64_t wanted = acf_min(acf_ceil_div(N, PIECE_ROWS), MOST_PIECES),
+                  pieces = D * chunks > ACF_TICKETS ? 1 : acf_max(acf_min(wanted, capacity), 1);
     if (N <= 0 || D <= 0 || F <= 0) return ACF_OK;
     column_sums<<<dim3((unsigned)D, (unsigned)pieces, (unsigned)chunks), 32 * LANES, 0, acf_cuda_stream(dev)>>>(
         *c, (acf_real *)acf_cuda_scratch(dev), acf_cuda_tickets(dev), list, N, D, F);
@@ -164,8 +174,8 @@ static const int32_t *cell_list(acf_tape *t, const acf_subset *u, const int32_t 
 }
 
 /* Adds rows of g (M,F), and of v g, to the rows `slot` of dwk and dwv (R,F; NULL = not needed). */
-static acf_status add_slots(acf_tape *t, acf_real *dwv, acf_real *dwk, const acf_real *g, const acf_real *v, const int32_t *slot, int64_t M,
-                            int64_t R, int64_t F) {
+static acf_status add_slots(acf_tape *t, acf_real *dwv, acf_real *dwk, const acf_real *g, const acf_real *v,
+                            const int32_t *slot, int64_t M, int64_t R, int64_t F) {
     if (dwk) ACF_TRY(acf_cuda_gather_back(t, dwk, g, slot, M, R, F));
     if (!dwv) return ACF_OK;
     acf_real *scaled = acf_tape_reals(t, M * F);
@@ -182,14 +192,16 @@ static acf_status forward(acf_tape *t, acf_node *n) {
     const rows u = rows_of(r);
     acf_tensor *const *in = n->in;
     running_fwd<<<acf_blocks(u.N * u.F, ACF_THREADS), ACF_THREADS, 0, acf_cuda_stream(t->dev)>>>(
-        n->out[0]->data, u, r->slot, r->column, in[ACF_PREFIX_SUM_BASE]->data, data_of(in[ACF_PREFIX_SUM_HERE]), data_of(in[ACF_PREFIX_SUM_V]),
-        data_of(in[ACF_PREFIX_SUM_WV]), in[ACF_PREFIX_SUM_WK]->data, in[ACF_PREFIX_SUM_WK]->dim[0], acf_cuda_fault(t->dev), n->op->name);
+        n->out[0]->data, u, r->slot, r->column, in[ACF_PREFIX_SUM_BASE]->data, data_of(in[ACF_PREFIX_SUM_HERE]),
+        data_of(in[ACF_PREFIX_SUM_V]), data_of(in[ACF_PREFIX_SUM_WV]), in[ACF_PREFIX_SUM_WK]->data,
+        in[ACF_PREFIX_SUM_WK]->dim[0], acf_cuda_fault(t->dev), n->op->name);
     return ACF_LAUNCHED("prefix_sum");
 }
 
 /* Behind the walk: what goes to the values, the columns and the slots; later (T,F) NULL: only the columns. Where slots are columns, one pass
  * over a column's elements has all three sums. */
-static acf_status add_terms(acf_tape *t, const acf_node *n, const acf_prefix_sum_plan *r, acf_real *const *d, const acf_real *later) {
+static acf_status add_terms(acf_tape *t, const acf_node *n, const acf_prefix_sum_plan *r, acf_real *const *d,
+                            const acf_real *later) {
     const acf_tensor *v = n->in[ACF_PREFIX_SUM_V], *wv = n->in[ACF_PREFIX_SUM_WV];
     acf_real *dwv = d[ACF_PREFIX_SUM_WV], *dwk = d[ACF_PREFIX_SUM_WK];
     const int64_t R = n->in[ACF_PREFIX_SUM_WK]->dim[0], F = r->F, T = r->u->T;
@@ -202,8 +214,8 @@ static acf_status add_terms(acf_tape *t, const acf_node *n, const acf_prefix_sum
     if (d[ACF_PREFIX_SUM_HERE] || (by_column && (dwk || dwv))) {
         const int32_t *list = cell_list(t, r->u, r->column);
         ACF_TRY(acf_tape_status(t));
-        const column_terms c = {d[ACF_PREFIX_SUM_HERE], by_column ? dwk : NULL, by_column ? dwv : NULL, n->out[0]->grad,
-                                by_column ? later : NULL, data_of(v)};
+        const column_terms c = {d[ACF_PREFIX_SUM_HERE], by_column ? dwk : NULL,   by_column ? dwv : NULL,
+                                n->out[0]->grad,        by_column ? later : NULL, data_of(v)};
         ACF_TRY(add_columns(t->dev, &c, list, r->u->N, r->u->D, F));
     }
     return by_column ? ACF_OK : add_slots(t, dwv, dwk, later, data_of(v), r->slot, T, R, F);
@@ -219,8 +231,8 @@ static acf_status backward(acf_tape *t, acf_node *n) {
     acf_real *later = walks ? acf_tape_reals(t, u.T * u.F) : NULL;
     ACF_TRY(acf_tape_status(t));
     if (later || d[ACF_PREFIX_SUM_BASE])
-        running_bwd<<<acf_blocks(u.N * u.F, ACF_THREADS), ACF_THREADS, 0, acf_cuda_stream(t->dev)>>>(later, d[ACF_PREFIX_SUM_BASE], u,
-                                                                                                     n->out[0]->grad);
+        running_bwd<<<acf_blocks(u.N * u.F, ACF_THREADS), ACF_THREADS, 0, acf_cuda_stream(t->dev)>>>(
+            later, d[ACF_PREFIX_SUM_BASE], u, n->out[0]->grad);
     ACF_TRY(ACF_LAUNCHED("prefix_sum"));
     ACF_TRY(add_terms(t, n, r, d, later));
     acf_arena_release(t->mem, mark);
@@ -232,27 +244,32 @@ ACF_CUDA_OP(running, forward, backward);
 /* ---- one step ------------------------------------------------------------------------------------------------------------------ */
 
 /* y (n,F) = sums + v wv[slot] + wk[slot]; a slot of -1, behind the rows that have this step, adds nothing. */
-static __global__ void step_fwd(acf_real *__restrict__ y, const acf_real *__restrict__ sums, const acf_real *__restrict__ v,
-                                const acf_real *__restrict__ wv, const acf_real *__restrict__ wk, const int32_t *__restrict__ slot, int64_t n,
-                                int64_t F, int64_t R, acf_fault *fault, const char *op) {
+static __global__ void step_fwd(acf_real *__restrict__ y, const acf_real *__restrict__ sums,
+                                const acf_real *__restrict__ v, const acf_real *__restrict__ wv,
+                                const acf_real *__restrict__ wk, const int32_t *__restrict__ slot, int64_t n, int64_t F,
+                                int64_t R, acf_fault *fault, const char *op) {
     ACF_EACH(i, n * F) {
         const acf_cell at = acf_cell_of(i, F);
         const int64_t s = slot[at.row];
         acf_real sum = sums[i];
-        if (s >= 0 && s < R) sum += (wv ? v[at.row] * wv[s * F + at.column] : 0) + wk[s * F + at.column];
-        else if (s != -1 && at.column == 0) acf_report(fault, op, ACF_FAULT_SLOT, at.row, s, R - 1);
+        if (s >= 0 && s < R)
+            sum += (wv ? v[at.row] * wv[s * F + at.column] : 0) + wk[s * F + at.column];
+        else if (s != -1 && at.column == 0)
+            acf_report(fault, op, ACF_FAULT_SLOT, at.row, s, R - 1);
         y[i] = sum;
     }
 }
 
-static __global__ void add_to(acf_real *__restrict__ x, const acf_real *__restrict__ y, int64_t n) { ACF_EACH(i, n) x[i] += y[i]; }
+static __global__ void add_to(acf_real *__restrict__ x, const acf_real *__restrict__ y, int64_t n) {
+    ACF_EACH(i, n) x[i] += y[i];
+}
 
 static acf_status step_forward(acf_tape *t, acf_node *n) {
     const acf_tensor *y = n->out[0];
     step_fwd<<<acf_each_blocks(acf_tensor_count(y)), ACF_THREADS, 0, acf_cuda_stream(t->dev)>>>(
-        y->data, n->in[ACF_PREFIX_SUM_BASE]->data, data_of(n->in[ACF_PREFIX_SUM_V]), data_of(n->in[ACF_PREFIX_SUM_WV]), n->in[ACF_PREFIX_SUM_WK]->data,
-        ((const acf_prefix_sum_step_attrs *)n->attr)->slot, y->dim[0], y->dim[1], n->in[ACF_PREFIX_SUM_WK]->dim[0], acf_cuda_fault(t->dev),
-        n->op->name);
+        y->data, n->in[ACF_PREFIX_SUM_BASE]->data, data_of(n->in[ACF_PREFIX_SUM_V]), data_of(n->in[ACF_PREFIX_SUM_WV]),
+        n->in[ACF_PREFIX_SUM_WK]->data, ((const acf_prefix_sum_step_attrs *)n->attr)->slot, y->dim[0], y->dim[1],
+        n->in[ACF_PREFIX_SUM_WK]->dim[0], acf_cuda_fault(t->dev), n->op->name);
     return ACF_LAUNCHED("prefix_sum_step");
 }
 
@@ -265,12 +282,14 @@ static acf_status step_backward(acf_tape *t, acf_node *n) {
     for (int i = 0; i < ACF_PREFIX_SUM_INPUTS; i++) d[i] = acf_grad(t, n->in[i]);
     ACF_TRY(acf_tape_status(t));
     acf_mark mark = acf_arena_mark(t->mem);
-    if (d[ACF_PREFIX_SUM_BASE]) add_to<<<acf_each_blocks(M * F), ACF_THREADS, 0, stream>>>(d[ACF_PREFIX_SUM_BASE], y->grad, M * F);
+    if (d[ACF_PREFIX_SUM_BASE])
+        add_to<<<acf_each_blocks(M * F), ACF_THREADS, 0, stream>>>(d[ACF_PREFIX_SUM_BASE], y->grad, M * F);
     if (d[ACF_PREFIX_SUM_V])
-        value_bwd<<<acf_blocks(32 * M, ACF_THREADS), ACF_THREADS, 0, stream>>>(d[ACF_PREFIX_SUM_V], y->grad, n->in[ACF_PREFIX_SUM_WV]->data, slot,
-                                                                               NULL, M, R, F);
+        value_bwd<<<acf_blocks(32 * M, ACF_THREADS), ACF_THREADS, 0, stream>>>(
+            d[ACF_PREFIX_SUM_V], y->grad, n->in[ACF_PREFIX_SUM_WV]->data, slot, NULL, M, R, F);
     ACF_TRY(ACF_LAUNCHED("prefix_sum_step"));
-    ACF_TRY(add_slots(t, d[ACF_PREFIX_SUM_WV], d[ACF_PREFIX_SUM_WK], y->grad, data_of(n->in[ACF_PREFIX_SUM_V]), slot, M, R, F));
+    ACF_TRY(add_slots(t, d[ACF_PREFIX_SUM_WV], d[ACF_PREFIX_SUM_WK], y->grad, data_of(n->in[ACF_PREFIX_SUM_V]), slot, M,
+                      R, F));
     acf_arena_release(t->mem, mark);
     return ACF_OK;
 }
@@ -279,13 +298,15 @@ ACF_CUDA_OP(running_step, step_forward, step_backward);
 
 /* ---- columns of packed elements ---------------------------------------------------------------------------------------------------- */
 
-static __global__ void columns_fwd(int32_t *__restrict__ column, const int32_t *__restrict__ col_of, const int32_t *__restrict__ mirror, int64_t T) {
+static __global__ void columns_fwd(int32_t *__restrict__ column, const int32_t *__restrict__ col_of,
+                                   const int32_t *__restrict__ mirror, int64_t T) {
     ACF_EACH(p, T) column[p] = mirror[p] < 0 ? -1 : col_of[mirror[p]];
 }
 
 static acf_status columns_forward(acf_tape *t, acf_node *n) {
     const acf_prefix_sum_columns_attrs *a = (const acf_prefix_sum_columns_attrs *)n->attr;
-    columns_fwd<<<acf_each_blocks(a->u->T), ACF_THREADS, 0, acf_cuda_stream(t->dev)>>>(a->column, a->u->col_of, a->u->mirror, a->u->T);
+    columns_fwd<<<acf_each_blocks(a->u->T), ACF_THREADS, 0, acf_cuda_stream(t->dev)>>>(a->column, a->u->col_of,
+                                                                                       a->u->mirror, a->u->T);
     return ACF_LAUNCHED("prefix_sum_columns");
 }
 
@@ -294,14 +315,16 @@ ACF_CUDA_OP(running_columns, columns_forward, NULL);
 /* ---- slots of a layer's weights ------------------------------------------------------------------------------------------------------ */
 
 /* y (R,F) = columns [from, from + R) of w (F,C), each as a row. */
-static __global__ void slots_fwd(acf_real *__restrict__ y, const acf_real *__restrict__ w, int64_t from, int64_t R, int64_t F, int64_t C) {
+static __global__ void slots_fwd(acf_real *__restrict__ y, const acf_real *__restrict__ w, int64_t from, int64_t R,
+                                 int64_t F, int64_t C) {
     ACF_EACH(i, R * F) {
         const acf_cell at = acf_cell_of(i, F);
         y[i] = w[at.column * C + from + at.row];
     }
 }
 
-static __global__ void slots_bwd(acf_real *__restrict__ dw, const acf_real *__restrict__ dy, int64_t from, int64_t R, int64_t F, int64_t C) {
+static __global__ void slots_bwd(acf_real *__restrict__ dw, const acf_real *__restrict__ dy, int64_t from, int64_t R,
+                                 int64_t F, int64_t C) {
     ACF_EACH(i, R * F) {
         const acf_cell at = acf_cell_of(i, R); /* along the rows of w */
         dw[at.row * C + from + at.column] += dy[at.column * F + at.row];
@@ -311,7 +334,8 @@ static __global__ void slots_bwd(acf_real *__restrict__ dw, const acf_real *__re
 static acf_status slots_forward(acf_tape *t, acf_node *n) {
     const acf_tensor *y = n->out[0];
     slots_fwd<<<acf_each_blocks(acf_tensor_count(y)), ACF_THREADS, 0, acf_cuda_stream(t->dev)>>>(
-        y->data, n->in[0]->data, ((const acf_prefix_sum_slots_attrs *)n->attr)->from, y->dim[0], y->dim[1], n->in[0]->dim[1]);
+        y->data, n->in[0]->data, ((const acf_prefix_sum_slots_attrs *)n->attr)->from, y->dim[0], y->dim[1],
+        n->in[0]->dim[1]);
     return ACF_LAUNCHED("prefix_sum_slots");
 }
 
@@ -328,9 +352,9 @@ ACF_CUDA_OP(running_slots, slots_forward, slots_backward);
 
 /* ---- slots of classes ----------------------------------------------------------------------------------------------------------------- */
 
-#define UNITS 128     /* of a block: its part of w is kept on chip */
-#define KEPT 32       /* numbers of an embedding that are */
-#define EMBED 8       /* at a time, in registers */
+#define UNITS 128      /* of a block: its part of w is kept on chip */
+#define KEPT 32        /* numbers of an embedding that are */
+#define EMBED 8        /* at a time, in registers */
 #define CLASS_PARTS 64 /* of a column with many classes, at most */
 
 /* What the kernels read; C inputs of the layer. */
@@ -365,7 +389,8 @@ static __global__ void classes_w_bwd(acf_real *__restrict__ dw, class_terms c, c
         acf_real sum[EMBED] = {0};
         for (int64_t r = first + k; f < c.F && r < first + count; r += LANES) {
             const acf_real g = dy[r * c.F + f];
-            for (int q = 0; q < EMBED; q++) sum[q] += e0 + q > c.E ? 0 : e0 + q == c.E ? g : g * c.table[r * c.E + e0 + q];
+            for (int q = 0; q < EMBED; q++)
+                sum[q] += e0 + q > c.E ? 0 : e0 + q == c.E ? g : g * c.table[r * c.E + e0 + q];
         }
         for (int q = 0; q < EMBED; q++) lane[k][q][x] = sum[q];
         __syncthreads();
@@ -381,7 +406,8 @@ static __global__ void classes_w_bwd(acf_real *__restrict__ dw, class_terms c, c
 static_assert(LANES == EMBED, "a warp for each input");
 
 /* dtable: a warp a class, blocks (x,j). */
-static __global__ void classes_table_bwd(acf_real *__restrict__ dtable, class_terms c, const acf_real *__restrict__ dy) {
+static __global__ void classes_table_bwd(acf_real *__restrict__ dtable, class_terms c,
+                                         const acf_real *__restrict__ dy) {
     const int64_t j = blockIdx.y, warps = (int64_t)gridDim.x * blockDim.x / 32;
     const int lane = threadIdx.x % 32;
     for (int64_t i = acf_thread() / 32; i < c.count[j]; i += warps) {
@@ -407,7 +433,8 @@ static acf_status class_terms_of(acf_tape *t, const acf_node *n, class_terms *c,
     const acf_tensor *w = n->in[0], *table = n->in[1];
     const int32_t *there = acf_cuda_classes(t, &a->classes);
     ACF_TRY(acf_tape_status(t));
-    *c = {there, there + a->classes.D, w->data, table->data, w->dim[0], w->dim[1], table->dim[1], a->mask_at, a->class_at};
+    *c = {there,     there + a->classes.D, w->data,    table->data, w->dim[0],
+          w->dim[1], table->dim[1],        a->mask_at, a->class_at};
     *most = 0;
     for (int64_t j = 0; j < a->classes.D; j++) *most = acf_max(*most, a->classes.count[j]);
     return ACF_OK;

@@ -19,12 +19,13 @@ typedef struct acf_terms {
 
 /* (T,F) for all elements at once. base (N,F); here (D,F) or NULL; v (T), NULL with wv; slot (T) and column (T) are in device memory
  * and live on the tape. Fails: ACF_ESHAPE, ACF_EDATA (a slot that is not there). */
-acf_tensor *acf_prefix_sum(acf_tape *t, acf_tensor *base, acf_tensor *here, acf_tensor *v, const acf_terms *w, const int32_t *slot,
-                        const int32_t *column, const acf_subset *u);
+acf_tensor *acf_prefix_sum(acf_tape *t, acf_tensor *base, acf_tensor *here, acf_tensor *v, const acf_terms *w,
+                           const int32_t *slot, const int32_t *column, const acf_subset *u);
 
 /* (n,F): the sums of a step from those of the step before: the first n rows of sums (m,F), each with the cell that was made known
  * since; v (m), slot (m), m >= n. `here` is no part of these sums. For loops that make their values. Fails: as above. */
-acf_tensor *acf_prefix_sum_step(acf_tape *t, acf_tensor *sums, acf_tensor *v, const acf_terms *w, const int32_t *slot, int64_t n);
+acf_tensor *acf_prefix_sum_step(acf_tape *t, acf_tensor *sums, acf_tensor *v, const acf_terms *w, const int32_t *slot,
+                                int64_t n);
 
 /* (T): the column each packed element stands for, which is that of the mirrored place where an odd number of reverses came before.
  * Device memory; NULL after a failure. */
@@ -35,8 +36,8 @@ acf_tensor *acf_prefix_sum_slots(acf_tape *t, acf_tensor *w, int64_t from, int64
 
 /* (W,F): what each class adds where classes enter the layer as their embeddings, table (W,E): class r of column j has w's input
  * mask_at + j, and times its embedding the E inputs from class_at + j E on. Keeps the arrays of classes until the backward has run. */
-acf_tensor *acf_prefix_sum_classes(acf_tape *t, acf_tensor *w, acf_tensor *table, const acf_classes *classes, int64_t mask_at,
-                                int64_t class_at);
+acf_tensor *acf_prefix_sum_classes(acf_tape *t, acf_tensor *w, acf_tensor *table, const acf_classes *classes,
+                                   int64_t mask_at, int64_t class_at);
 
 /* ---- kernels ---------------------------------------------------------------------------------------------------------- */
 
@@ -48,26 +49,35 @@ typedef struct acf_prefix_sum_plan {
 } acf_prefix_sum_plan;
 
 /* y (T,F); sums (active[0],F) is scratch. here, v and wv may be NULL. */
-void acf_prefix_sum_fwd_cpu(const acf_device *dev, const acf_prefix_sum_plan *r, acf_real *y, acf_real *sums, const acf_real *base,
-                         const acf_real *here, const acf_real *v, const acf_real *wv, const acf_real *wk);
+void acf_prefix_sum_fwd_cpu(const acf_device *dev, const acf_prefix_sum_plan *r, acf_real *y, acf_real *sums,
+                            const acf_real *base, const acf_real *here, const acf_real *v, const acf_real *wv,
+                            const acf_real *wk);
 /* Adds to dbase (N,F), dhere (D,F), dv (T), dwv, dwk (R,F); NULL = not needed. later (active[0],F) and part
  * (acf_prefix_sum_parts(F),T; only with dv) are scratch. */
-void acf_prefix_sum_bwd_cpu(const acf_device *dev, const acf_prefix_sum_plan *r, acf_real *dbase, acf_real *dhere, acf_real *dv,
-                         acf_real *dwv, acf_real *dwk, acf_real *later, acf_real *part, const acf_real *dy, const acf_real *v,
-                         const acf_real *wv);
+void acf_prefix_sum_bwd_cpu(const acf_device *dev, const acf_prefix_sum_plan *r, acf_real *dbase, acf_real *dhere,
+                            acf_real *dv, acf_real *dwv, acf_real *dwk, acf_real *later, acf_real *part,
+                            const acf_real *dy, const acf_real *v, const acf_real *wv);
 int64_t acf_prefix_sum_parts(int64_t F);
 
 /* y (n,F) = sums + v wv[slot] + wk[slot]. */
-void acf_prefix_sum_step_fwd_cpu(const acf_device *dev, acf_real *y, const acf_real *sums, const acf_real *v, const acf_real *wv,
-                              const acf_real *wk, const int32_t *slot, int64_t n, int64_t F);
+void acf_prefix_sum_step_fwd_cpu(const acf_device *dev, acf_real *y, const acf_real *sums, const acf_real *v,
+                                 const acf_real *wv, const acf_real *wk, const int32_t *slot, int64_t n, int64_t F);
 /* Adds to dsums, dv, dwv, dwk; NULL = not needed. */
 void acf_prefix_sum_step_bwd_cpu(const acf_device *dev, acf_real *dsums, acf_real *dv, acf_real *dwv, acf_real *dwk,
-                              const acf_real *dy, const acf_real *v, const acf_real *wv, const int32_t *slot, int64_t n, int64_t F);
+                                 const acf_real *dy, const acf_real *v, const acf_real *wv, const int32_t *slot,
+                                 int64_t n, int64_t F);
 
 /* ---- for kernels on other devices ---------------------------------------------------------------------------------------- */
 
 /* Inputs of running (attributes: its plan) and running_step. */
-enum { ACF_PREFIX_SUM_BASE, ACF_PREFIX_SUM_HERE, ACF_PREFIX_SUM_V, ACF_PREFIX_SUM_WV, ACF_PREFIX_SUM_WK, ACF_PREFIX_SUM_INPUTS };
+enum {
+    ACF_PREFIX_SUM_BASE,
+    ACF_PREFIX_SUM_HERE,
+    ACF_PREFIX_SUM_V,
+    ACF_PREFIX_SUM_WV,
+    ACF_PREFIX_SUM_WK,
+    ACF_PREFIX_SUM_INPUTS
+};
 
 typedef struct acf_prefix_sum_step_attrs {
     const int32_t *slot;

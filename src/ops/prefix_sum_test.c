@@ -10,7 +10,9 @@ enum { VALUES, MIRRORED, CLASS, STEPS, CLASS_STEPS, BLOCKS }; /* variants */
 /* Big, and for BLOCKS always: more than one block of units, the last not full. */
 static int64_t wide(const acf_lab *l) { return l->big ? 150 : l->c->variant == BLOCKS ? 67 : 3; }
 static bool has_values(const acf_lab *l) { return l->c->variant != CLASS && l->c->variant != CLASS_STEPS; }
-static bool has_here(const acf_lab *l) { return l->c->variant == VALUES || l->c->variant == MIRRORED || l->c->variant == BLOCKS; }
+static bool has_here(const acf_lab *l) {
+    return l->c->variant == VALUES || l->c->variant == MIRRORED || l->c->variant == BLOCKS;
+}
 static int64_t count_of(const acf_lab *l) { return l->u ? l->u->T : 0; }
 
 typedef struct inputs {
@@ -63,7 +65,8 @@ static void naive(const acf_lab *l, double *const *out) {
         for (int64_t s = 0; s < u->size[i]; s++)
             for (int64_t f = 0; f < F; f++) {
                 int64_t n = u->size[i], col = u->cols[i * u->D + (mirrored ? n - 1 - s : s)];
-                double y = (double)l->leaf[1].value[i * F + f] + (has_here(l) ? (double)l->leaf[5].value[col * F + f] : 0);
+                double y =
+                    (double)l->leaf[1].value[i * F + f] + (has_here(l) ? (double)l->leaf[5].value[col * F + f] : 0);
                 for (int64_t q = 0; q < s; q++) {
                     int64_t p = acf_subset_at(u, i, q), c = u->cols[i * u->D + (mirrored ? n - 1 - q : q)];
                     int64_t slot = has_values(l) ? c : l->leaf[0].ints[p];
@@ -81,7 +84,8 @@ static void build_slots(acf_lab *l) {
 
 static void naive_slots(const acf_lab *l, double *const *out) {
     for (int64_t j = 0; j < l->D; j++)
-        for (int64_t f = 0; f < wide(l); f++) out[0][j * wide(l) + f] = (double)l->leaf[0].value[f * (l->D + 3) + 2 + j];
+        for (int64_t f = 0; f < wide(l); f++)
+            out[0][j * wide(l) + f] = (double)l->leaf[0].value[f * (l->D + 3) + 2 + j];
 }
 
 /* Three columns of 2, 1 and 3 classes; masks in inputs 1 to 3, embeddings of two numbers in 5 to 10 of 12. */
@@ -89,7 +93,8 @@ static const int32_t first3[3] = {0, 2, 3}, count3[3] = {2, 1, 3};
 static const acf_classes classes = {3, first3, count3};
 
 static void build_classes(acf_lab *l) {
-    acf_tensor *w = acf_leaf(l, "w", -1, 1, 2, (int64_t[]){wide(l), 12}), *table = acf_leaf(l, "table", -1, 1, 2, (int64_t[]){6, 2});
+    acf_tensor *w = acf_leaf(l, "w", -1, 1, 2, (int64_t[]){wide(l), 12}),
+               *table = acf_leaf(l, "table", -1, 1, 2, (int64_t[]){6, 2});
     acf_result(l, acf_prefix_sum_classes(l->t, w, table, &classes, 1, 5));
 }
 
@@ -99,7 +104,8 @@ static void naive_classes(const acf_lab *l, double *const *out) {
         for (int64_t f = 0; f < wide(l); f++) {
             const acf_real *w = l->leaf[0].value + f * 12, *e = l->leaf[1].value + r * 2;
             int j = column[r];
-            out[0][r * wide(l) + f] = (double)w[1 + j] + (double)w[5 + 2 * j] * (double)e[0] + (double)w[6 + 2 * j] * (double)e[1];
+            out[0][r * wide(l) + f] =
+                (double)w[1 + j] + (double)w[5 + 2 * j] * (double)e[0] + (double)w[6 + 2 * j] * (double)e[1];
         }
 }
 
@@ -162,7 +168,8 @@ static void refuses_what_does_not_fit(void **state) {
     acf_prefix_sum_classes(l.t, matrix(&l, 4, 12), matrix(&l, 5, 2), &classes, 1, 5);
     refused(&l, ACF_ESHAPE, "prefix_sum_classes: weights (4, 12) and embeddings (5, 2); expected (F, C) and (6, E)");
     acf_prefix_sum_classes(l.t, matrix(&l, 4, 12), matrix(&l, 6, 2), &classes, 1, 7);
-    refused(&l, ACF_ESHAPE, "prefix_sum_classes: masks from input 1 and embeddings from input 7 on do not fit weights (4, 12)");
+    refused(&l, ACF_ESHAPE,
+            "prefix_sum_classes: masks from input 1 and embeddings from input 7 on do not fit weights (4, 12)");
     acf_lab_close(&l);
 }
 

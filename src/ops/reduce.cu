@@ -7,11 +7,14 @@
 #define SUM_BLOCKS 256 /* at most: their sums are added by the last */
 
 /* How many numbers there are in a tensor of `capacity` rows; rows NULL: all of them. */
-static __device__ int64_t true_count(const int32_t *rows, int64_t capacity, int64_t width) { return acf_true_rows(rows, capacity) * width; }
+static __device__ int64_t true_count(const int32_t *rows, int64_t capacity, int64_t width) {
+    return acf_true_rows(rows, capacity) * width;
+}
 
 /* y = Σ w x; with `mean` divided by how many they are. part (blocks) is scratch. */
-static __global__ void sum_fwd(acf_real *y, double *part, unsigned *ticket, const acf_real *__restrict__ x, const acf_real *__restrict__ w,
-                               const int32_t *rows, int64_t capacity, int64_t width, bool mean) {
+static __global__ void sum_fwd(acf_real *y, double *part, unsigned *ticket, const acf_real *__restrict__ x,
+                               const acf_real *__restrict__ w, const int32_t *rows, int64_t capacity, int64_t width,
+                               bool mean) {
     const int64_t n = true_count(rows, capacity, width), stride = (int64_t)gridDim.x * blockDim.x;
     double sum = 0;
     for (int64_t i = acf_thread(); i < n; i += stride) sum += (double)x[i] * (w ? (double)w[i] : 1);
@@ -23,8 +26,8 @@ static __global__ void sum_fwd(acf_real *y, double *part, unsigned *ticket, cons
 }
 
 /* dx += dy w; with `mean` divided likewise. */
-static __global__ void sum_bwd(acf_real *__restrict__ dx, const acf_real *dy, const acf_real *__restrict__ w, const int32_t *rows,
-                               int64_t capacity, int64_t width, bool mean) {
+static __global__ void sum_bwd(acf_real *__restrict__ dx, const acf_real *dy, const acf_real *__restrict__ w,
+                               const int32_t *rows, int64_t capacity, int64_t width, bool mean) {
     const int64_t n = true_count(rows, capacity, width);
     const acf_real g = (acf_real)((double)*dy / (mean ? (double)max(n, (int64_t)1) : 1));
     ACF_EACH(i, n) dx[i] += w ? g * w[i] : g;
@@ -34,9 +37,9 @@ static acf_status forward(acf_tape *t, acf_node *n) {
     const acf_sum_attrs *a = (const acf_sum_attrs *)n->attr;
     const acf_tensor *x = n->in[0];
     const unsigned blocks = (unsigned)acf_min(acf_each_blocks(acf_tensor_count(x)), SUM_BLOCKS);
-    sum_fwd<<<blocks, ACF_THREADS, 0, acf_cuda_stream(t->dev)>>>(n->out[0]->data, (double *)acf_cuda_scratch(t->dev), acf_cuda_tickets(t->dev),
-                                                                x->data, a->w, acf_cuda_rows(x), acf_tensor_rows(x), acf_tensor_width(x),
-                                                                a->mean);
+    sum_fwd<<<blocks, ACF_THREADS, 0, acf_cuda_stream(t->dev)>>>(
+        n->out[0]->data, (double *)acf_cuda_scratch(t->dev), acf_cuda_tickets(t->dev), x->data, a->w, acf_cuda_rows(x),
+        acf_tensor_rows(x), acf_tensor_width(x), a->mean);
     return ACF_LAUNCHED("sum");
 }
 
@@ -70,7 +73,8 @@ static __global__ void rows_bwd(acf_real *__restrict__ dx, const acf_real *__res
 
 static acf_status rows_forward(acf_tape *t, acf_node *n) {
     const acf_tensor *x = n->in[0];
-    rows_fwd<<<acf_blocks(32 * x->dim[0], ACF_THREADS), ACF_THREADS, 0, acf_cuda_stream(t->dev)>>>(n->out[0]->data, x->data, x->dim[0], x->dim[1]);
+    rows_fwd<<<acf_blocks(32 * x->dim[0], ACF_THREADS), ACF_THREADS, 0, acf_cuda_stream(t->dev)>>>(
+        n->out[0]->data, x->data, x->dim[0], x->dim[1]);
     return ACF_LAUNCHED("sum_rows");
 }
 
@@ -78,7 +82,8 @@ static acf_status rows_backward(acf_tape *t, acf_node *n) {
     acf_tensor *x = n->in[0];
     acf_real *dx = acf_grad(t, x);
     if (!dx) return acf_tape_status(t);
-    rows_bwd<<<acf_each_blocks(acf_tensor_count(x)), ACF_THREADS, 0, acf_cuda_stream(t->dev)>>>(dx, n->out[0]->grad, x->dim[0], x->dim[1]);
+    rows_bwd<<<acf_each_blocks(acf_tensor_count(x)), ACF_THREADS, 0, acf_cuda_stream(t->dev)>>>(dx, n->out[0]->grad,
+                                                                                                x->dim[0], x->dim[1]);
     return ACF_LAUNCHED("sum_rows");
 }
 
@@ -88,8 +93,9 @@ ACF_CUDA_OP(sum_rows, rows_forward, rows_backward);
 
 #define LANES 8 /* steps at a time, for 32 neighbouring ranks */
 
-static __global__ void subset_fwd(acf_real *y, const acf_real *__restrict__ a, const acf_real *__restrict__ b, const int32_t *__restrict__ row,
-                                  const int32_t *__restrict__ size, const int32_t *__restrict__ first, int64_t N) {
+static __global__ void subset_fwd(acf_real *y, const acf_real *__restrict__ a, const acf_real *__restrict__ b,
+                                  const int32_t *__restrict__ row, const int32_t *__restrict__ size,
+                                  const int32_t *__restrict__ first, int64_t N) {
     __shared__ double lane[LANES][32];
     const int64_t k = (int64_t)blockIdx.x * 32 + threadIdx.x % 32;
     const int j = threadIdx.x / 32;
@@ -107,14 +113,16 @@ static __global__ void subset_fwd(acf_real *y, const acf_real *__restrict__ a, c
     y[r] = acf_float_from(sum);
 }
 
-static __global__ void subset_bwd(acf_real *__restrict__ dv, const acf_real *__restrict__ dy, const int32_t *__restrict__ row_of, int64_t T) {
+static __global__ void subset_bwd(acf_real *__restrict__ dv, const acf_real *__restrict__ dy,
+                                  const int32_t *__restrict__ row_of, int64_t T) {
     ACF_EACH(p, T) {
         const int32_t r = row_of[p];
         if (r >= 0) dv[p] += dy[r];
     }
 }
 
-acf_status acf_cuda_sum_subset(acf_device *dev, acf_real *y, const acf_real *a, const acf_real *b, const acf_subset *u) {
+acf_status acf_cuda_sum_subset(acf_device *dev, acf_real *y, const acf_real *a, const acf_real *b,
+                               const acf_subset *u) {
     subset_fwd<<<acf_blocks(u->N, 32), 32 * LANES, 0, acf_cuda_stream(dev)>>>(y, a, b, u->row, u->size, u->first, u->N);
     return ACF_LAUNCHED("sum_subset");
 }
@@ -127,7 +135,8 @@ static acf_status subset_backward(acf_tape *t, acf_node *n) {
     const acf_subset *u = n->in[0]->sub;
     acf_real *dv = acf_grad(t, n->in[0]);
     if (!dv) return acf_tape_status(t);
-    subset_bwd<<<acf_each_blocks(u->T), ACF_THREADS, 0, acf_cuda_stream(t->dev)>>>(dv, n->out[0]->grad, u->row_of, u->T);
+    subset_bwd<<<acf_each_blocks(u->T), ACF_THREADS, 0, acf_cuda_stream(t->dev)>>>(dv, n->out[0]->grad, u->row_of,
+                                                                                   u->T);
     return ACF_LAUNCHED("sum_subset");
 }
 
@@ -136,7 +145,8 @@ ACF_CUDA_OP(sum_subset, subset_forward, subset_backward);
 /* ---- shares of rows --------------------------------------------------------------------------------------------------------- */
 
 /* One block: the number of rows that count has to be known before any share. v NULL: none. */
-static __global__ void shares_fwd(acf_real *w, const int32_t *__restrict__ u, const int32_t *__restrict__ v, int64_t N, bool per_column) {
+static __global__ void shares_fwd(acf_real *w, const int32_t *__restrict__ u, const int32_t *__restrict__ v, int64_t N,
+                                  bool per_column) {
     int rows = 0;
     for (int64_t i = threadIdx.x; i < N; i += blockDim.x) rows += u[i] + (v ? v[i] : 0) > 0;
     rows = acf_block_sum(rows);
@@ -148,7 +158,8 @@ static __global__ void shares_fwd(acf_real *w, const int32_t *__restrict__ u, co
 
 static acf_status shares_forward(acf_tape *t, acf_node *n) {
     const acf_row_shares_attrs *a = (const acf_row_shares_attrs *)n->attr;
-    shares_fwd<<<1, 1024, 0, acf_cuda_stream(t->dev)>>>(n->out[0]->data, a->u->size, a->v ? a->v->size : NULL, a->u->N, a->per_column);
+    shares_fwd<<<1, 1024, 0, acf_cuda_stream(t->dev)>>>(n->out[0]->data, a->u->size, a->v ? a->v->size : NULL, a->u->N,
+                                                        a->per_column);
     return ACF_LAUNCHED("row_shares");
 }
 

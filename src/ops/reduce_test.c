@@ -68,8 +68,11 @@ static void naive_shares(const acf_lab *l, double *const *out) {
 }
 
 /* More rows than are summed together, with and without elements. */
-static const acf_size many_rows[] = {{0, 3, ACF_MASK_RANDOM}, {5, 7, ACF_MASK_RANDOM}, {3, 4, ACF_MASK_NONE},
-                                     {600, 2, ACF_MASK_RANDOM}, {-1, 0, ACF_MASK_RANDOM}};
+static const acf_size many_rows[] = {{0, 3, ACF_MASK_RANDOM},
+                                     {5, 7, ACF_MASK_RANDOM},
+                                     {3, 4, ACF_MASK_NONE},
+                                     {600, 2, ACF_MASK_RANDOM},
+                                     {-1, 0, ACF_MASK_RANDOM}};
 
 static const acf_case cases[] = {
     {"shares of rows", build_shares, naive_shares, .no_grad = true, .sizes = many_rows},

@@ -41,7 +41,8 @@ enum { ROWS = 7, WIDE = 5 };
 /* One step of a small network; its gradients to out (WIDE,WIDE). */
 static void step(acf_lab *l, acf_real *out) {
     acf_lab_begin(l, true);
-    acf_tensor *x = acf_leaf(l, "x", -1, 1, 2, (int64_t[]){ROWS, WIDE}), *w = acf_leaf(l, "w", -1, 1, 2, (int64_t[]){WIDE, WIDE});
+    acf_tensor *x = acf_leaf(l, "x", -1, 1, 2, (int64_t[]){ROWS, WIDE}),
+               *w = acf_leaf(l, "w", -1, 1, 2, (int64_t[]){WIDE, WIDE});
     acf_tensor *h = acf_linear(l->t, acf_linear(l->t, x, w, NULL, ACF_TANH), w, NULL, ACF_TANH);
     assert_int_equal(acf_tape_backward(l->t, acf_sum(l->t, acf_square(l->t, h))), ACF_OK);
     for (int i = 0; i < WIDE * WIDE; i++) out[i] = w->grad[i];

@@ -25,7 +25,8 @@ static acf_real *state(const acf_rnn_attrs *a, int l, int64_t s) {
 }
 
 /* c (M,N) += aᵀ · b, a (K,M), b (K,N): a weight's gradient. */
-static void add_product(const acf_device *dev, int64_t M, int64_t N, int64_t K, const acf_real *a, const acf_real *b, acf_real *c) {
+static void add_product(const acf_device *dev, int64_t M, int64_t N, int64_t K, const acf_real *a, const acf_real *b,
+                        acf_real *c) {
     acf_cpu_gemm(dev, &(acf_gemm){true, false, M, N, K, 1, a, M, b, N, 1, c, N}, NULL, NULL);
 }
 
@@ -33,7 +34,8 @@ static void add_product(const acf_device *dev, int64_t M, int64_t N, int64_t K, 
 
 /* Right factors of every product of a step, in one direction. */
 typedef struct weights {
-    acf_gru_rights layer[ACF_RNN_LAYERS]; /* the first one's wx without the column of the value before, which is a->w0 */
+    acf_gru_rights
+        layer[ACF_RNN_LAYERS]; /* the first one's wx without the column of the value before, which is a->w0 */
     acf_right w1, w2;
 } weights;
 
@@ -42,17 +44,21 @@ static acf_status lay_out(acf_tape *t, const acf_node *n, bool forward, weights 
     const acf_rnn_attrs *a = n->attr;
     int64_t H = a->H, F = a->F, O = a->O;
     for (int l = 0; l < a->layers; l++) {
-        const acf_real *wx = acf_rnn_of_layer(n, l, ACF_RNN_WX)->data + !l, *wh = acf_rnn_of_layer(n, l, ACF_RNN_WH)->data;
+        const acf_real *wx = acf_rnn_of_layer(n, l, ACF_RNN_WX)->data + !l,
+                       *wh = acf_rnn_of_layer(n, l, ACF_RNN_WH)->data;
         int64_t I = l ? H : a->E, ldw = l ? H : 1 + a->E;
         acf_real *capacity = acf_tape_reals(t, acf_gru_rights_capacity(I, H));
-        if (capacity) w->layer[l] = (forward ? acf_gru_rights_fwd : acf_gru_rights_bwd)(t->dev, capacity, wx, ldw, wh, I, H);
+        if (capacity)
+            w->layer[l] = (forward ? acf_gru_rights_fwd : acf_gru_rights_bwd)(t->dev, capacity, wx, ldw, wh, I, H);
     }
     acf_real *room1 = acf_tape_reals(t, acf_max(acf_right_capacity(H, F), acf_right_capacity(F, H)));
     acf_real *room2 = acf_tape_reals(t, acf_max(acf_right_capacity(F, O), acf_right_capacity(O, F)));
     ACF_TRY(acf_tape_status(t));
     const acf_real *w1 = acf_rnn_of_head(n, ACF_RNN_W1)->data, *w2 = acf_rnn_of_head(n, ACF_RNN_W2)->data;
-    w->w1 = forward ? acf_right_make(t->dev, room1, true, H, F, w1, H) : acf_right_make(t->dev, room1, false, F, H, w1, H);
-    w->w2 = forward ? acf_right_make(t->dev, room2, true, F, O, w2, F) : acf_right_make(t->dev, room2, false, O, F, w2, F);
+    w->w1 =
+        forward ? acf_right_make(t->dev, room1, true, H, F, w1, H) : acf_right_make(t->dev, room1, false, F, H, w1, H);
+    w->w2 =
+        forward ? acf_right_make(t->dev, room2, true, F, O, w2, F) : acf_right_make(t->dev, room2, false, O, F, w2, F);
     return ACF_OK;
 }
 
@@ -92,7 +98,8 @@ static void feed_back(const acf_device *one, const acf_node *n, const some *e) {
     const acf_real *out = a->out + e->at * a->O;
     acf_draw d = a->draw;
     d.at = (acf_cells){a->u->row_of + e->first, a->u->col_of + e->first};
-    if (a->kind == ACF_RNN_INVERSE) invert(y, n->in[ACF_RNN_Z]->data + e->first, out, a->O, (acf_real)a->bound, e->rows);
+    if (a->kind == ACF_RNN_INVERSE)
+        invert(y, n->in[ACF_RNN_Z]->data + e->first, out, a->O, (acf_real)a->bound, e->rows);
     if (a->kind == ACF_RNN_MEAN) acf_mixture_mean_fwd_cpu(one, y, out, e->rows, a->K);
     if (a->kind == ACF_RNN_SAMPLE) acf_mixture_sample_fwd_cpu(one, y, out, &d, e->rows, a->K, a->lo, a->hi);
 }
@@ -101,7 +108,8 @@ static void feed_back(const acf_device *one, const acf_node *n, const some *e) {
 
 /* The first layer's input side at one step: the value before adds its column of the weights to what is in columns r and z (rz: there is
  * something) and in column n (known: likewise). */
-static void add_value(acf_real *gates, const acf_real *before, const acf_real *w0, bool rz, bool known, int64_t n, int64_t H) {
+static void add_value(acf_real *gates, const acf_real *before, const acf_real *w0, bool rz, bool known, int64_t n,
+                      int64_t H) {
     for (int64_t k = 0; k < n; k++) {
         acf_real *g = gates + k * 4 * H, v = before ? before[k] : ACF_R(ACF_RNN_START);
         if (!rz) memset(g, 0, (size_t)(2 * H) * sizeof *g);
@@ -119,14 +127,17 @@ static void layer_forward(const acf_node *n, const weights *w, int l, const some
     acf_real *gates = a->gates[l] + e->at * 4 * H;
     const acf_real *past = e->s ? state(a, l, e->s - 1) + e->r0 * H : NULL;
     acf_gru_states_cpu(&w->layer[l], gates, past, e->rows);
-    if (l) acf_gru_inputs_cpu(&w->layer[l], gates, state(a, l - 1, e->s) + e->r0 * H, past != NULL, e->rows);
-    else if (a->E) acf_gru_inputs_cpu(&w->layer[l], gates, n->in[ACF_RNN_KNOWN]->data + e->first * a->E, past != NULL, e->rows);
+    if (l)
+        acf_gru_inputs_cpu(&w->layer[l], gates, state(a, l - 1, e->s) + e->r0 * H, past != NULL, e->rows);
+    else if (a->E)
+        acf_gru_inputs_cpu(&w->layer[l], gates, n->in[ACF_RNN_KNOWN]->data + e->first * a->E, past != NULL, e->rows);
     if (l == 0) {
         const acf_real *before = e->s ? n->out[0]->data + a->u->first[e->s - 1] + e->r0 : NULL;
         add_value(gates, before, a->w0, past || a->E, a->E > 0, e->rows, H);
     }
-    acf_gru_gates_cpu(state(a, l, e->s) + e->r0 * H, gates, past, data_of(acf_rnn_of_layer(n, l, ACF_RNN_COND)), a->u->row + e->r0,
-                      data_of(acf_rnn_of_layer(n, l, ACF_RNN_BX)), acf_rnn_of_layer(n, l, ACF_RNN_BH)->data, e->rows, H);
+    acf_gru_gates_cpu(state(a, l, e->s) + e->r0 * H, gates, past, data_of(acf_rnn_of_layer(n, l, ACF_RNN_COND)),
+                      a->u->row + e->r0, data_of(acf_rnn_of_layer(n, l, ACF_RNN_BX)),
+                      acf_rnn_of_layer(n, l, ACF_RNN_BH)->data, e->rows, H);
 }
 
 static void step_forward(const acf_device *one, const acf_node *n, const weights *w, const some *e) {
@@ -228,21 +239,24 @@ typedef struct outside {
 } outside;
 
 /* dtop (rows,H): the gradient of the last layer's output. later: rows that have a next step. */
-static void head_backward(const acf_device *one, const acf_node *n, const weights *v, const scratch *w, acf_real *dz, const some *e,
-                          int64_t later) {
+static void head_backward(const acf_device *one, const acf_node *n, const weights *v, const scratch *w, acf_real *dz,
+                          const some *e, int64_t later) {
     const acf_rnn_attrs *a = n->attr;
     int64_t H = a->H, F = a->F, O = a->O;
     acf_real *dy = w->dy + e->first, *dout = w->dout + e->first * O, *dhidden = w->dhidden + e->first * F;
     for (int64_t k = 0; k < later; k++) dy[k] += w->dvalue[e->r0 + k];
     const acf_real *out = a->out + e->first * O;
-    if (a->kind == ACF_RNN_MEAN) acf_mixture_mean_bwd_cpu(one, dout, dy, out, e->rows, a->K);
-    else dinvert(dz ? dz + e->first : NULL, dout, dy, n->out[0]->data + e->first, out, O, (acf_real)a->bound, e->rows);
+    if (a->kind == ACF_RNN_MEAN)
+        acf_mixture_mean_bwd_cpu(one, dout, dy, out, e->rows, a->K);
+    else
+        dinvert(dz ? dz + e->first : NULL, dout, dy, n->out[0]->data + e->first, out, O, (acf_real)a->bound, e->rows);
     acf_right_times(&v->w2, e->rows, dout, O, 0, dhidden, F);
     acf_act_bwd_cpu(a->act, dhidden, dhidden, a->hidden + e->first * F, e->rows * F);
     acf_right_times(&v->w1, e->rows, dhidden, F, 0, w->dtop + e->r0 * H, H);
 }
 
-static void step_backward(const acf_device *one, const acf_node *n, const weights *v, const scratch *w, const outside *d, const some *e) {
+static void step_backward(const acf_device *one, const acf_node *n, const weights *v, const scratch *w,
+                          const outside *d, const some *e) {
     const acf_rnn_attrs *a = n->attr;
     int64_t H = a->H, later = e->s + 1 < a->u->steps ? acf_min(e->rows, a->u->active[e->s + 1] - e->r0) : 0;
     acf_real *dtop = w->dtop + e->r0 * H;
@@ -251,8 +265,10 @@ static void step_backward(const acf_device *one, const acf_node *n, const weight
         acf_real *gates = a->gates[l] + e->first * 4 * H;
         const acf_real *past = e->s ? state(a, l, e->s - 1) + e->r0 * H : NULL;
         acf_gru_retreat_cpu(&v->layer[l], gates, w->carry[l] + e->r0 * H, dtop, past, e->rows, later);
-        if (l) acf_gru_dinputs_cpu(&v->layer[l], dtop, gates, false, e->rows);
-        else if (d->known) acf_gru_dinputs_cpu(&v->layer[l], d->known + e->first * a->E, gates, true, e->rows);
+        if (l)
+            acf_gru_dinputs_cpu(&v->layer[l], dtop, gates, false, e->rows);
+        else if (d->known)
+            acf_gru_dinputs_cpu(&v->layer[l], d->known + e->first * a->E, gates, true, e->rows);
     }
     dvalue_of(w->dvalue + e->r0, a->gates[0] + e->first * 4 * H, a->w0, e->rows, H);
 }
@@ -273,14 +289,16 @@ typedef struct head_grads {
 } head_grads;
 
 /* Every weight gradient, each one product over all steps. */
-static void weights_backward(const acf_tape *t, const acf_node *n, const acf_gru_grads *g, const head_grads *h, const scratch *w) {
+static void weights_backward(const acf_tape *t, const acf_node *n, const acf_gru_grads *g, const head_grads *h,
+                             const scratch *w) {
     const acf_rnn_attrs *a = n->attr;
     const acf_subset *u = a->u;
     int64_t T = u->T, H = a->H, F = a->F, O = a->O;
     first_inputs(t, n, w->x0);
     for (int l = 0; l < a->layers; l++) {
         acf_gru_plan plan = {u->steps, l ? H : 1 + a->E, H, u->active, u->first, u->row};
-        acf_gru_weights_cpu(t->dev, &plan, &g[l], a->gates[l], w->past, a->states[l], l ? a->states[l - 1] : w->x0, NULL);
+        acf_gru_weights_cpu(t->dev, &plan, &g[l], a->gates[l], w->past, a->states[l], l ? a->states[l - 1] : w->x0,
+                            NULL);
     }
     if (h->w2) add_product(t->dev, O, F, T, w->dout, a->hidden, h->w2);
     if (h->b2) acf_cpu_colsum(t->dev, h->b2, w->dout, T, O, O);
@@ -372,10 +390,12 @@ static bool head_fits(acf_tape *t, const acf_op *op, const acf_rnn *w, int64_t H
 }
 
 /* False, with a failed tape, when the network does not fit itself, what is known, or the outputs that are needed. */
-static bool fits(acf_tape *t, const acf_op *op, const acf_rnn *w, const acf_tensor *known, int64_t O, const acf_subset *u) {
+static bool fits(acf_tape *t, const acf_op *op, const acf_rnn *w, const acf_tensor *known, int64_t O,
+                 const acf_subset *u) {
     char a[ACF_SHAPE_TEXT];
     if (known && (known->ndim != 2 || known->sub != u)) {
-        acf_reject(t, op, "what is known is %s; expected (%lld packed, E)", acf_tensor_shape(known, a), (long long)u->T);
+        acf_reject(t, op, "what is known is %s; expected (%lld packed, E)", acf_tensor_shape(known, a),
+                   (long long)u->T);
         return false;
     }
     return layers_fit(t, op, w, known ? known->dim[1] : 0) && head_fits(t, op, w, w->gru[0].wh->dim[1], O);
@@ -392,8 +412,8 @@ static bool mixture_fits(acf_tape *t, const acf_op *op, int64_t K, double lo, do
 }
 
 /* The node of a loop, run. o holds kind, K, bound, lo, hi, draw and O; the rest is filled here. */
-static acf_tensor *loop(acf_tape *t, const acf_op *op, const acf_rnn *w, acf_tensor *z, acf_tensor *known, acf_tensor *c,
-                        acf_rnn_attrs o, const acf_subset *u) {
+static acf_tensor *loop(acf_tape *t, const acf_op *op, const acf_rnn *w, acf_tensor *z, acf_tensor *known,
+                        acf_tensor *c, acf_rnn_attrs o, const acf_subset *u) {
     if (t->failure.status || !fits(t, op, w, known, o.O, u)) return &t->empty;
     acf_tensor *in[ACF_RNN_LAYER + ACF_RNN_LAYERS * ACF_RNN_PER_LAYER + ACF_RNN_HEAD] = {
         [ACF_RNN_Z] = z, [ACF_RNN_KNOWN] = known};
@@ -401,12 +421,14 @@ static acf_tensor *loop(acf_tape *t, const acf_op *op, const acf_rnn *w, acf_ten
     for (int l = 0; l < w->layers; l++, next += ACF_RNN_PER_LAYER) {
         const acf_gru *g = &w->gru[l];
         next[ACF_RNN_COND] = acf_gru_condition(t, c, g);
-        if (t->failure.status || !acf_gru_sides_fit(t, op, next[ACF_RNN_COND], g, w->gru[0].wh->dim[1], u->N)) return &t->empty;
+        if (t->failure.status || !acf_gru_sides_fit(t, op, next[ACF_RNN_COND], g, w->gru[0].wh->dim[1], u->N))
+            return &t->empty;
         next[ACF_RNN_BX] = next[ACF_RNN_COND] ? NULL : g->bx; /* cond has the bias in it */
         next[ACF_RNN_WX] = g->wx, next[ACF_RNN_WH] = g->wh, next[ACF_RNN_BH] = g->bh;
     }
     next[ACF_RNN_W1] = w->w1, next[ACF_RNN_B1] = w->b1, next[ACF_RNN_W2] = w->w2, next[ACF_RNN_B2] = w->b2;
-    acf_node *n = acf_node_new(t, op, sizeof(acf_rnn_attrs), ACF_RNN_LAYER + w->layers * ACF_RNN_PER_LAYER + ACF_RNN_HEAD, in);
+    acf_node *n =
+        acf_node_new(t, op, sizeof(acf_rnn_attrs), ACF_RNN_LAYER + w->layers * ACF_RNN_PER_LAYER + ACF_RNN_HEAD, in);
     if (!n) return &t->empty;
     o.layers = w->layers, o.H = w->gru[0].wh->dim[1], o.E = known ? known->dim[1] : 0, o.F = w->w1->dim[0];
     o.act = w->act, o.u = u;
@@ -415,33 +437,37 @@ static acf_tensor *loop(acf_tape *t, const acf_op *op, const acf_rnn *w, acf_ten
     return acf_node_run(t, n);
 }
 
-acf_tensor *acf_rnn_inverse(acf_tape *t, const acf_rnn *w, acf_tensor *z, acf_tensor *known, acf_tensor *c, double bound,
-                            const acf_subset *u) {
+acf_tensor *acf_rnn_inverse(acf_tape *t, const acf_rnn *w, acf_tensor *z, acf_tensor *known, acf_tensor *c,
+                            double bound, const acf_subset *u) {
     char s[ACF_SHAPE_TEXT];
     if (t->failure.status) return &t->empty;
     int64_t O = w->w2->dim[0];
     if (z->ndim != 1 || z->sub != u)
-        return acf_reject(t, &acf_op_rnn_inverse, "z is %s; expected (%lld packed)", acf_tensor_shape(z, s), (long long)u->T);
+        return acf_reject(t, &acf_op_rnn_inverse, "z is %s; expected (%lld packed)", acf_tensor_shape(z, s),
+                          (long long)u->T);
     if ((O != 1 && O != 2) || !(bound > 0 && isfinite(bound)))
-        return acf_reject_value(t, &acf_op_rnn_inverse, "%lld outputs and bound %g; expected 1 or 2 outputs, a positive bound",
-                          (long long)O, bound);
-    return loop(t, &acf_op_rnn_inverse, w, z, known, c, (acf_rnn_attrs){.kind = ACF_RNN_INVERSE, .O = O, .bound = bound}, u);
+        return acf_reject_value(t, &acf_op_rnn_inverse,
+                                "%lld outputs and bound %g; expected 1 or 2 outputs, a positive bound", (long long)O,
+                                bound);
+    return loop(t, &acf_op_rnn_inverse, w, z, known, c,
+                (acf_rnn_attrs){.kind = ACF_RNN_INVERSE, .O = O, .bound = bound}, u);
 }
 
-acf_tensor *acf_rnn_mean(acf_tape *t, const acf_rnn *w, acf_tensor *known, acf_tensor *c, int64_t K, const acf_subset *u) {
+acf_tensor *acf_rnn_mean(acf_tape *t, const acf_rnn *w, acf_tensor *known, acf_tensor *c, int64_t K,
+                         const acf_subset *u) {
     if (!mixture_fits(t, &acf_op_rnn_mean, K, 0, 0)) return &t->empty;
     return loop(t, &acf_op_rnn_mean, w, NULL, known, c, (acf_rnn_attrs){.kind = ACF_RNN_MEAN, .O = 3 * K, .K = K}, u);
 }
 
-acf_tensor *acf_rnn_sample(acf_tape *t, const acf_rnn *w, acf_tensor *known, acf_tensor *c, int64_t K, double lo, double hi,
-                           const acf_draw *d, const acf_subset *u) {
+acf_tensor *acf_rnn_sample(acf_tape *t, const acf_rnn *w, acf_tensor *known, acf_tensor *c, int64_t K, double lo,
+                           double hi, const acf_draw *d, const acf_subset *u) {
     if (!mixture_fits(t, &acf_op_rnn_sample, K, lo, hi)) return &t->empty;
     return loop(t, &acf_op_rnn_sample, w, NULL, known, c,
                 (acf_rnn_attrs){.kind = ACF_RNN_SAMPLE, .O = 3 * K, .K = K, .lo = lo, .hi = hi, .draw = *d}, u);
 }
 
-acf_tensor *acf_rnn_seq(acf_tape *t, const acf_rnn *w, acf_tensor *v, acf_tensor *known, acf_tensor *c, const acf_subset *u,
-                        const acf_drop *drop) {
+acf_tensor *acf_rnn_seq(acf_tape *t, const acf_rnn *w, acf_tensor *v, acf_tensor *known, acf_tensor *c,
+                        const acf_subset *u, const acf_drop *drop) {
     if (t->failure.status || !fits(t, &acf_op_gru_seq, w, known, w->w2->dim[0], u)) return &t->empty;
     acf_tensor *x = acf_gather_prev(t, v, u, ACF_RNN_START);
     x = known ? acf_concat(t, 2, (acf_tensor *[]){x, known}) : acf_tensor_view(t, x, 2, (int64_t[]){u->T, 1});

@@ -13,7 +13,8 @@ extern "C" {
 
 #include <cuda_bf16.h>
 
-static_assert(ACF_LOOP_LAYERS == ACF_RNN_LAYERS && (int)ACF_LOOP_SAMPLE == (int)ACF_RNN_SAMPLE, "two names of the same");
+static_assert(ACF_LOOP_LAYERS == ACF_RNN_LAYERS && (int)ACF_LOOP_SAMPLE == (int)ACF_RNN_SAMPLE,
+              "two names of the same");
 
 static const acf_real *data_of(const acf_tensor *x) { return x ? x->data : NULL; }
 static const acf_rnn_attrs *attrs_of(const acf_node *n) { return (const acf_rnn_attrs *)n->attr; }
@@ -36,11 +37,14 @@ static acf_loop loop_of(const acf_node *n) {
     f.w1 = acf_rnn_of_head(n, ACF_RNN_W1)->data, f.b1 = data_of(acf_rnn_of_head(n, ACF_RNN_B1));
     f.w2 = acf_rnn_of_head(n, ACF_RNN_W2)->data, f.b2 = data_of(acf_rnn_of_head(n, ACF_RNN_B2));
     f.image = a->image, f.z = data_of(n->in[ACF_RNN_Z]), f.y = n->out[0]->data, f.hidden = a->hidden, f.out = a->out;
-    f.seed = a->draw.seed, f.draw = a->draw.draw, f.now = a->draw.now, f.row_id = a->draw.row_id, f.row_of = u->row_of, f.col_of = u->col_of;
+    f.seed = a->draw.seed, f.draw = a->draw.draw, f.now = a->draw.now, f.row_id = a->draw.row_id, f.row_of = u->row_of,
+    f.col_of = u->col_of;
     return f;
 }
 
-static bool is_narrow(const acf_device *dev, const acf_loop *f) { return dev->precision == ACF_PRECISION_BF16 && acf_loop_is_narrow(f); }
+static bool is_narrow(const acf_device *dev, const acf_loop *f) {
+    return dev->precision == ACF_PRECISION_BF16 && acf_loop_is_narrow(f);
+}
 
 /* ---- forward ------------------------------------------------------------------------------------------------------------- */
 
@@ -57,8 +61,19 @@ static void keep(acf_tape *t, acf_rnn_attrs *a, int64_t T, bool narrow) {
 /* input (T,3H) = known (T,E) through columns 1..E of the first layer's wx. */
 static acf_status project_known(acf_tape *t, const acf_node *n, acf_real *input) {
     const acf_rnn_attrs *a = attrs_of(n);
-    const acf_gemm g = {false, true, a->u->T, 3 * a->H, a->E, 1, n->in[ACF_RNN_KNOWN]->data, a->E, acf_rnn_of_layer(n, 0, ACF_RNN_WX)->data + 1,
-                        1 + a->E, 0, input, 3 * a->H};
+    const acf_gemm g = {false,
+                        true,
+                        a->u->T,
+                        3 * a->H,
+                        a->E,
+                        1,
+                        n->in[ACF_RNN_KNOWN]->data,
+                        a->E,
+                        acf_rnn_of_layer(n, 0, ACF_RNN_WX)->data + 1,
+                        1 + a->E,
+                        0,
+                        input,
+                        3 * a->H};
     return acf_cuda_gemm(t->dev, &g, NULL, false);
 }
 
@@ -72,7 +87,8 @@ static acf_status forward(acf_tape *t, acf_node *n) {
     if (n->save) keep(t, a, T, narrow);
     if (narrow) a->image = acf_tape_reals(t, acf_loop_image_bytes(&sizes) / 4);
     if (n->save) mark = acf_arena_mark(t->mem);
-    acf_real *input = a->E ? acf_tape_reals(t, T * 3 * a->H) : NULL, *scratch = acf_tape_reals(t, acf_loop_scratch(&sizes, narrow));
+    acf_real *input = a->E ? acf_tape_reals(t, T * 3 * a->H) : NULL,
+             *scratch = acf_tape_reals(t, acf_loop_scratch(&sizes, narrow));
     ACF_TRY(acf_tape_status(t));
     acf_loop f = loop_of(n);
     f.input = input, f.scratch = scratch;
@@ -88,15 +104,19 @@ static acf_status forward(acf_tape *t, acf_node *n) {
 
 /* x (T,ld): the first layer's inputs, the value before (prev: its packed index, -1 for none) and what is known (T,E); zeros beside them. */
 template <typename G>
-static __global__ void first_inputs(G *__restrict__ x, const acf_real *__restrict__ y, const acf_real *__restrict__ known, const int32_t *prev,
-                                    const int32_t *rows, int64_t T, int64_t E, int64_t ld) {
+static __global__ void first_inputs(G *__restrict__ x, const acf_real *__restrict__ y,
+                                    const acf_real *__restrict__ known, const int32_t *prev, const int32_t *rows,
+                                    int64_t T, int64_t E, int64_t ld) {
     const int64_t true_rows = *rows;
     ACF_EACH(i, T * ld) {
         acf_cell at = acf_cell_of(i, ld);
         acf_real v = 0;
-        if (at.row >= true_rows || at.column > E) v = 0;
-        else if (at.column > 0) v = known[at.row * E + at.column - 1];
-        else v = prev[at.row] < 0 ? (acf_real)ACF_RNN_START : y[prev[at.row]];
+        if (at.row >= true_rows || at.column > E)
+            v = 0;
+        else if (at.column > 0)
+            v = known[at.row * E + at.column - 1];
+        else
+            v = prev[at.row] < 0 ? (acf_real)ACF_RNN_START : y[prev[at.row]];
         x[i] = (G)v;
     }
 }
@@ -108,8 +128,12 @@ static acf_status fill_first_inputs(acf_tape *t, const acf_node *n, void *x, boo
     const acf_real *y = n->out[0]->data, *known = data_of(n->in[ACF_RNN_KNOWN]);
     const unsigned blocks = acf_each_blocks(u->T * ld);
     cudaStream_t stream = acf_cuda_stream(t->dev);
-    if (narrow) first_inputs<<<blocks, ACF_THREADS, 0, stream>>>((__nv_bfloat16 *)x, y, known, u->prev, u->first + u->D, u->T, a->E, ld);
-    else first_inputs<<<blocks, ACF_THREADS, 0, stream>>>((acf_real *)x, y, known, u->prev, u->first + u->D, u->T, a->E, ld);
+    if (narrow)
+        first_inputs<<<blocks, ACF_THREADS, 0, stream>>>((__nv_bfloat16 *)x, y, known, u->prev, u->first + u->D, u->T,
+                                                         a->E, ld);
+    else
+        first_inputs<<<blocks, ACF_THREADS, 0, stream>>>((acf_real *)x, y, known, u->prev, u->first + u->D, u->T, a->E,
+                                                         ld);
     return ACF_LAUNCHED("first inputs");
 }
 
@@ -123,12 +147,15 @@ static acf_status known_back(acf_tape *t, const acf_node *n, acf_real *dknown, v
 }
 
 /* Gradients of a layer's conditioning, and of its weights, which nothing waits for: x are its inputs (T,I). */
-static acf_status layer_back(acf_tape *t, acf_node *n, const acf_loop *f, int l, const void *x, acf_real *parts, bool narrow) {
+static acf_status layer_back(acf_tape *t, acf_node *n, const acf_loop *f, int l, const void *x, acf_real *parts,
+                             bool narrow) {
     const acf_rnn_attrs *a = attrs_of(n);
     const acf_gru_sizes s = {narrow, f->s.T, a->H, l ? a->H : 1 + a->E};
-    acf_real *dcond = acf_grad(t, acf_rnn_of_layer(n, l, ACF_RNN_COND)), *dbx = acf_grad(t, acf_rnn_of_layer(n, l, ACF_RNN_BX));
+    acf_real *dcond = acf_grad(t, acf_rnn_of_layer(n, l, ACF_RNN_COND)),
+             *dbx = acf_grad(t, acf_rnn_of_layer(n, l, ACF_RNN_BX));
     acf_real *dbh = acf_grad(t, acf_rnn_of_layer(n, l, ACF_RNN_BH));
-    acf_real *dwx = acf_grad(t, acf_rnn_of_layer(n, l, ACF_RNN_WX)), *dwh = acf_grad(t, acf_rnn_of_layer(n, l, ACF_RNN_WH));
+    acf_real *dwx = acf_grad(t, acf_rnn_of_layer(n, l, ACF_RNN_WX)),
+             *dwh = acf_grad(t, acf_rnn_of_layer(n, l, ACF_RNN_WH));
     ACF_CUDA(acf_loop_sums_launch(f, l, dcond, NULL, NULL, parts, narrow, acf_cuda_stream(t->dev)));
     ACF_TRY(acf_cuda_aside(t, true));
     ACF_CUDA(acf_loop_sums_launch(f, l, NULL, dbx, dbh, parts, narrow, acf_cuda_stream(t->dev)));
@@ -153,7 +180,8 @@ static acf_status backward(acf_tape *t, acf_node *n) {
     acf_loop f = loop_of(n);
     const int64_t T = a->u->T, H = a->H;
     const bool narrow = is_narrow(t->dev, &f);
-    for (int i = 0; i < n->n_in; i++) acf_grad(t, n->in[i]); /* all before the mark: what comes behind it dies with this call */
+    for (int i = 0; i < n->n_in; i++)
+        acf_grad(t, n->in[i]); /* all before the mark: what comes behind it dies with this call */
     acf_real *dknown = acf_grad(t, n->in[ACF_RNN_KNOWN]);
     if (T == 0) return acf_tape_status(t);
     acf_mark mark = acf_arena_mark(t->mem);

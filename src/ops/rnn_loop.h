@@ -31,19 +31,20 @@ typedef struct acf_rnn {
 
 /* (T,O) from the values v (T) of all steps; known (T,E) or NULL, c (N,C) or NULL. drop as in acf_gru_stack: between the layers,
  * and between the last one and the head; NULL: none. */
-acf_tensor *acf_rnn_seq(acf_tape *t, const acf_rnn *w, acf_tensor *v, acf_tensor *known, acf_tensor *c, const acf_subset *u,
-                        const acf_drop *drop);
+acf_tensor *acf_rnn_seq(acf_tape *t, const acf_rnn *w, acf_tensor *v, acf_tensor *known, acf_tensor *c,
+                        const acf_subset *u, const acf_drop *drop);
 
 /* (T): the x with z = x e^s + shift, s = bound tanh(raw / bound), (raw, shift) = net(x before); O = 2, or O = 1: s = 0. */
-acf_tensor *acf_rnn_inverse(acf_tape *t, const acf_rnn *w, acf_tensor *z, acf_tensor *known, acf_tensor *c, double bound,
-                            const acf_subset *u);
+acf_tensor *acf_rnn_inverse(acf_tape *t, const acf_rnn *w, acf_tensor *z, acf_tensor *known, acf_tensor *c,
+                            double bound, const acf_subset *u);
 
 /* (T): chained means of mixtures of K Gaussians, O = 3K (mixture.h). */
-acf_tensor *acf_rnn_mean(acf_tape *t, const acf_rnn *w, acf_tensor *known, acf_tensor *c, int64_t K, const acf_subset *u);
+acf_tensor *acf_rnn_mean(acf_tape *t, const acf_rnn *w, acf_tensor *known, acf_tensor *c, int64_t K,
+                         const acf_subset *u);
 
 /* (T): a draw for each cell, as in acf_mixture_sample; d->at is not used. No derivative. */
-acf_tensor *acf_rnn_sample(acf_tape *t, const acf_rnn *w, acf_tensor *known, acf_tensor *c, int64_t K, double lo, double hi,
-                           const acf_draw *d, const acf_subset *u);
+acf_tensor *acf_rnn_sample(acf_tape *t, const acf_rnn *w, acf_tensor *known, acf_tensor *c, int64_t K, double lo,
+                           double hi, const acf_draw *d, const acf_subset *u);
 
 /* ---- for kernels on other devices ---------------------------------------------------------------------------------- */
 
@@ -70,7 +71,9 @@ typedef struct acf_rnn_attrs {
     void *image;                      /* a GPU's weights, laid out for it */
 } acf_rnn_attrs;
 
-static inline acf_tensor *acf_rnn_of_layer(const acf_node *n, int l, int part) { return n->in[ACF_RNN_LAYER + l * ACF_RNN_PER_LAYER + part]; }
+static inline acf_tensor *acf_rnn_of_layer(const acf_node *n, int l, int part) {
+    return n->in[ACF_RNN_LAYER + l * ACF_RNN_PER_LAYER + part];
+}
 static inline acf_tensor *acf_rnn_of_head(const acf_node *n, int part) {
     return n->in[ACF_RNN_LAYER + ((const acf_rnn_attrs *)n->attr)->layers * ACF_RNN_PER_LAYER + part];
 }

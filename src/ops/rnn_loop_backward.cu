@@ -37,7 +37,8 @@ __device__ __forceinline__ int last_step(const acf_loop &f, int tile) {
     return last;
 }
 
-template <int C> __device__ __forceinline__ void feed_back(const acf_loop &f, const Stream &g, Ring r, int c, int last) {
+template <int C>
+__device__ __forceinline__ void feed_back(const acf_loop &f, const Stream &g, Ring r, int c, int last) {
     const unsigned char *image = (const unsigned char *)f.image;
     int H = g.H / C, F = g.F / C;
     for (int t = last; t >= 0; t--) {
@@ -56,8 +57,8 @@ struct Saved {
 };
 
 template <typename T>
-__device__ __forceinline__ void ask(Saved (&e)[T::GR][T::MT][2], const T &t, const acf_loop &f, const Stream &g, int l, int64_t first,
-                                    int64_t before, int now) {
+__device__ __forceinline__ void ask(Saved (&e)[T::GR][T::MT][2], const T &t, const acf_loop &f, const Stream &g, int l,
+                                    int64_t first, int64_t before, int now) {
     int H = (int)f.s.H;
     const acf_loop_layer &y = f.layer[l];
 #pragma unroll
@@ -80,8 +81,9 @@ __device__ __forceinline__ void ask(Saved (&e)[T::GR][T::MT][2], const T &t, con
  * step sent, for rows that have one. The first layer leaves its parts of dvalue. */
 template <typename T>
 __device__ __forceinline__ void gates_back(float (&dh)[T::GR][T::MT][2][4], const float (&carry)[T::GR][T::MT][2][4],
-                                           const Saved (&e)[T::GR][T::MT][2], const T &t, const acf_loop &f, const Stream &g, int l, int to,
-                                           int parts, const float *w0, int64_t first, int now, int later) {
+                                           const Saved (&e)[T::GR][T::MT][2], const T &t, const acf_loop &f,
+                                           const Stream &g, int l, int to, int parts, const float *w0, int64_t first,
+                                           int now, int later) {
     int H = (int)f.s.H;
     const acf_loop_layer &y = f.layer[l];
 #pragma unroll
@@ -112,13 +114,15 @@ __device__ __forceinline__ void gates_back(float (&dh)[T::GR][T::MT][2][4], cons
                 bf16 *o = (bf16 *)y.gates + p * 4 * H + unit;
                 uint32_t at = t.base + to + row * pitch_of(4 * g.H) + unit * 2;
 #pragma unroll
-                for (int k = 0; k < 4; k++) store(o + k * H, out[k]), store_to_all<bf16, 4>(at + k * H * 2, out[k], T::C);
+                for (int k = 0; k < 4; k++)
+                    store(o + k * H, out[k]), store_to_all<bf16, 4>(at + k * H * 2, out[k], T::C);
                 store((bf16 *)y.past + p * H + unit, q.old);
             }
             if (l) continue;
             part += __shfl_xor_sync(WHOLE, part, 1), part += __shfl_xor_sync(WHOLE, part, 2);
             Pack<float, 1> one = {{__float_as_uint(part)}};
-            if ((t.lane & 3) == 0) store_to_all<float, 1>(t.base + parts + (row * T::C * T::W + t.c * T::W + t.warp) * 4, one, T::C);
+            if ((t.lane & 3) == 0)
+                store_to_all<float, 1>(t.base + parts + (row * T::C * T::W + t.c * T::W + t.warp) * 4, one, T::C);
         }
 }
 
@@ -139,8 +143,8 @@ __device__ __forceinline__ void ask_values(const T &t, const acf_loop &f, float 
 
 /* Gradients of a step's outputs, a warp a row. */
 template <typename T>
-__device__ __forceinline__ void values_back(const T &t, const acf_loop &f, const Stream &g, unsigned char *dout, const float *parts, const float *saved,
-                                            int64_t first, int now, int later) {
+__device__ __forceinline__ void values_back(const T &t, const acf_loop &f, const Stream &g, unsigned char *dout,
+                                            const float *parts, const float *saved, int64_t first, int now, int later) {
     int O = (int)f.O;
     asm volatile("cp.async.wait_all;" ::: "memory");
     __syncwarp();
@@ -158,7 +162,8 @@ __device__ __forceinline__ void values_back(const T &t, const acf_loop &f, const
 }
 
 template <typename T>
-__device__ __forceinline__ void ask_hidden(Pack<bf16, 4> (&y)[T::GR][T::MT][2], const T &t, const acf_loop &f, const Stream &g, int64_t first, int now) {
+__device__ __forceinline__ void ask_hidden(Pack<bf16, 4> (&y)[T::GR][T::MT][2], const T &t, const acf_loop &f,
+                                           const Stream &g, int64_t first, int now) {
 #pragma unroll
     for (int gr = 0; gr < T::GR; gr++)
 #pragma unroll
@@ -166,13 +171,15 @@ __device__ __forceinline__ void ask_hidden(Pack<bf16, 4> (&y)[T::GR][T::MT][2], 
 #pragma unroll
             for (int s = 0; s < 2; s++)
                 if (t.row(m, s) < now && t.has(gr, g.F))
-                    y[gr][m][s] = load<bf16, 4>((const bf16 *)f.hidden + (first + t.rank(t.row(m, s))) * f.F + t.unit(gr, g.F));
+                    y[gr][m][s] =
+                        load<bf16, 4>((const bf16 *)f.hidden + (first + t.rank(t.row(m, s))) * f.F + t.unit(gr, g.F));
 }
 
 /* Through the activation; to memory and to all blocks. */
 template <typename T>
-__device__ __forceinline__ void hidden_back(float (&acc)[1][T::GR][T::MT][2][4], const Pack<bf16, 4> (&y)[T::GR][T::MT][2], const T &t, const acf_loop &f, const Stream &g, int to,
-                                            int64_t first, int now) {
+__device__ __forceinline__ void hidden_back(float (&acc)[1][T::GR][T::MT][2][4],
+                                            const Pack<bf16, 4> (&y)[T::GR][T::MT][2], const T &t, const acf_loop &f,
+                                            const Stream &g, int to, int64_t first, int now) {
 #pragma unroll
     for (int gr = 0; gr < T::GR; gr++)
 #pragma unroll
@@ -195,11 +202,13 @@ __device__ static void clear_tails_back(const acf_loop &f) {
     int64_t from = f.s.first[f.s.D], to = f.s.T;
     clear_any((bf16 *)f.dout, f.O, from, to);
     clear_tail(f.dhidden, f.F * 2, from, to);
-    for (int l = 0; l < f.layers; l++) clear_tail(f.layer[l].gates, f.s.H * 8, from, to), clear_tail(f.layer[l].past, f.s.H * 2, from, to);
+    for (int l = 0; l < f.layers; l++)
+        clear_tail(f.layer[l].gates, f.s.H * 8, from, to), clear_tail(f.layer[l].past, f.s.H * 2, from, to);
 }
 
 template <int C, int W, int MT>
-__global__ void __launch_bounds__(Crew<C, W, MT>::THREADS, 1) back_kernel(const __grid_constant__ acf_loop f, const __grid_constant__ Stream g) {
+__global__ void __launch_bounds__(Crew<C, W, MT>::THREADS, 1)
+    back_kernel(const __grid_constant__ acf_loop f, const __grid_constant__ Stream g) {
     extern __shared__ __align__(128) unsigned char shared[];
     typedef Crew<C, W, MT> T;
     BackPlan p = back_plan(g, (int)f.O);
@@ -207,7 +216,8 @@ __global__ void __launch_bounds__(Crew<C, W, MT>::THREADS, 1) back_kernel(const 
     int H = (int)f.s.H, last = last_step(f, t.tile);
     float *w0 = (float *)(shared + p.w0);
     for (int i = threadIdx.x; i < 3 * H; i += T::THREADS) w0[i] = f.layer[0].wx[i * (1 + f.E)];
-    for (int i = threadIdx.x; i < T::ROWS * pitch_of(g.O) / 4; i += T::THREADS) ((uint32_t *)(shared + p.dout))[i] = 0; /* beyond O it stays */
+    for (int i = threadIdx.x; i < T::ROWS * pitch_of(g.O) / 4; i += T::THREADS)
+        ((uint32_t *)(shared + p.dout))[i] = 0; /* beyond O it stays */
     clear_tails_back(f);
     __syncthreads();
     sync_all(C);
@@ -243,8 +253,10 @@ __global__ void __launch_bounds__(Crew<C, W, MT>::THREADS, 1) back_kernel(const 
             t.template product<1, 0>(acc, p.dhidden, pitch_of(g.F), g.F, g.H, now);
             for (int l = g.layers - 1; l >= 0; l--) {
                 int grads = p.grads + turn * T::ROWS * pitch_of(4 * g.H);
-                if (g.buffers == 1) t.meet(); /* all have read what is now replaced */
-                else turn ^= 1;
+                if (g.buffers == 1)
+                    t.meet(); /* all have read what is now replaced */
+                else
+                    turn ^= 1;
                 gates_back(acc[0], carry[l], e, t, f, g, l, grads, p.parts, w0, first, now, later);
                 t.arrive();
                 if (l) ask(e, t, f, g, l - 1, first, before, now);

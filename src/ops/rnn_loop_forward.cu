@@ -32,7 +32,8 @@ __host__ __device__ static inline AheadPlan ahead_plan(const Stream &g, int O) {
 }
 
 /* The feeding warp: the same order as the crew's products. */
-template <int C> __device__ __forceinline__ void feed_ahead(const acf_loop &f, const Stream &g, Ring r, int c, int tile) {
+template <int C>
+__device__ __forceinline__ void feed_ahead(const acf_loop &f, const Stream &g, Ring r, int c, int tile) {
     const unsigned char *image = (const unsigned char *)f.image;
     int H = g.H / C, F = g.F / C;
     for (int t = 0; t < f.s.D && f.s.active[t] > tile; t++) {
@@ -46,12 +47,11 @@ template <int C> __device__ __forceinline__ void feed_ahead(const acf_loop &f, c
 }
 
 /* What rows add to a layer's sums: r, z, n of the conditioning vector's side. */
-template <typename T> struct Rows3 {
-    Pack<float, 4> of[T::GR][T::MT][2][3];
-};
+template <typename T> struct Rows3 { Pack<float, 4> of[T::GR][T::MT][2][3]; };
 
 template <typename T>
-__device__ __forceinline__ void ask_rows(Rows3<T> &add, const T &t, const acf_loop &f, const Stream &g, int l, int now) {
+__device__ __forceinline__ void ask_rows(Rows3<T> &add, const T &t, const acf_loop &f, const Stream &g, int l,
+                                         int now) {
     int64_t H = f.s.H;
     const float *cond = f.layer[l].cond;
 #pragma unroll
@@ -73,8 +73,9 @@ __device__ __forceinline__ void ask_rows(Rows3<T> &add, const T &t, const acf_lo
 
 /* Adds to a layer's sums what is not a product: the above, biases (r, z, n, b_n), in the first layer the value before and what is known. */
 template <typename T>
-__device__ __forceinline__ void add_rows(float (&acc)[4][T::GR][T::MT][2][4], const Rows3<T> &add, const T &t, const acf_loop &f, const Stream &g,
-                                         int l, const float *bias, const float *w0, const float *values, int64_t first, int now) {
+__device__ __forceinline__ void add_rows(float (&acc)[4][T::GR][T::MT][2][4], const Rows3<T> &add, const T &t,
+                                         const acf_loop &f, const Stream &g, int l, const float *bias, const float *w0,
+                                         const float *values, int64_t first, int now) {
     int H = (int)f.s.H;
 #pragma unroll
     for (int gr = 0; gr < T::GR; gr++) {
@@ -90,11 +91,14 @@ __device__ __forceinline__ void add_rows(float (&acc)[4][T::GR][T::MT][2][4], co
                 for (int s = 0; s < 2; s++) {
                     int row = t.row(m, s);
                     Pack<float, 4> in = zeros<float, 4>();
-                    if (l == 0 && q < 3 && f.input && row < now) in = load<float, 4>(f.input + ((first + t.rank(row)) * 3 + q) * H + unit);
+                    if (l == 0 && q < 3 && f.input && row < now)
+                        in = load<float, 4>(f.input + ((first + t.rank(row)) * 3 + q) * H + unit);
                     float v = l == 0 ? values[row] : 0;
 #pragma unroll
                     for (int i = 0; i < 4; i++)
-                        of(acc[q][gr][m], s, i) += get(b, i) + (q < 3 ? get(add.of[gr][m][s][q < 3 ? q : 0], i) + get(in, i) + v * get(w, i) : 0);
+                        of(acc[q][gr][m], s, i) +=
+                            get(b, i) +
+                            (q < 3 ? get(add.of[gr][m][s][q < 3 ? q : 0], i) + get(in, i) + v * get(w, i) : 0);
                 }
         }
     }
@@ -102,8 +106,9 @@ __device__ __forceinline__ void add_rows(float (&acc)[4][T::GR][T::MT][2][4], co
 
 /* Gates from the sums; the state, in place, to memory and to all blocks. to: byte of shared memory. */
 template <typename T>
-__device__ __forceinline__ void end_layer(float (&acc)[4][T::GR][T::MT][2][4], float (&state)[T::GR][T::MT][2][4], const T &t,
-                                          const acf_loop &f, const Stream &g, int l, int to, int64_t first, int now) {
+__device__ __forceinline__ void end_layer(float (&acc)[4][T::GR][T::MT][2][4], float (&state)[T::GR][T::MT][2][4],
+                                          const T &t, const acf_loop &f, const Stream &g, int l, int to, int64_t first,
+                                          int now) {
     int H = (int)f.s.H;
     const acf_loop_layer &y = f.layer[l];
 #pragma unroll
@@ -136,8 +141,8 @@ __device__ __forceinline__ void end_layer(float (&acc)[4][T::GR][T::MT][2][4], f
 
 /* The head's hidden layer, to memory and to all blocks. */
 template <typename T>
-__device__ __forceinline__ void end_hidden(float (&acc)[1][T::GR][T::MT][2][4], const T &t, const acf_loop &f, const Stream &g, int to,
-                                           int64_t first, int now) {
+__device__ __forceinline__ void end_hidden(float (&acc)[1][T::GR][T::MT][2][4], const T &t, const acf_loop &f,
+                                           const Stream &g, int to, int64_t first, int now) {
 #pragma unroll
     for (int gr = 0; gr < T::GR; gr++) {
         if (!t.has(gr, g.F)) continue;
@@ -198,11 +203,13 @@ __device__ __forceinline__ void outputs_of(T &t, const acf_loop &f, const Stream
 
 /* Values of a step, a warp a row; lane i has what is given for the warp's i-th row. */
 template <typename T>
-__device__ __forceinline__ void values_of(const T &t, const acf_loop &f, const Given &mine, const float *out, float *values, int64_t first, int now) {
+__device__ __forceinline__ void values_of(const T &t, const acf_loop &f, const Given &mine, const float *out,
+                                          float *values, int64_t first, int now) {
     int O = (int)f.O;
     for (int i = 0, row = t.warp; row < now; i++, row += T::W) {
         int64_t p = first + t.rank(row);
-        Given its = {__shfl_sync(WHOLE, mine.uniform, i), __shfl_sync(WHOLE, mine.normal, i), __shfl_sync(WHOLE, mine.z, i)};
+        Given its = {__shfl_sync(WHOLE, mine.uniform, i), __shfl_sync(WHOLE, mine.normal, i),
+                     __shfl_sync(WHOLE, mine.z, i)};
         float v = value_of(f, out + row * O, its);
         if (t.lane == 0) {
             values[row] = v;
@@ -217,17 +224,20 @@ __device__ static void clear_tails_ahead(const acf_loop &f) {
     int64_t from = f.s.first[f.s.D], to = f.s.T;
     clear_any(f.y, 1, from, to), clear_any(f.out, f.O, from, to);
     clear_tail(f.hidden, f.F * 2, from, to);
-    for (int l = 0; l < f.layers; l++) clear_tail(f.layer[l].gates, f.s.H * 8, from, to), clear_tail(f.layer[l].h, f.s.H * 2, from, to);
+    for (int l = 0; l < f.layers; l++)
+        clear_tail(f.layer[l].gates, f.s.H * 8, from, to), clear_tail(f.layer[l].h, f.s.H * 2, from, to);
 }
 
 template <int C, int W, int MT>
-__global__ void __launch_bounds__(Crew<C, W, MT>::THREADS, 1) ahead_kernel(const __grid_constant__ acf_loop f, const __grid_constant__ Stream g) {
+__global__ void __launch_bounds__(Crew<C, W, MT>::THREADS, 1)
+    ahead_kernel(const __grid_constant__ acf_loop f, const __grid_constant__ Stream g) {
     extern __shared__ __align__(128) unsigned char shared[];
     typedef Crew<C, W, MT> T;
     AheadPlan p = ahead_plan(g, (int)f.O);
     T t(shared, p.bars, g);
     int H = (int)f.s.H, pitch = pitch_of(g.H), layer = T::ROWS * pitch;
-    float *out = (float *)(shared + p.outputs), *biases = (float *)(shared + p.biases), *w0 = (float *)(shared + p.w0), *values = (float *)(shared + p.values);
+    float *out = (float *)(shared + p.outputs), *biases = (float *)(shared + p.biases), *w0 = (float *)(shared + p.w0),
+          *values = (float *)(shared + p.values);
     for (int i = threadIdx.x; i < 3 * H; i += T::THREADS) w0[i] = f.layer[0].wx[i * (1 + f.E)];
     for (int i = threadIdx.x; i < T::ROWS; i += T::THREADS) values[i] = START;
     for (int i = threadIdx.x; i < g.layers * 4 * H; i += T::THREADS) {

@@ -83,7 +83,8 @@ extern "C" cudaError_t acf_loop_image_launch(void *image, const acf_loop *f, cud
 #define PARTS ACF_LOOP_PARTS
 
 /* dcond (N,3H) += the gates' gradients of a row over its steps: a block a rank. */
-template <typename G> __global__ void loop_row_sums(const __grid_constant__ acf_gru_shape s, const G *gates, float *dcond) {
+template <typename G>
+__global__ void loop_row_sums(const __grid_constant__ acf_gru_shape s, const G *gates, float *dcond) {
     int64_t k = blockIdx.x, H = s.H;
     for (int64_t j = threadIdx.x; j < 3 * H; j += blockDim.x) {
         float v = 0;
@@ -93,7 +94,8 @@ template <typename G> __global__ void loop_row_sums(const __grid_constant__ acf_
 }
 
 /* parts (PARTS,W): sums of x (T,W) over a stretch of elements each. */
-template <typename G> __global__ void loop_column_sums(const __grid_constant__ acf_gru_shape s, const G *x, int64_t W, float *parts) {
+template <typename G>
+__global__ void loop_column_sums(const __grid_constant__ acf_gru_shape s, const G *x, int64_t W, float *parts) {
     int64_t T = s.first[s.D], j = blockIdx.x * (int64_t)blockDim.x + threadIdx.x, each = (T + PARTS - 1) / PARTS;
     int64_t begin = blockIdx.y * each, end = begin + each < T ? begin + each : T;
     if (j >= W) return;
@@ -123,7 +125,8 @@ __global__ void loop_add_columns(const float *parts, int64_t W, float *out) {
     out[j] += v;
 }
 
-template <typename G> static void columns(const acf_gru_shape *s, const G *x, int64_t W, float *out, float *scratch, cudaStream_t stream) {
+template <typename G>
+static void columns(const acf_gru_shape *s, const G *x, int64_t W, float *out, float *scratch, cudaStream_t stream) {
     unsigned blocks = (unsigned)((W + 127) / 128);
     if (!out) return;
     loop_column_sums<<<dim3(blocks, PARTS), 128, 0, stream>>>(*s, x, W, scratch);
@@ -131,7 +134,8 @@ template <typename G> static void columns(const acf_gru_shape *s, const G *x, in
 }
 
 template <typename G>
-static void sums(const acf_gru_shape *s, const G *gates, float *dcond, float *dbx, float *dbh, float *scratch, cudaStream_t stream) {
+static void sums(const acf_gru_shape *s, const G *gates, float *dcond, float *dbx, float *dbh, float *scratch,
+                 cudaStream_t stream) {
     unsigned blocks = (unsigned)((4 * s->H + 127) / 128);
     if (dcond && s->N) loop_row_sums<<<(unsigned)s->N, 256, 0, stream>>>(*s, gates, dcond);
     if (!dbx && !dbh) return;
@@ -139,14 +143,17 @@ static void sums(const acf_gru_shape *s, const G *gates, float *dcond, float *db
     loop_add_parts<<<blocks, 128, 0, stream>>>(scratch, s->H, dbx, dbh);
 }
 
-extern "C" cudaError_t acf_loop_sums_launch(const acf_loop *f, int l, float *dcond, float *dbx, float *dbh, float *scratch, bool narrow,
-                                            cudaStream_t stream) {
-    if (narrow) sums(&f->s, (const bf16 *)f->layer[l].gates, dcond, dbx, dbh, scratch, stream);
-    else sums(&f->s, (const float *)f->layer[l].gates, dcond, dbx, dbh, scratch, stream);
+extern "C" cudaError_t acf_loop_sums_launch(const acf_loop *f, int l, float *dcond, float *dbx, float *dbh,
+                                            float *scratch, bool narrow, cudaStream_t stream) {
+    if (narrow)
+        sums(&f->s, (const bf16 *)f->layer[l].gates, dcond, dbx, dbh, scratch, stream);
+    else
+        sums(&f->s, (const float *)f->layer[l].gates, dcond, dbx, dbh, scratch, stream);
     return cudaGetLastError();
 }
 
-extern "C" cudaError_t acf_loop_head_sums_launch(const acf_loop *f, float *db1, float *db2, float *scratch, bool narrow, cudaStream_t stream) {
+extern "C" cudaError_t acf_loop_head_sums_launch(const acf_loop *f, float *db1, float *db2, float *scratch, bool narrow,
+                                                 cudaStream_t stream) {
     if (narrow) {
         columns(&f->s, (const bf16 *)f->dhidden, f->F, db1, scratch, stream);
         columns(&f->s, (const bf16 *)f->dout, f->O, db2, scratch, stream);
@@ -162,7 +169,8 @@ extern "C" cudaError_t acf_loop_head_sums_launch(const acf_loop *f, float *db1, 
 static bool is_hopper(void) {
     static int major = 0;
     int device = 0;
-    if (!major && (cudaGetDevice(&device) || cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device))) return false;
+    if (!major && (cudaGetDevice(&device) || cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device)))
+        return false;
     return major == 9;
 }
 

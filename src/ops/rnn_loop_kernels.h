@@ -38,28 +38,29 @@ typedef struct acf_loop_layer {
 typedef struct acf_loop {
     acf_gru_shape s;
     acf_loop_kind kind;
-    int layers, act;               /* act: of the head's hidden layer, an acf_act_kind */
-    int64_t E, F, O;               /* O = 1 or 2 of an inverse, else 3K */
+    int layers, act; /* act: of the head's hidden layer, an acf_act_kind */
+    int64_t E, F, O; /* O = 1 or 2 of an inverse, else 3K */
     float bound, lo, hi;
     acf_loop_layer layer[ACF_LOOP_LAYERS];
     const float *w1, *b1, *w2, *b2; /* (F,H), (F) or NULL, (O,F), (O) or NULL */
-    const void *image;             /* the weights as acf_loop_image_launch laid them out; a plain loop needs none */
-    const float *input;            /* (T,3H) what is known of the steps through columns 1..E of the first wx, rows r, z, n; NULL: nothing */
-    const float *z;                /* (T) of an inverse */
-    float *y;                      /* (T) out */
-    void *hidden;                  /* (T,F) half, saved, or NULL */
-    float *out;                    /* (T,O) saved, or NULL */
+    const void *image;              /* the weights as acf_loop_image_launch laid them out; a plain loop needs none */
+    const float *
+        input; /* (T,3H) what is known of the steps through columns 1..E of the first wx, rows r, z, n; NULL: nothing */
+    const float *z; /* (T) of an inverse */
+    float *y;       /* (T) out */
+    void *hidden;   /* (T,F) half, saved, or NULL */
+    float *out;     /* (T,O) saved, or NULL */
     /* of a sample: as acf_draw */
     uint64_t seed;
     uint32_t draw;
-    const uint32_t *now; /* the same in device memory; NULL: `draw` says it */
-    const uint64_t *row_id;        /* (N) or NULL */
+    const uint32_t *now;            /* the same in device memory; NULL: `draw` says it */
+    const uint64_t *row_id;         /* (N) or NULL */
     const int32_t *row_of, *col_of; /* (T) */
     /* of a backward */
-    const float *dy;               /* (T) */
-    float *dz;                     /* (T) +=, of an inverse; NULL: not needed */
-    void *dout, *dhidden;          /* (T,O), (T,F) half, out */
-    float *scratch;                /* acf_loop_scratch floats */
+    const float *dy;      /* (T) */
+    float *dz;            /* (T) +=, of an inverse; NULL: not needed */
+    void *dout, *dhidden; /* (T,O), (T,F) half, out */
+    float *scratch;       /* acf_loop_scratch floats */
 } acf_loop;
 
 /* Floats of scratch a launch needs, forward or backward; 0 for a narrow one. */
@@ -79,11 +80,12 @@ cudaError_t acf_loop_backward_launch(const acf_loop *f, bool narrow, cudaStream_
 
 /* Sums of a layer's gradients after the backward: dcond (N,3H) +=, dbx (3H) +=, dbh (3H) +=; each may be NULL. scratch: ACF_LOOP_PARTS·4H floats.
  * Sums run in a fixed order. */
-cudaError_t acf_loop_sums_launch(const acf_loop *f, int l, float *dcond, float *dbx, float *dbh, float *scratch, bool narrow,
-                                 cudaStream_t stream);
+cudaError_t acf_loop_sums_launch(const acf_loop *f, int l, float *dcond, float *dbx, float *dbh, float *scratch,
+                                 bool narrow, cudaStream_t stream);
 
 /* The same of the head: db1 (F) +=, db2 (O) +=; each may be NULL. scratch: ACF_LOOP_PARTS·max(F,O) floats. */
-cudaError_t acf_loop_head_sums_launch(const acf_loop *f, float *db1, float *db2, float *scratch, bool narrow, cudaStream_t stream);
+cudaError_t acf_loop_head_sums_launch(const acf_loop *f, float *db1, float *db2, float *scratch, bool narrow,
+                                      cudaStream_t stream);
 #define ACF_LOOP_PARTS 128
 
 #ifdef __cplusplus

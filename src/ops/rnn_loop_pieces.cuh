@@ -104,7 +104,9 @@ __device__ __forceinline__ float mean_of(const float *o, int K, float *top, floa
     return mean + 0 * mean; /* an infinite mean is no number */
 }
 
-__device__ __forceinline__ double rounded(double v) { return v > 3.402823466e38 ? 3.402823466e38 : v < -3.402823466e38 ? -3.402823466e38 : v; }
+__device__ __forceinline__ double rounded(double v) {
+    return v > 3.402823466e38 ? 3.402823466e38 : v < -3.402823466e38 ? -3.402823466e38 : v;
+}
 
 /* A draw from o (3K): acf_rng_categorical and acf_rng_normal. In double, so that a component is the CPU's wherever the parameters are. */
 __device__ __forceinline__ float draw_of(const float *o, int K, float lo, float hi, double uniform, double normal) {
@@ -146,7 +148,8 @@ __device__ __forceinline__ float value_of(const acf_loop &f, const float *o, con
 }
 
 /* give(k, d): gradient d of output k of an element whose value y has the gradient dy; zeros are given too. dz: added to, or NULL. */
-template <typename Give> __device__ __forceinline__ void dvalue_of(const acf_loop &f, const float *o, float y, float dy, float *dz, Give give) {
+template <typename Give>
+__device__ __forceinline__ void dvalue_of(const acf_loop &f, const float *o, float y, float dy, float *dz, Give give) {
     int lane = threadIdx.x & 31;
     if (f.kind == ACF_LOOP_MEAN) {
         int K = (int)f.O / 3;
@@ -167,7 +170,8 @@ template <typename Give> __device__ __forceinline__ void dvalue_of(const acf_loo
 /* Elements from..to of p (any width) to zeros; all threads of the grid take part. */
 template <typename G> __device__ void clear_any(G *p, int64_t width, int64_t from, int64_t to) {
     if (!p) return;
-    for (int64_t i = from * width + blockIdx.x * (int64_t)blockDim.x + threadIdx.x; i < to * width; i += (int64_t)gridDim.x * blockDim.x)
+    for (int64_t i = from * width + blockIdx.x * (int64_t)blockDim.x + threadIdx.x; i < to * width;
+         i += (int64_t)gridDim.x * blockDim.x)
         p[i] = G(0.0f);
 }
 

@@ -22,7 +22,8 @@ __device__ static Places places(int64_t first, int n, int tile, int tiles) {
 
 /* put(r, j, Σ_k in_r[k]·w[j·ld + k]), j < J: a warp an output. */
 template <typename Put>
-__device__ static void rows_times(const float *in, int64_t stride, const Places &p, const float *w, int64_t ld, int J, int K, Put put) {
+__device__ static void rows_times(const float *in, int64_t stride, const Places &p, const float *w, int64_t ld, int J,
+                                  int K, Put put) {
     int lane = threadIdx.x & 31;
     for (int j = threadIdx.x / 32; j < J; j += THREADS / 32) {
         float sum[ROWS] = {};
@@ -42,7 +43,8 @@ __device__ static void rows_times(const float *in, int64_t stride, const Places 
 
 /* put(r, j, Σ_k in_r[k]·w[k·ld + j]), j < J: a thread an output. */
 template <typename Put>
-__device__ static void rows_through(const float *in, int64_t stride, const Places &p, const float *w, int64_t ld, int J, int K, Put put) {
+__device__ static void rows_through(const float *in, int64_t stride, const Places &p, const float *w, int64_t ld, int J,
+                                    int K, Put put) {
     for (int j = threadIdx.x; j < J; j += THREADS) {
         float sum[ROWS] = {};
         for (int k = 0; k < K; k++) {
@@ -68,11 +70,13 @@ struct Work {
 __device__ static Work work_of(const acf_loop &f) {
     int64_t N = f.s.N, H = f.s.H;
     Work w;
-    w.state = f.scratch, w.sums = w.state + f.layers * N * H, w.hidden = w.sums + 4 * N * H, w.out = w.hidden + N * f.F, w.value = w.out + N * f.O;
+    w.state = f.scratch, w.sums = w.state + f.layers * N * H, w.hidden = w.sums + 4 * N * H, w.out = w.hidden + N * f.F,
+    w.value = w.out + N * f.O;
     return w;
 }
 
-__device__ static void layer_plain(const acf_loop &f, const Work &w, int l, const Places &e, const Places &k, bool start) {
+__device__ static void layer_plain(const acf_loop &f, const Work &w, int l, const Places &e, const Places &k,
+                                   bool start) {
     int H = (int)f.s.H;
     const acf_loop_layer &y = f.layer[l];
     float *state = w.state + l * f.s.N * H;
@@ -86,12 +90,16 @@ __device__ static void layer_plain(const acf_loop &f, const Work &w, int l, cons
         float *s = w.sums + k.at[r] * 4 * H + u, value = START;
         if (l == 0 && !start) value = w.value[k.at[r]];
         for (int q = 0; q < 3; q++) {
-            float a = y.cond ? y.cond[((f.s.row ? f.s.row[k.at[r]] : k.at[r]) * 3 + q) * H + u] : y.bx ? y.bx[q * H + u] : 0;
+            float a = y.cond ? y.cond[((f.s.row ? f.s.row[k.at[r]] : k.at[r]) * 3 + q) * H + u]
+                      : y.bx ? y.bx[q * H + u]
+                             : 0;
             if (l == 0) a += value * y.wx[(q * H + u) * (1 + f.E)];
             if (l == 0 && f.input) a += f.input[(e.at[r] * 3 + q) * H + u];
             float b = y.bh[q * H + u] + (start ? 0 : s[(q < 2 ? q : 3) * H]);
-            if (q < 2) s[q * H] = a + b;
-            else s[2 * H] = a, s[3 * H] = b;
+            if (q < 2)
+                s[q * H] = a + b;
+            else
+                s[2 * H] = a, s[3 * H] = b;
         }
     }
     __syncthreads();
@@ -113,7 +121,8 @@ __device__ static void layer_plain(const acf_loop &f, const Work &w, int l, cons
 }
 
 __global__ void __launch_bounds__(THREADS) plain_ahead(const __grid_constant__ acf_loop f) {
-    int H = (int)f.s.H, F = (int)f.F, O = (int)f.O, tile = blockIdx.x, tiles = gridDim.x, warp = threadIdx.x / 32, lane = threadIdx.x & 31;
+    int H = (int)f.s.H, F = (int)f.F, O = (int)f.O, tile = blockIdx.x, tiles = gridDim.x, warp = threadIdx.x / 32,
+        lane = threadIdx.x & 31;
     Work w = work_of(f);
     int64_t first = 0, from = f.s.first[f.s.D], to = f.s.T;
     clear_any(f.y, 1, from, to), clear_any(f.out, f.O, from, to), clear_any((float *)f.hidden, f.F, from, to);
@@ -146,7 +155,8 @@ __global__ void __launch_bounds__(THREADS) plain_ahead(const __grid_constant__ a
 }
 
 /* Gates of a step to gradients; w.sums: from above, w.state: what the next step sent in, z·dh out; w.value: gradient of the value before. */
-__device__ static void gates_plain_back(const acf_loop &f, const Work &w, int l, const Places &e, const Places &k, int t, int later) {
+__device__ static void gates_plain_back(const acf_loop &f, const Work &w, int l, const Places &e, const Places &k,
+                                        int t, int later) {
     int H = (int)f.s.H, lane = threadIdx.x & 31;
     const acf_loop_layer &y = f.layer[l];
     float *carry = w.state + l * f.s.N * H;
@@ -156,7 +166,8 @@ __device__ static void gates_plain_back(const acf_loop &f, const Work &w, int l,
         for (int u = lane; u < H; u += 32) {
             float *q = (float *)y.gates + e.at[r] * 4 * H + u, n = q[0], gr = q[H], z = q[2 * H], b = q[3 * H];
             float old = t ? ((const float *)y.h)[(e.at[r] - first + before) * H + u] : 0, *c = carry + k.at[r] * H + u;
-            float d = w.sums[k.at[r] * H + u] + (r < later ? *c : 0), dn = d * (1 - z) * (1 - n * n), dr = dn * b * gr * (1 - gr);
+            float d = w.sums[k.at[r] * H + u] + (r < later ? *c : 0), dn = d * (1 - z) * (1 - n * n),
+                  dr = dn * b * gr * (1 - gr);
             float dz = d * (old - n) * z * (1 - z);
             q[0] = dn, q[H] = dr, q[2 * H] = dz, q[3 * H] = dn * gr;
             *c = d * z;
@@ -185,7 +196,8 @@ __global__ void __launch_bounds__(THREADS) plain_back(const __grid_constant__ ac
         if (warp < n) {
             int64_t p = e.at[warp];
             float dy = f.dy[p] + (warp < later ? w.value[k.at[warp]] : 0);
-            dvalue_of(f, f.out + p * O, f.y[p], dy, f.dz ? f.dz + p : NULL, [&](int j, float d) { dout[p * O + j] = d; });
+            dvalue_of(f, f.out + p * O, f.y[p], dy, f.dz ? f.dz + p : NULL,
+                      [&](int j, float d) { dout[p * O + j] = d; });
         }
         __syncthreads();
         rows_through(dout, O, e, f.w2, F, F, O, [&](int r, int j, float v) {
@@ -198,11 +210,15 @@ __global__ void __launch_bounds__(THREADS) plain_back(const __grid_constant__ ac
             const float *g = (const float *)f.layer[l].gates;
             gates_plain_back(f, w, l, e, k, t, later);
             float *carry = w.state + l * f.s.N * H;
-            if (t) rows_through(g + H, 4 * H, e, f.layer[l].wh, H, H, 3 * H, [&](int r, int j, float v) { carry[k.at[r] * H + j] += v; });
+            if (t)
+                rows_through(g + H, 4 * H, e, f.layer[l].wh, H, H, 3 * H,
+                             [&](int r, int j, float v) { carry[k.at[r] * H + j] += v; });
             if (l) {
                 const float *wx = f.layer[l].wx; /* gradients are n, r, z; rows of wx r, z, n */
-                rows_through(g + H, 4 * H, e, wx, H, H, 2 * H, [&](int r, int j, float v) { w.sums[k.at[r] * H + j] = v; });
-                rows_through(g, 4 * H, e, wx + 2 * H * H, H, H, H, [&](int r, int j, float v) { w.sums[k.at[r] * H + j] += v; });
+                rows_through(g + H, 4 * H, e, wx, H, H, 2 * H,
+                             [&](int r, int j, float v) { w.sums[k.at[r] * H + j] = v; });
+                rows_through(g, 4 * H, e, wx + 2 * H * H, H, H, H,
+                             [&](int r, int j, float v) { w.sums[k.at[r] * H + j] += v; });
             }
             __syncthreads();
         }

@@ -16,8 +16,8 @@
 #include "ops/hopper.cuh"
 #include "ops/rnn_loop_pieces.cuh"
 
-#define STAGE 24576   /* bytes of a place in the ring */
-#define FRAGMENT 512  /* bytes */
+#define STAGE 24576  /* bytes of a place in the ring */
+#define FRAGMENT 512 /* bytes */
 #define NARROW_LAYERS 4
 #define NARROW_UNITS 256
 
@@ -35,7 +35,9 @@ struct Stream {
     int tiles, stages, buffers;
 };
 
-__host__ __device__ static inline int pitch_of(int sixteens) { return sixteens * 32 + 16; } /* an odd number of 16 bytes: no two of 8 rows share banks */
+__host__ __device__ static inline int pitch_of(int sixteens) {
+    return sixteens * 32 + 16;
+} /* an odd number of 16 bytes: no two of 8 rows share banks */
 
 static inline Stream stream_of(const acf_loop *f) {
     Stream g = {};
@@ -65,7 +67,8 @@ struct Ring {
 };
 
 /* A matrix of ksteps times `slice` fragments, of which this block takes `mine` from `skip` on, through the ring. */
-__device__ __forceinline__ void feed(Ring &r, const unsigned char *image, int at, int ksteps, int slice, int skip, int mine) {
+__device__ __forceinline__ void feed(Ring &r, const unsigned char *image, int at, int ksteps, int slice, int skip,
+                                     int mine) {
     int lane = threadIdx.x & 31, bytes = mine * FRAGMENT, each = STAGE / bytes;
     for (int k = 0; k < ksteps; k += each) {
         int n = ksteps - k < each ? ksteps - k : each;
@@ -76,7 +79,8 @@ __device__ __forceinline__ void feed(Ring &r, const unsigned char *image, int at
         const unsigned char *from = image + ((int64_t)at + (int64_t)k * slice + skip) * FRAGMENT;
         if (mine == slice) {
             if (lane == 0) bulk_copy(to, from, n * bytes, bar);
-        } else if (lane < n) bulk_copy(to + lane * bytes, from + (int64_t)lane * slice * FRAGMENT, bytes, bar);
+        } else if (lane < n)
+            bulk_copy(to + lane * bytes, from + (int64_t)lane * slice * FRAGMENT, bytes, bar);
         r.next();
     }
 }
@@ -86,8 +90,8 @@ __device__ __forceinline__ void feed(Ring &r, const unsigned char *image, int at
 /* acc[gate][group][m] += rows [m] · fragments, for the first M tiles of rows. a: where this lane's ldmatrix row begins; mine: groups of this
  * block, of which this warp has GR from `group` on. The third of three gates goes to acc[THIRD]. */
 template <int M, int G, int THIRD, int GA, int GR, int MT>
-__device__ __forceinline__ void product_of(Ring &r, float (&acc)[GA][GR][MT][2][4], const unsigned char *ring, uint32_t a, int pitch, int ksteps,
-                                           int mine, int group) {
+__device__ __forceinline__ void product_of(Ring &r, float (&acc)[GA][GR][MT][2][4], const unsigned char *ring,
+                                           uint32_t a, int pitch, int ksteps, int mine, int group) {
     int lane = threadIdx.x & 31, bytes = mine * G * FRAGMENT, each = STAGE / bytes;
     constexpr int UNROLL = GR * G * M > 6 ? 1 : GR * G * M > 3 ? 2 : 4;
     for (int k0 = 0; k0 < ksteps; k0 += each) {
@@ -163,15 +167,20 @@ template <int C_, int W_, int MT_> struct Crew {
     __device__ __forceinline__ int row(int m, int s) const { return m * 16 + s * 8 + (lane >> 2); }
     /* Group gr of this warp: is there one of the n; its first unit of this thread. */
     __device__ __forceinline__ bool has(int gr, int n) const { return warp * GR + gr < n / C; }
-    __device__ __forceinline__ int unit(int gr, int n) const { return (c * (n / C) + warp * GR + gr) * 16 + (lane & 3) * 4; }
+    __device__ __forceinline__ int unit(int gr, int n) const {
+        return (c * (n / C) + warp * GR + gr) * 16 + (lane & 3) * 4;
+    }
     __device__ __forceinline__ int64_t rank(int row_) const { return tile + (int64_t)tiles * row_; }
 
     /* rows: byte in shared memory where the tile's rows begin; n groups in all. */
     template <int G, int THIRD, int GA>
-    __device__ __forceinline__ void product(float (&acc)[GA][GR][MT][2][4], int rows, int pitch, int ksteps, int n, int now) {
+    __device__ __forceinline__ void product(float (&acc)[GA][GR][MT][2][4], int rows, int pitch, int ksteps, int n,
+                                            int now) {
         uint32_t a = base + rows + (lane & 15) * pitch + (lane >> 4) * 16;
-        if (MT == 1 || now > 16) product_of<MT, G, THIRD>(ring, acc, shared, a, pitch, ksteps, n / C, warp * GR);
-        else product_of<1, G, THIRD>(ring, acc, shared, a, pitch, ksteps, n / C, warp * GR);
+        if (MT == 1 || now > 16)
+            product_of<MT, G, THIRD>(ring, acc, shared, a, pitch, ksteps, n / C, warp * GR);
+        else
+            product_of<1, G, THIRD>(ring, acc, shared, a, pitch, ksteps, n / C, warp * GR);
     }
 };
 
@@ -188,7 +197,8 @@ __device__ __forceinline__ float &of(float (&d)[2][4], int s, int i) { return d[
 extern "C" Stream acf_loop_try; /* for the kernel lab: C, W, MT where C is not 0, tiles where not 0 */
 
 template <typename K>
-static cudaError_t launch_stream(K kernel, const acf_loop *f, const Stream &g, int threads, int bytes, cudaStream_t stream) {
+static cudaError_t launch_stream(K kernel, const acf_loop *f, const Stream &g, int threads, int bytes,
+                                 cudaStream_t stream) {
     cudaError_t e = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
     if (e) return e;
     cudaLaunchAttribute cluster = {};
@@ -205,10 +215,14 @@ static cudaError_t launch_stream(K kernel, const acf_loop *f, const Stream &g, i
 static inline void cut_batch(Stream *g, const acf_loop *f) {
     int64_t N = f->s.N;
     bool shared_out = f->s.H == NARROW_UNITS && f->F == NARROW_UNITS;
-    if (shared_out && N <= 30 * 16) g->C = 4, g->W = 4, g->MT = 1;
-    else if (shared_out && N <= 66 * 32) g->C = 2, g->W = 8, g->MT = N <= 66 * 16 ? 1 : 2;
-    else g->C = 1, g->W = 8, g->MT = N <= 132 * 16 ? 1 : 2;
-    if (acf_loop_try.C && (acf_loop_try.C == 1 || shared_out)) g->C = acf_loop_try.C, g->W = acf_loop_try.W, g->MT = acf_loop_try.MT;
+    if (shared_out && N <= 30 * 16)
+        g->C = 4, g->W = 4, g->MT = 1;
+    else if (shared_out && N <= 66 * 32)
+        g->C = 2, g->W = 8, g->MT = N <= 66 * 16 ? 1 : 2;
+    else
+        g->C = 1, g->W = 8, g->MT = N <= 132 * 16 ? 1 : 2;
+    if (acf_loop_try.C && (acf_loop_try.C == 1 || shared_out))
+        g->C = acf_loop_try.C, g->W = acf_loop_try.W, g->MT = acf_loop_try.MT;
     g->tiles = (int)((N + 16 * g->MT - 1) / (16 * g->MT));
     if (g->tiles < acf_loop_try.tiles) g->tiles = acf_loop_try.tiles;
 }

@@ -32,7 +32,8 @@ static int64_t outputs(int variant) {
 /* Leaves: z (T), known (T,KNOWN), c (N,CONTEXT), then wx, wc, bx, wh, bh of each layer, then w1, b1, w2, b2. */
 static acf_rnn network(acf_lab *l, int variant, acf_tensor **known, acf_tensor **c) {
     int64_t H = units(l), F = hidden(l), O = outputs(variant);
-    double top = of_256(l) ? 0.1 : 1; /* larger weights of so many units make a chaotic loop, which no rounding survives */
+    double top =
+        of_256(l) ? 0.1 : 1; /* larger weights of so many units make a chaotic loop, which no rounding survives */
     acf_rnn w = {.layers = layers_of(variant), .act = ACF_TANH};
     *known = told(variant) ? acf_leaf_packed(l, "known", -1, 1, KNOWN) : NULL;
     *c = told(variant) ? acf_leaf(l, "c", -1, 1, 2, (int64_t[]){l->N, CONTEXT}) : NULL;
@@ -99,9 +100,12 @@ static const acf_case cases[] = {
     {"inverse, two layers, told", build, naive, .variant = VARIANT(INVERSE, 2, 1), .recurrent = 4, .big_N = 200},
     {"shift, one layer, told", build, naive, .variant = VARIANT(SHIFT, 1, 1), .recurrent = 3, .big_N = 200},
     {"mean, one layer", build, naive, .variant = VARIANT(MEAN, 1, 0), .recurrent = 3, .hides_nonfinite = true},
-    {"mean, three layers, told", build, naive, .variant = VARIANT(MEAN, 3, 1), .recurrent = 5, .hides_nonfinite = true, .big_N = 200},
-    {"inverse, two layers, large of 256 units", build, naive, .variant = VARIANT(INVERSE, 2, 1) | WITH_256, .recurrent = 4, .big_N = 200},
-    {"mean, three layers, large of 256 units", build, naive, .variant = VARIANT(MEAN, 3, 0) | WITH_256, .recurrent = 5, .hides_nonfinite = true, .big_N = 530},
+    {"mean, three layers, told", build, naive, .variant = VARIANT(MEAN, 3, 1), .recurrent = 5, .hides_nonfinite = true,
+     .big_N = 200},
+    {"inverse, two layers, large of 256 units", build, naive, .variant = VARIANT(INVERSE, 2, 1) | WITH_256,
+     .recurrent = 4, .big_N = 200},
+    {"mean, three layers, large of 256 units", build, naive, .variant = VARIANT(MEAN, 3, 0) | WITH_256, .recurrent = 5,
+     .hides_nonfinite = true, .big_N = 530},
 };
 ACF_CASES(rnn_loop, cases)
 
@@ -125,7 +129,8 @@ static void inverse_undoes_the_coupling(void **state) {
         acf_tensor *back = acf_rnn_inverse(l.t, &w, z, known, c, BOUND, l.u);
         assert_int_equal(acf_tape_status(l.t), ACF_OK);
         for (int64_t p = 0; p < l.u->T; p++)
-            acf_assert_close((double)back->data[p], (double)x->data[p], 500 * (double)ACF_REAL_EPS, "inverse of the coupling");
+            acf_assert_close((double)back->data[p], (double)x->data[p], 500 * (double)ACF_REAL_EPS,
+                             "inverse of the coupling");
         acf_lab_close(&l);
     }
 }
@@ -191,7 +196,18 @@ static void refuses_what_does_not_fit(void **state) {
 }
 
 /* One thing wrong at a time. Each of these was once read past its end, or followed through NULL. */
-enum { SHORT_BX, SHORT_BH, SHORT_B1, SHORT_B2, FEW_ROWS_OF_C, NARROW_WC, NO_ACTIVATION, TOO_MANY_LAYERS, NO_UNITS, WRONGS };
+enum {
+    SHORT_BX,
+    SHORT_BH,
+    SHORT_B1,
+    SHORT_B2,
+    FEW_ROWS_OF_C,
+    NARROW_WC,
+    NO_ACTIVATION,
+    TOO_MANY_LAYERS,
+    NO_UNITS,
+    WRONGS
+};
 static const char *const wrong_sentence[WRONGS] = {
     [SHORT_BX] = "the biases have 1 and 9 elements; expected 3H = 9",
     [SHORT_BH] = "the biases have 9 and 1 elements; expected 3H = 9",
@@ -229,9 +245,12 @@ static void refuses_a_broken_network(void **state) {
             acf_tensor *known, *c, *v = acf_leaf_packed(&l, "v", -1, 1, 0);
             acf_rnn w = network(&l, VARIANT(MEAN, 1, 1), &known, &c);
             break_network(&l, wrong, &w, &c);
-            if (seq) acf_rnn_seq(l.t, &w, v, known, c, l.u, NULL);
-            else acf_rnn_mean(l.t, &w, known, c, COMPONENTS, l.u);
-            assert_int_equal(acf_tape_status(l.t), wrong == NO_ACTIVATION || wrong == TOO_MANY_LAYERS ? ACF_EUSAGE : ACF_ESHAPE);
+            if (seq)
+                acf_rnn_seq(l.t, &w, v, known, c, l.u, NULL);
+            else
+                acf_rnn_mean(l.t, &w, known, c, COMPONENTS, l.u);
+            assert_int_equal(acf_tape_status(l.t),
+                             wrong == NO_ACTIVATION || wrong == TOO_MANY_LAYERS ? ACF_EUSAGE : ACF_ESHAPE);
             if (!strstr(acf_error(), wrong_sentence[wrong])) fail_msg("mistake %d: %s", wrong, acf_error());
             acf_lab_close(&l);
         }
@@ -251,8 +270,10 @@ static void refuses_other_mixtures(void **state) {
                 w.w2 = acf_leaf(&l, "wide", -1, 1, 2, (int64_t[]){3 * K[k], hidden(&l)});
                 w.b2 = NULL;
             }
-            if (sample) acf_rnn_sample(l.t, &w, known, c, K[k], lo[k], hi[k], &(acf_draw){.seed = 1}, l.u);
-            else acf_rnn_mean(l.t, &w, known, c, K[k], l.u);
+            if (sample)
+                acf_rnn_sample(l.t, &w, known, c, K[k], lo[k], hi[k], &(acf_draw){.seed = 1}, l.u);
+            else
+                acf_rnn_mean(l.t, &w, known, c, K[k], l.u);
             assert_int_equal(acf_tape_status(l.t), sample || k < 4 ? ACF_EUSAGE : ACF_OK);
             acf_lab_close(&l);
         }
@@ -284,7 +305,8 @@ static void the_sequence_alone_has_dropout(void **state) {
     acf_lab_begin(&l, true);
     acf_tensor *known, *c, *v = acf_leaf_packed(&l, "v", -1, 1, 0);
     acf_rnn w = network(&l, VARIANT(MEAN, 2, 1), &known, &c);
-    acf_tensor *out = acf_rnn_seq(l.t, &w, v, known, c, l.u, &half), *whole = acf_rnn_seq(l.t, &w, v, known, c, l.u, NULL);
+    acf_tensor *out = acf_rnn_seq(l.t, &w, v, known, c, l.u, &half),
+               *whole = acf_rnn_seq(l.t, &w, v, known, c, l.u, NULL);
     acf_tensor *x = acf_concat(l.t, 2, (acf_tensor *[]){acf_gather_prev(l.t, v, l.u, ACF_RNN_START), known});
     acf_tensor *h = acf_gru_stack(l.t, x, c, 2, w.gru, l.u, &half);
     acf_tensor *again = acf_linear(l.t, acf_linear(l.t, h, w.w1, w.b1, w.act), w.w2, w.b2, ACF_IDENTITY);
@@ -325,8 +347,10 @@ static void a_device_draws_the_same(void **state) {
         acf_lab_open_on(&dev, acf_test_device(), 40, 9, ACF_MASK_RANDOM, 11);
         acf_real *a = draws_of(&cpu, large, &n), *b = draws_of(&dev, large, &capacity);
         assert_true(n > 50 && capacity >= n);
-        for (int64_t p = 0; p < n; p++) other += !(fabs((double)(a[p] - b[p])) <= (exact ? 1e-4 : 5e-2) * (1 + fabs((double)a[p])));
-        if (other > (exact ? 0 : n / 5)) fail_msg("%d of %d draws are others%s", (int)other, (int)n, large ? ", 256 units" : "");
+        for (int64_t p = 0; p < n; p++)
+            other += !(fabs((double)(a[p] - b[p])) <= (exact ? 1e-4 : 5e-2) * (1 + fabs((double)a[p])));
+        if (other > (exact ? 0 : n / 5))
+            fail_msg("%d of %d draws are others%s", (int)other, (int)n, large ? ", 256 units" : "");
         for (int64_t p = n; p < capacity; p++) assert_true(b[p] == 0);
         free(a), free(b);
         acf_lab_close(&dev);
@@ -335,7 +359,7 @@ static void a_device_draws_the_same(void **state) {
 }
 ACF_DEVICE_TESTS(rnn_loop, cmocka_unit_test(a_device_draws_the_same))
 
-ACF_TESTS(rnn_loop, cmocka_unit_test(the_sequence_alone_has_dropout), cmocka_unit_test(inverse_undoes_the_coupling), cmocka_unit_test(mean_is_its_own_sequence),
-          cmocka_unit_test(sample_is_its_own_sequence), cmocka_unit_test(refuses_what_does_not_fit),
-          cmocka_unit_test(refuses_a_broken_network), cmocka_unit_test(refuses_other_mixtures),
-          cmocka_unit_test(biases_of_the_head_are_optional))
+ACF_TESTS(rnn_loop, cmocka_unit_test(the_sequence_alone_has_dropout), cmocka_unit_test(inverse_undoes_the_coupling),
+          cmocka_unit_test(mean_is_its_own_sequence), cmocka_unit_test(sample_is_its_own_sequence),
+          cmocka_unit_test(refuses_what_does_not_fit), cmocka_unit_test(refuses_a_broken_network),
+          cmocka_unit_test(refuses_other_mixtures), cmocka_unit_test(biases_of_the_head_are_optional))

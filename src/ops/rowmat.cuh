@@ -13,7 +13,7 @@
 #include "ops/ops.cuh"
 
 #define ACF_ROWMAT_SMALL 64
-#define ACF_ROWMAT_LARGE 256 /* threads of a group above */
+#define ACF_ROWMAT_LARGE 256   /* threads of a group above */
 #define ACF_SHARED_BYTES 49152 /* what a block may have without asking */
 
 /* ---- host side ---------------------------------------------------------------------------------------------------------- */
@@ -28,26 +28,34 @@ typedef struct acf_groups {
 /* A group for each of N rows, with copies of so many matrices (only where groups are warps) and vectors. */
 static inline acf_groups acf_groups_for(int64_t N, int64_t D, int matrices, int vectors) {
     const bool small = D <= ACF_ROWMAT_SMALL;
-    const int64_t per = vectors * D + (small ? matrices * D * (D | 1) : 0), bytes = acf_max(per, 1) * (int64_t)sizeof(acf_real);
+    const int64_t per = vectors * D + (small ? matrices * D * (D | 1) : 0),
+                  bytes = acf_max(per, 1) * (int64_t)sizeof(acf_real);
     const int64_t groups = small ? acf_max(acf_min(ACF_SHARED_BYTES / bytes, 4), 1) : 1;
-    return {small, acf_blocks(N, (int)groups), (unsigned)(groups * (small ? 32 : ACF_ROWMAT_LARGE)), (size_t)(groups * bytes), (int)per};
+    return {small, acf_blocks(N, (int)groups), (unsigned)(groups * (small ? 32 : ACF_ROWMAT_LARGE)),
+            (size_t)(groups * bytes), (int)per};
 }
 
 /* Launches kernel<G>(...) for such groups. */
-#define ACF_GROUP_LAUNCH(kernel, g, stream, ...)                                                                                   \
-    do {                                                                                                                           \
-        if ((g).small) kernel<32><<<(g).blocks, (g).threads, (g).bytes, stream>>>(__VA_ARGS__);                                    \
-        else kernel<ACF_ROWMAT_LARGE><<<(g).blocks, (g).threads, (g).bytes, stream>>>(__VA_ARGS__);                                \
+#define ACF_GROUP_LAUNCH(kernel, g, stream, ...)                                                                       \
+    do {                                                                                                               \
+        if ((g).small)                                                                                                 \
+            kernel<32><<<(g).blocks, (g).threads, (g).bytes, stream>>>(__VA_ARGS__);                                   \
+        else                                                                                                           \
+            kernel<ACF_ROWMAT_LARGE><<<(g).blocks, (g).threads, (g).bytes, stream>>>(__VA_ARGS__);                     \
     } while (0)
 
 /* ---- groups --------------------------------------------------------------------------------------------------------------- */
 
 template <int G> static __device__ inline int acf_lane(void) { return (int)threadIdx.x % G; }
 /* The group's number, which is the rank of its row. */
-template <int G> static __device__ inline int64_t acf_group(void) { return (int64_t)blockIdx.x * (blockDim.x / G) + threadIdx.x / G; }
+template <int G> static __device__ inline int64_t acf_group(void) {
+    return (int64_t)blockIdx.x * (blockDim.x / G) + threadIdx.x / G;
+}
 template <int G> static __device__ inline void acf_group_sync(void) {
-    if (G == 32) __syncwarp();
-    else __syncthreads();
+    if (G == 32)
+        __syncwarp();
+    else
+        __syncthreads();
 }
 
 /* The group's part of shared memory. */
@@ -83,10 +91,14 @@ static __device__ inline acf_batch_row acf_row_of_rank(const acf_subset &u, int6
 }
 
 /* Where place t of the row is in a packed vector. */
-static __device__ inline int64_t acf_packed_at(const acf_subset &u, const acf_batch_row &r, int t) { return u.first[t] + r.rank; }
+static __device__ inline int64_t acf_packed_at(const acf_subset &u, const acf_batch_row &r, int t) {
+    return u.first[t] + r.rank;
+}
 
 /* Row r of a packed vector to n contiguous numbers; whoever reads them syncs first. */
-template <int G> static __device__ inline void acf_row_get(acf_real *to, const acf_real *x, const acf_subset &u, const acf_batch_row &r) {
+template <int G>
+static __device__ inline void acf_row_get(acf_real *to, const acf_real *x, const acf_subset &u,
+                                          const acf_batch_row &r) {
     for (int t = acf_lane<G>(); t < r.n; t += G) to[t] = x[acf_packed_at(u, r, t)];
 }
 
@@ -99,7 +111,8 @@ static __device__ inline void acf_zero_tail(acf_real *x, const acf_subset &u) {
 #define ACF_ROWS_AT_ONCE 8 /* loads under way before the first is used */
 
 /* to (n,ldt) = from (n,ldf), the group's threads along the rows. */
-template <int G> static __device__ inline void acf_group_copy(acf_real *to, int ldt, const acf_real *from, int ldf, int n) {
+template <int G>
+static __device__ inline void acf_group_copy(acf_real *to, int ldt, const acf_real *from, int ldf, int n) {
     const int warp = acf_lane<G>() / 32, W = G / 32;
     for (int j = acf_lane<G>() % 32; j < n; j += 32)
         for (int i0 = warp; i0 < n; i0 += ACF_ROWS_AT_ONCE * W) {
@@ -114,7 +127,8 @@ template <int G> static __device__ inline void acf_group_copy(acf_real *to, int 
 }
 
 /* A matrix to be read: the copy of it at `shared` for a warp, itself for a block; *ld is where rows are apart. Syncs. */
-template <int G> static __device__ inline const acf_real *acf_group_stage(acf_real *shared, const acf_real *m, int n, int *ld) {
+template <int G>
+static __device__ inline const acf_real *acf_group_stage(acf_real *shared, const acf_real *m, int n, int *ld) {
     if (G > 32) {
         *ld = n;
         acf_group_sync<G>(); /* vectors that were filled before are there */
@@ -127,7 +141,8 @@ template <int G> static __device__ inline const acf_real *acf_group_stage(acf_re
 }
 
 /* Sum over j, from <= j < to, of a[j·sa] b[j·sb]: in one thread, in a fixed order. */
-static __device__ inline acf_real acf_strided_dot(const acf_real *a, int sa, const acf_real *b, int sb, int from, int to) {
+static __device__ inline acf_real acf_strided_dot(const acf_real *a, int sa, const acf_real *b, int sb, int from,
+                                                  int to) {
     acf_real s0 = 0, s1 = 0, s2 = 0, s3 = 0;
     int j = from;
     for (; j + 4 <= to; j += 4) {

@@ -20,8 +20,12 @@
 #include <omp.h>
 
 /* Scratch of `per` elements for each thread, to be released by the caller's mark; NULL when memory ran out. */
-static inline acf_real *acf_rows_scratch(acf_tape *t, int64_t per) { return acf_tape_reals(t, t->dev->threads * acf_pad(per)); }
-static inline acf_real *acf_row_scratch(acf_real *scratch, int64_t per) { return scratch + omp_get_thread_num() * acf_pad(per); }
+static inline acf_real *acf_rows_scratch(acf_tape *t, int64_t per) {
+    return acf_tape_reals(t, t->dev->threads * acf_pad(per));
+}
+static inline acf_real *acf_row_scratch(acf_real *scratch, int64_t per) {
+    return scratch + omp_get_thread_num() * acf_pad(per);
+}
 
 /* Row i of a packed vector (T): to and from n contiguous elements. */
 static inline void acf_row_get(acf_real *to, const acf_real *x, const acf_subset *u, int64_t i) {
@@ -62,11 +66,13 @@ static inline acf_tensor *acf_square_new(acf_tape *t, const acf_subset *u) {
 static inline bool acf_is_packed(const acf_tensor *x, const acf_subset *u) { return x->ndim == 1 && x->sub == u; }
 
 /* The sentence every family fails with; the step is a place in the row's compact order. */
-static inline acf_status acf_singular(const acf_subset *u, int64_t row, int64_t step, acf_real pivot, acf_real largest) {
-    return acf_fail(ACF_ENUMERIC,
-                    "row %lld, column %d: the matrix is singular (pivot %g, largest element %g); look at that row's input, "
-                    "or lower the step size",
-                    (long long)row, u->cols[row * u->D + step], (double)pivot, (double)largest);
+static inline acf_status acf_singular(const acf_subset *u, int64_t row, int64_t step, acf_real pivot,
+                                      acf_real largest) {
+    return acf_fail(
+        ACF_ENUMERIC,
+        "row %lld, column %d: the matrix is singular (pivot %g, largest element %g); look at that row's input, "
+        "or lower the step size",
+        (long long)row, u->cols[row * u->D + step], (double)pivot, (double)largest);
 }
 
 /* The lowest row whose entry is not -1, for kernels that note failures row by row; -1 when there is none. */

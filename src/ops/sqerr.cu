@@ -6,8 +6,9 @@ extern "C" {
 }
 
 /* da += 2 (a - b) dy of its row; with minus, the same is taken away. A launch for each, as a and b may be one tensor. */
-static __global__ void sqerr_bwd(acf_real *__restrict__ da, const acf_real *__restrict__ dy, const acf_real *__restrict__ a,
-                                 const acf_real *__restrict__ b, const int32_t *__restrict__ row_of, int64_t T, acf_real sign) {
+static __global__ void sqerr_bwd(acf_real *__restrict__ da, const acf_real *__restrict__ dy,
+                                 const acf_real *__restrict__ a, const acf_real *__restrict__ b,
+                                 const int32_t *__restrict__ row_of, int64_t T, acf_real sign) {
     ACF_EACH(p, T) {
         const int32_t r = row_of[p];
         if (r >= 0) da[p] += sign * 2 * (a[p] - b[p]) * dy[r];

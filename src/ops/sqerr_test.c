@@ -19,8 +19,11 @@ static void naive(const acf_lab *l, double *const *out) {
 }
 
 /* More rows than are summed together, with and without elements. */
-static const acf_size many_rows[] = {{0, 3, ACF_MASK_RANDOM}, {5, 7, ACF_MASK_RANDOM}, {3, 4, ACF_MASK_NONE},
-                                     {600, 2, ACF_MASK_RANDOM}, {-1, 0, ACF_MASK_RANDOM}};
+static const acf_size many_rows[] = {{0, 3, ACF_MASK_RANDOM},
+                                     {5, 7, ACF_MASK_RANDOM},
+                                     {3, 4, ACF_MASK_NONE},
+                                     {600, 2, ACF_MASK_RANDOM},
+                                     {-1, 0, ACF_MASK_RANDOM}};
 
 static const acf_case cases[] = {{"two sides", build, naive, .sizes = many_rows, .big_N = 8000}};
 ACF_CASES(sqerr, cases)
@@ -34,8 +37,8 @@ static void is_the_sum_of_squares(void **state) {
     for (int fused = 0; fused < 2; fused++) {
         acf_lab_begin(&l, true);
         acf_tensor *a = acf_leaf_packed(&l, "a", -1, 1, 0), *b = acf_leaf_packed(&l, "b", -1, 1, 0);
-        acf_tensor *rows = fused ? acf_sqerr(l.t, a, b, l.u)
-                                 : acf_sum_subset(l.t, acf_square(l.t, acf_sub(l.t, a, b)), l.u);
+        acf_tensor *rows =
+            fused ? acf_sqerr(l.t, a, b, l.u) : acf_sum_subset(l.t, acf_square(l.t, acf_sub(l.t, a, b)), l.u);
         acf_tensor *self = acf_sqerr(l.t, a, a, l.u), *sum = acf_add(l.t, acf_mean(l.t, rows), acf_sum(l.t, self));
         assert_int_equal(acf_tape_backward(l.t, sum), ACF_OK);
         loss[fused] = (double)sum->data[0];

@@ -20,13 +20,15 @@ static int64_t place(int64_t r, int k, int64_t H, int64_t W, int64_t C) {
     return ((n * H + 2 * p + down[k]) * W + 2 * q + across[k]) * C;
 }
 
-void acf_squeeze_cpu(const acf_device *dev, acf_real *y, const acf_real *x, bool add, int64_t N, int64_t H, int64_t W, int64_t C) {
+void acf_squeeze_cpu(const acf_device *dev, acf_real *y, const acf_real *x, bool add, int64_t N, int64_t H, int64_t W,
+                     int64_t C) {
     ACF_PARALLEL(dev, N * H * W * C)
     for (int64_t r = 0; r < N * (H / 2) * (W / 2); r++)
         for (int k = 0; k < 4; k++) move(y + (4 * r + k) * C, x + place(r, k, H, W, C), add, C);
 }
 
-void acf_unsqueeze_cpu(const acf_device *dev, acf_real *x, const acf_real *y, bool add, int64_t N, int64_t H, int64_t W, int64_t C) {
+void acf_unsqueeze_cpu(const acf_device *dev, acf_real *x, const acf_real *y, bool add, int64_t N, int64_t H, int64_t W,
+                       int64_t C) {
     ACF_PARALLEL(dev, N * H * W * C)
     for (int64_t r = 0; r < N * (H / 2) * (W / 2); r++)
         for (int k = 0; k < 4; k++) move(x + place(r, k, H, W, C), y + (4 * r + k) * C, add, C);

@@ -15,7 +15,9 @@ acf_tensor *acf_squeeze(acf_tape *t, acf_tensor *x);
 acf_tensor *acf_unsqueeze(acf_tape *t, acf_tensor *y);
 
 /* y (N,H/2,W/2,4C) = or += squeezed x (N,H,W,C);  x = or += y put back. */
-void acf_squeeze_cpu(const acf_device *dev, acf_real *y, const acf_real *x, bool add, int64_t N, int64_t H, int64_t W, int64_t C);
-void acf_unsqueeze_cpu(const acf_device *dev, acf_real *x, const acf_real *y, bool add, int64_t N, int64_t H, int64_t W, int64_t C);
+void acf_squeeze_cpu(const acf_device *dev, acf_real *y, const acf_real *x, bool add, int64_t N, int64_t H, int64_t W,
+                     int64_t C);
+void acf_unsqueeze_cpu(const acf_device *dev, acf_real *x, const acf_real *y, bool add, int64_t N, int64_t H, int64_t W,
+                       int64_t C);
 
 #endif

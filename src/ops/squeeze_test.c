@@ -13,16 +13,20 @@ static int64_t squeezed(const acf_lab *l, int64_t n, int64_t h, int64_t w, int64
 
 static void build(acf_lab *l) {
     const int64_t C = channels(l);
-    if (l->c->variant) acf_result(l, acf_unsqueeze(l->t, acf_leaf(l, "y", -1, 1, 4, (int64_t[]){l->N, l->D, 1, 4 * C})));
-    else acf_result(l, acf_squeeze(l->t, acf_leaf(l, "x", -1, 1, 4, (int64_t[]){l->N, 2 * l->D, 2, C})));
+    if (l->c->variant)
+        acf_result(l, acf_unsqueeze(l->t, acf_leaf(l, "y", -1, 1, 4, (int64_t[]){l->N, l->D, 1, 4 * C})));
+    else
+        acf_result(l, acf_squeeze(l->t, acf_leaf(l, "x", -1, 1, 4, (int64_t[]){l->N, 2 * l->D, 2, C})));
 }
 
 static void naive(const acf_lab *l, double *const *out) {
     const int64_t C = channels(l), H = 2 * l->D;
     for (int64_t i = 0; i < l->N * H * 2 * C; i++) {
         const int64_t at = squeezed(l, i / C / 2 / H, i / C / 2 % H, i / C % 2, i % C);
-        if (l->c->variant) out[0][i] = (double)l->leaf[0].value[at];
-        else out[0][at] = (double)l->leaf[0].value[i];
+        if (l->c->variant)
+            out[0][i] = (double)l->leaf[0].value[at];
+        else
+            out[0][at] = (double)l->leaf[0].value[i];
     }
 }
 

@@ -32,8 +32,8 @@ static void add_product(acf_real *m, const acf_real *a, const acf_real *bu, int6
     }
 }
 
-void acf_submatrix_fwd_cpu(const acf_device *dev, acf_real *m, const acf_real *base, const acf_real *a, const acf_real *b,
-                           int64_t r, const acf_subset *u, acf_real *scratch) {
+void acf_submatrix_fwd_cpu(const acf_device *dev, acf_real *m, const acf_real *base, const acf_real *a,
+                           const acf_real *b, int64_t r, const acf_subset *u, acf_real *scratch) {
     const int64_t D = u->D, ld = acf_pad(u->steps);
     ACF_PARALLEL_UNEVEN(dev, u->square[u->N] * r)
     for (int64_t k = 0; k < u->N; k++) {
@@ -60,12 +60,14 @@ void acf_submatrix_bwd_cpu(const acf_device *dev, acf_real *da, acf_real *db, co
         if (da) { /* dA[u,:] += dM · B_uᵀ */
             gather_columns(bu, ld, b + i * r * D, r, u, i);
             for (int64_t t = 0; t < n; t++)
-                for (int64_t q = 0; q < r; q++) da[(i * D + cols[t]) * r + q] += acf_row_dot(dmi + t * n, bu + q * ld, n);
+                for (int64_t q = 0; q < r; q++)
+                    da[(i * D + cols[t]) * r + q] += acf_row_dot(dmi + t * n, bu + q * ld, n);
         }
         if (db) { /* dB[:,u] += A_uᵀ · dM */
             for (int64_t s = 0; s < r * ld; s++) dbu[s] = 0;
             for (int64_t t = 0; t < n; t++)
-                for (int64_t q = 0; q < r; q++) acf_row_axpy(dbu + q * ld, a[(i * D + cols[t]) * r + q], dmi + t * n, n);
+                for (int64_t q = 0; q < r; q++)
+                    acf_row_axpy(dbu + q * ld, a[(i * D + cols[t]) * r + q], dmi + t * n, n);
             for (int64_t q = 0; q < r; q++)
                 for (int64_t s = 0; s < n; s++) db[(i * r + q) * D + cols[s]] += dbu[q * ld + s];
         }
@@ -134,7 +136,8 @@ static acf_status forward(acf_tape *t, acf_node *n) {
     acf_mark mark = acf_arena_mark(t->mem);
     acf_real *scratch = acf_rows_scratch(t, at->r * acf_pad(at->u->steps));
     ACF_TRY(acf_tape_status(t));
-    acf_submatrix_fwd_cpu(t->dev, n->out[0]->data, data_of(n->in[0]), n->in[1]->data, n->in[2]->data, at->r, at->u, scratch);
+    acf_submatrix_fwd_cpu(t->dev, n->out[0]->data, data_of(n->in[0]), n->in[1]->data, n->in[2]->data, at->r, at->u,
+                          scratch);
     acf_arena_release(t->mem, mark);
     return ACF_OK;
 }
@@ -155,7 +158,8 @@ static acf_status backward(acf_tape *t, acf_node *n) {
 const acf_op acf_op_submatrix = {"submatrix", ACF_OP_submatrix, {forward, backward}};
 
 static acf_status full_forward(acf_tape *t, acf_node *n) {
-    acf_submatrix_full_fwd_cpu(t->dev, n->out[0]->data, data_of(n->in[0]), n->in[1]->data, ((acf_submatrix_attrs *)n->attr)->u);
+    acf_submatrix_full_fwd_cpu(t->dev, n->out[0]->data, data_of(n->in[0]), n->in[1]->data,
+                               ((acf_submatrix_attrs *)n->attr)->u);
     return ACF_OK;
 }
 

@@ -21,7 +21,8 @@ static __device__ inline int at_place(const factors &f, int t) { return f.column
 
 /* With STAGED, copies the columns u of both to `shared` (2·n·r reals); a sync follows before they are read. */
 template <int G, bool STAGED>
-static __device__ inline factors gather_factors(acf_real *shared, const acf_real *a, const acf_real *b, int r, const acf_subset &u, const acf_batch_row &row) {
+static __device__ inline factors gather_factors(acf_real *shared, const acf_real *a, const acf_real *b, int r,
+                                                const acf_subset &u, const acf_batch_row &row) {
     const int32_t *cols = u.cols + row.i * u.D;
     const int n = row.n, D = (int)u.D, lane = acf_lane<G>();
     a += row.i * D * r, b += row.i * D * r;
@@ -39,8 +40,8 @@ static __device__ inline factors gather_factors(acf_real *shared, const acf_real
 
 /* m (n,n) = base[u,u] + A_u B_u: a thread has TILE rows of a column. base may be NULL. */
 template <int G, bool STAGED>
-static __global__ void low_fwd(acf_real *m, const acf_real *__restrict__ base, const acf_real *__restrict__ a, const acf_real *__restrict__ b,
-                               int r, acf_subset u, int per) {
+static __global__ void low_fwd(acf_real *m, const acf_real *__restrict__ base, const acf_real *__restrict__ a,
+                               const acf_real *__restrict__ b, int r, acf_subset u, int per) {
     const int64_t rank = acf_group<G>();
     if (rank >= u.N) return;
     const acf_batch_row row = acf_row_of_rank(u, rank);
@@ -70,7 +71,8 @@ static __global__ void low_fwd(acf_real *m, const acf_real *__restrict__ base, c
 }
 
 /* dA[u,:] += dM B_uᵀ: a thread has TILE columns of a row. d (n,ld) is dM. */
-template <int G> static __device__ void add_da(acf_real *da, const acf_real *d, int ld, const factors &f, const int32_t *cols, int n) {
+template <int G>
+static __device__ void add_da(acf_real *da, const acf_real *d, int ld, const factors &f, const int32_t *cols, int n) {
     for (int q0 = acf_lane<G>() / 32 * TILE; q0 < f.r; q0 += G / 32 * TILE)
         for (int t = acf_lane<G>() % 32; t < n; t += 32) {
             acf_real sum[TILE] = {0};
@@ -88,7 +90,9 @@ template <int G> static __device__ void add_da(acf_real *da, const acf_real *d, 
 }
 
 /* dB[:,u] += A_uᵀ dM: a thread has TILE rows of a column. */
-template <int G> static __device__ void add_db(acf_real *db, const acf_real *d, int ld, const factors &f, const int32_t *cols, int D, int n) {
+template <int G>
+static __device__ void add_db(acf_real *db, const acf_real *d, int ld, const factors &f, const int32_t *cols, int D,
+                              int n) {
     for (int q0 = acf_lane<G>() / 32 * TILE; q0 < f.r; q0 += G / 32 * TILE)
         for (int s = acf_lane<G>() % 32; s < n; s += 32) {
             acf_real sum[TILE] = {0};
@@ -104,8 +108,9 @@ template <int G> static __device__ void add_db(acf_real *db, const acf_real *d, 
 }
 
 template <int G, bool STAGED>
-static __global__ void low_bwd(acf_real *da, acf_real *db, const acf_real *__restrict__ dm, const acf_real *__restrict__ a,
-                               const acf_real *__restrict__ b, int r, acf_subset u, int per) {
+static __global__ void low_bwd(acf_real *da, acf_real *db, const acf_real *__restrict__ dm,
+                               const acf_real *__restrict__ a, const acf_real *__restrict__ b, int r, acf_subset u,
+                               int per) {
     const int64_t rank = acf_group<G>();
     if (rank >= u.N) return;
     const acf_batch_row row = acf_row_of_rank(u, rank);
@@ -124,7 +129,8 @@ static __global__ void low_bwd(acf_real *da, acf_real *db, const acf_real *__res
 
 /* m (n,n) = base[u,u] + C[u,u]: a warp along the rows. */
 template <int G>
-static __global__ void full_fwd(acf_real *m, const acf_real *__restrict__ base, const acf_real *__restrict__ c, acf_subset u) {
+static __global__ void full_fwd(acf_real *m, const acf_real *__restrict__ base, const acf_real *__restrict__ c,
+                                acf_subset u) {
     const int64_t rank = acf_group<G>();
     if (rank >= u.N) return;
     const acf_batch_row row = acf_row_of_rank(u, rank);
@@ -140,7 +146,8 @@ static __global__ void full_fwd(acf_real *m, const acf_real *__restrict__ base, 
     }
 }
 
-template <int G> static __global__ void full_bwd(acf_real *__restrict__ dc, const acf_real *__restrict__ dm, acf_subset u) {
+template <int G>
+static __global__ void full_bwd(acf_real *__restrict__ dc, const acf_real *__restrict__ dm, acf_subset u) {
     const int64_t rank = acf_group<G>();
     if (rank >= u.N) return;
     const acf_batch_row row = acf_row_of_rank(u, rank);
@@ -152,7 +159,8 @@ template <int G> static __global__ void full_bwd(acf_real *__restrict__ dc, cons
             acf_real v[TILE];
 #pragma unroll
             for (int q = 0; q < TILE; q++)
-                if (const int t = t0 + q * (G / 32); t < n) v[q] = dc[row.at + cols[t] * D + cs] + dm[row.at + t * n + s];
+                if (const int t = t0 + q * (G / 32); t < n)
+                    v[q] = dc[row.at + cols[t] * D + cs] + dm[row.at + t * n + s];
 #pragma unroll
             for (int q = 0; q < TILE; q++)
                 if (const int t = t0 + q * (G / 32); t < n) dc[row.at + cols[t] * D + cs] = v[q];
@@ -162,14 +170,16 @@ template <int G> static __global__ void full_bwd(acf_real *__restrict__ dc, cons
 
 /* ---- base ----------------------------------------------------------------------------------------------------------------------- */
 
-#define BASE_PIECES 128 /* of the batch, at most, of PIECE_ROWS rows or more: a block each, and the last adds them up in order */
+#define BASE_PIECES                                                                                                    \
+    128 /* of the batch, at most, of PIECE_ROWS rows or more: a block each, and the last adds them up in order */
 #define PIECE_ROWS 16
 
 /* dbase (D,D) += the sum over rows of each dM put back at [u,u]. Block (x,y) has ACF_THREADS · TILE elements of dbase and piece y of the
  * rows. seat (N,D): where a column sits in a row's compact order, -1 where it is not modelled. */
 static __global__ void base_bwd(acf_real *dbase, acf_real *piece, unsigned *tickets, const acf_real *__restrict__ dm,
                                 const int32_t *__restrict__ seat, acf_subset u) {
-    const int64_t per = (u.N + gridDim.y - 1) / gridDim.y, from = blockIdx.y * per, to = min(from + per, u.N), all = u.D * u.D;
+    const int64_t per = (u.N + gridDim.y - 1) / gridDim.y, from = blockIdx.y * per, to = min(from + per, u.N),
+                  all = u.D * u.D;
     const int64_t e0 = (int64_t)blockIdx.x * blockDim.x * TILE + threadIdx.x;
     acf_real sum[TILE] = {0};
     int c[TILE], d[TILE];
@@ -219,7 +229,8 @@ static acf_status base_backward(acf_tape *t, acf_real *dbase, const acf_real *dm
     ACF_TRY(acf_tape_status(t));
     cudaStream_t stream = acf_cuda_stream(t->dev);
     find_seats<<<acf_blocks(u->N, ACF_THREADS / 32), ACF_THREADS, 0, stream>>>(seat, *u);
-    base_bwd<<<dim3((unsigned)slices, (unsigned)pieces), ACF_THREADS, 0, stream>>>(dbase, piece, acf_cuda_tickets(t->dev), dm, seat, *u);
+    base_bwd<<<dim3((unsigned)slices, (unsigned)pieces), ACF_THREADS, 0, stream>>>(
+        dbase, piece, acf_cuda_tickets(t->dev), dm, seat, *u);
     acf_arena_release(t->mem, mark);
     return ACF_LAUNCHED("submatrix");
 }
@@ -242,7 +253,8 @@ static acf_status forward(acf_tape *t, acf_node *n) {
     const acf_groups g = low_groups(a, 0, &staged);
     cudaStream_t stream = acf_cuda_stream(t->dev);
     auto kernel = staged ? low_fwd<32, true> : g.small ? low_fwd<32, false> : low_fwd<ACF_ROWMAT_LARGE, false>;
-    kernel<<<g.blocks, g.threads, g.bytes, stream>>>(n->out[0]->data, data_of(n->in[0]), n->in[1]->data, n->in[2]->data, (int)a->r, *a->u, g.per);
+    kernel<<<g.blocks, g.threads, g.bytes, stream>>>(n->out[0]->data, data_of(n->in[0]), n->in[1]->data, n->in[2]->data,
+                                                     (int)a->r, *a->u, g.per);
     return ACF_LAUNCHED("submatrix");
 }
 
@@ -255,7 +267,8 @@ static acf_status backward(acf_tape *t, acf_node *n) {
     cudaStream_t stream = acf_cuda_stream(t->dev);
     auto kernel = staged ? low_bwd<32, true> : g.small ? low_bwd<32, false> : low_bwd<ACF_ROWMAT_LARGE, false>;
     if (da || db)
-        kernel<<<g.blocks, g.threads, g.bytes, stream>>>(da, db, n->out[0]->grad, n->in[1]->data, n->in[2]->data, (int)a->r, *a->u, g.per);
+        kernel<<<g.blocks, g.threads, g.bytes, stream>>>(da, db, n->out[0]->grad, n->in[1]->data, n->in[2]->data,
+                                                         (int)a->r, *a->u, g.per);
     ACF_TRY(ACF_LAUNCHED("submatrix"));
     return base_backward(t, dbase, n->out[0]->grad, a->u);
 }

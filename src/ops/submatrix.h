@@ -13,8 +13,8 @@ acf_tensor *acf_submatrix(acf_tape *t, acf_tensor *base, acf_tensor *a, acf_tens
 acf_tensor *acf_submatrix_full(acf_tape *t, acf_tensor *base, acf_tensor *c, const acf_subset *u);
 
 /* scratch: r · acf_pad(steps) elements a thread. */
-void acf_submatrix_fwd_cpu(const acf_device *dev, acf_real *m, const acf_real *base, const acf_real *a, const acf_real *b,
-                           int64_t r, const acf_subset *u, acf_real *scratch);
+void acf_submatrix_fwd_cpu(const acf_device *dev, acf_real *m, const acf_real *base, const acf_real *a,
+                           const acf_real *b, int64_t r, const acf_subset *u, acf_real *scratch);
 
 /* Adds to da (N, D·r) and db (N, r·D); NULL = not needed. scratch: 2 · r · acf_pad(steps) elements a thread. */
 void acf_submatrix_bwd_cpu(const acf_device *dev, acf_real *da, acf_real *db, const acf_real *dm, const acf_real *a,

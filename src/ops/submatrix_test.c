@@ -63,7 +63,8 @@ static void rows_are_independent(void **state) {
     (void)state;
     acf_lab l, one;
     acf_lab_open(&l, 2, 9, 20, ACF_MASK_RANDOM, 3);
-    acf_tensor *a = acf_leaf(&l, "a", -1, 1, 2, (int64_t[]){9, 60}), *b = acf_leaf(&l, "b", -1, 1, 2, (int64_t[]){9, 60});
+    acf_tensor *a = acf_leaf(&l, "a", -1, 1, 2, (int64_t[]){9, 60}),
+               *b = acf_leaf(&l, "b", -1, 1, 2, (int64_t[]){9, 60});
     acf_tensor *all = acf_submatrix(l.t, NULL, a, b, 3, l.u);
     for (int64_t i = 0; i < 9; i++) {
         acf_lab_open(&one, 1, 1, 20, ACF_MASK_ALL, 3);
@@ -72,7 +73,8 @@ static void rows_are_independent(void **state) {
         acf_tensor *ai = acf_tensor_input(one.t, a->data + i * 60, 2, (int64_t[]){1, 60});
         acf_tensor *bi = acf_tensor_input(one.t, b->data + i * 60, 2, (int64_t[]){1, 60});
         acf_tensor *alone = acf_submatrix(one.t, NULL, ai, bi, 3, one.u);
-        assert_memory_equal(alone->data, all->data + l.u->square[i], (size_t)acf_tensor_count(alone) * sizeof(acf_real));
+        assert_memory_equal(alone->data, all->data + l.u->square[i],
+                            (size_t)acf_tensor_count(alone) * sizeof(acf_real));
         acf_lab_close(&one);
     }
     acf_lab_close(&l);
@@ -86,18 +88,22 @@ static void names_the_place_of_a_nan(void **state) {
         acf_lab_open(&l, 1, 5, 7, ACF_MASK_RANDOM, 11);
         const int64_t i = 3;
         const int64_t c = l.u->cols[i * 7 + 1]; /* its second modelled column */
-        acf_tensor *a = acf_leaf(&l, "a", -1, 1, 2, (int64_t[]){5, 14}), *b = acf_leaf(&l, "b", -1, 1, 2, (int64_t[]){5, 14});
+        acf_tensor *a = acf_leaf(&l, "a", -1, 1, 2, (int64_t[]){5, 14}),
+                   *b = acf_leaf(&l, "b", -1, 1, 2, (int64_t[]){5, 14});
         acf_tensor *base = acf_leaf(&l, "base", -1, 1, 2, (int64_t[]){7, 7});
         acf_tensor *full = acf_leaf(&l, "full", -1, 1, 2, (int64_t[]){5, 49});
-        acf_real *at[] = {&a->data[(i * 7 + c) * 2], &b->data[i * 14 + c], &base->data[c * 7 + c], &full->data[i * 49 + c * 7 + c]};
+        acf_real *at[] = {&a->data[(i * 7 + c) * 2], &b->data[i * 14 + c], &base->data[c * 7 + c],
+                          &full->data[i * 49 + c * 7 + c]};
         *at[which] = (acf_real)NAN;
         acf_tensor *m = which < 3 ? acf_submatrix(l.t, base, a, b, 2, l.u) : acf_submatrix_full(l.t, base, full, l.u);
         assert_int_equal(acf_tape_check(l.t, m), ACF_ENUMERIC);
         char expected[160];
         int64_t first = which == 0 ? l.u->cols[i * 7] : c; /* a NaN in A spoils its whole row of the matrix */
         snprintf(expected, sizeof expected, "at row %d, column %d;", (int)i, (int)first);
-        if (which == 2) assert_non_null(strstr(acf_error(), "column ")); /* other rows may model that column before row 3 */
-        else assert_non_null(strstr(acf_error(), expected));
+        if (which == 2)
+            assert_non_null(strstr(acf_error(), "column ")); /* other rows may model that column before row 3 */
+        else
+            assert_non_null(strstr(acf_error(), expected));
         acf_lab_close(&l);
     }
 }

@@ -9,7 +9,9 @@
 
 /* ---- kernels of another device -------------------------------------------------------------------------------------------- */
 
-static acf_status seven_forward(acf_tape *t, acf_node *n) { return acf_device_fill(t->dev, n->out[0]->data, 7, acf_tensor_count(n->out[0])); }
+static acf_status seven_forward(acf_tape *t, acf_node *n) {
+    return acf_device_fill(t->dev, n->out[0]->data, 7, acf_tensor_count(n->out[0]));
+}
 
 static acf_status seven_backward(acf_tape *t, acf_node *n) {
     acf_real *g = acf_grad(t, n->in[0]);
@@ -101,7 +103,8 @@ static void far_poison(void *ctx, void *p, size_t bytes) {
 }
 
 static acf_status far_refuse(void *ctx, size_t bytes, size_t used) {
-    return acf_fail(ACF_EMEMORY, "%d blocks are all there are; %zu bytes asked for, %zu in use", ((far *)ctx)->blocks, bytes, used);
+    return acf_fail(ACF_EMEMORY, "%d blocks are all there are; %zu bytes asked for, %zu in use", ((far *)ctx)->blocks,
+                    bytes, used);
 }
 
 static void arenas_leave_a_device_alone(void **state) {

@@ -104,9 +104,9 @@ static __global__ void values_bwd(acf_real *__restrict__ dv, const acf_real *__r
     if (lane == 0) dv[told.cell[p]] += sum;
 }
 
-#define AT_ONCE 32         /* rows of dy that are loaded together */
-#define TABLE_ROWS 384     /* of both tables at most, in shared memory: 48 KB */
-#define PIECE_TOKENS 64    /* of a warp at least */
+#define AT_ONCE 32      /* rows of dy that are loaded together */
+#define TABLE_ROWS 384  /* of both tables at most, in shared memory: 48 KB */
+#define PIECE_TOKENS 64 /* of a warp at least */
 
 /* piece (pieces,A+B,W): the sums by slot over tokens [y per, (y+1) per) of x dy (the first A rows) and of dy
  * (the B behind them), columns [32 x, 32 x + 32). A block is one warp, in which each lane has a column to itself. */
@@ -151,8 +151,10 @@ static __global__ void add_pieces(acf_real *da, acf_real *db, const acf_real *__
     if (i >= n) return;
 #pragma unroll 8
     for (int64_t q = 0; q < pieces; q++) sum += piece[q * n + i];
-    if (i < A * W) da[i] += sum;
-    else if (db) db[i - A * W] += sum;
+    if (i < A * W)
+        da[i] += sum;
+    else if (db)
+        db[i - A * W] += sum;
 }
 
 /* Rows of dy times the value, and their slots, -1 where there is none. */

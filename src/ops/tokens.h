@@ -13,16 +13,16 @@
 #ifndef ACF_OPS_TOKENS_H
 #define ACF_OPS_TOKENS_H
 
-#include "ops/cells.h"
 #include "ops/categorical.h"
+#include "ops/cells.h"
 #include "ops/gather.h"
 
 /* The columns of a table as tokens see them. */
 typedef struct acf_token_columns {
-    const int32_t *kind;  /* (D) in device memory: k of the k-th real, -1-c of the c-th category */
-    int64_t reals;        /* K */
-    bool apart;           /* modelled reals have slots of their own */
-    acf_classes classes;  /* with `there` on a GPU */
+    const int32_t *kind; /* (D) in device memory: k of the k-th real, -1-c of the c-th category */
+    int64_t reals;       /* K */
+    bool apart;          /* modelled reals have slots of their own */
+    acf_classes classes; /* with `there` on a GPU */
 } acf_token_columns;
 
 /* Rows of the tables a and b that these columns need. */

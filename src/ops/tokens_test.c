@@ -37,7 +37,8 @@ static acf_token_columns columns_of(acf_lab *l) {
     set_columns(l);
     memcpy(both, firsts, (size_t)C * sizeof *both);
     memcpy(both + C, counts, (size_t)C * sizeof *both);
-    return (acf_token_columns){acf_lab_copy(l, kinds, (size_t)l->D * sizeof *kinds), K,
+    return (acf_token_columns){acf_lab_copy(l, kinds, (size_t)l->D * sizeof *kinds),
+                               K,
                                l->c->variant != MIXED && l->c->variant != REALS,
                                {C, firsts, counts, acf_lab_copy(l, both, (size_t)(2 * C) * sizeof *both)}};
 }

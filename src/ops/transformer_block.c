@@ -68,8 +68,18 @@ static void join(const block *b, int i, int p, acf_real *y, const acf_real *h, c
     bias f = {y, b->param[p + 1], W};
     acf_add_fwd_cpu(b->dev, y, 1, h, 0, NULL, b->T * W);
     acf_cpu_gemm(b->dev,
-                 &(acf_gemm){.tb = true, .M = b->T, .N = W, .K = I, .alpha = 1, .a = x, .lda = I, .b = b->param[p],
-                             .ldb = I, .beta = 1, .c = y, .ldc = W},
+                 &(acf_gemm){.tb = true,
+                             .M = b->T,
+                             .N = W,
+                             .K = I,
+                             .alpha = 1,
+                             .a = x,
+                             .lda = I,
+                             .b = b->param[p],
+                             .ldb = I,
+                             .beta = 1,
+                             .c = y,
+                             .ldc = W},
                  add_bias, &f);
 }
 

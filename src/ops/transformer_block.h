@@ -14,12 +14,18 @@
 
 /* The parameters, in the order of an array of them. */
 typedef enum acf_block_param {
-    ACF_BLOCK_SCALE, ACF_BLOCK_SHIFT,         /* (W) of the norm before attention */
-    ACF_BLOCK_QKV, ACF_BLOCK_QKV_BIAS,        /* (3W,W), (3W) */
-    ACF_BLOCK_OUT, ACF_BLOCK_OUT_BIAS,        /* (W,W), (W) */
-    ACF_BLOCK_SCALE2, ACF_BLOCK_SHIFT2,       /* (W) of the norm before the network */
-    ACF_BLOCK_UP, ACF_BLOCK_UP_BIAS,          /* (4W,W), (4W) */
-    ACF_BLOCK_DOWN, ACF_BLOCK_DOWN_BIAS,      /* (W,4W), (W) */
+    ACF_BLOCK_SCALE,
+    ACF_BLOCK_SHIFT, /* (W) of the norm before attention */
+    ACF_BLOCK_QKV,
+    ACF_BLOCK_QKV_BIAS, /* (3W,W), (3W) */
+    ACF_BLOCK_OUT,
+    ACF_BLOCK_OUT_BIAS, /* (W,W), (W) */
+    ACF_BLOCK_SCALE2,
+    ACF_BLOCK_SHIFT2, /* (W) of the norm before the network */
+    ACF_BLOCK_UP,
+    ACF_BLOCK_UP_BIAS, /* (4W,W), (4W) */
+    ACF_BLOCK_DOWN,
+    ACF_BLOCK_DOWN_BIAS, /* (W,4W), (W) */
     ACF_BLOCK_PARAMS
 } acf_block_param;
 
@@ -40,14 +46,14 @@ acf_tensor *acf_transformer_block(acf_tape *t, acf_tensor *h, acf_tensor *const 
 /* in[0] is h, and in[1 + p] parameter p. */
 typedef struct acf_transformer_block_attrs {
     acf_block_told told;
-    bool drops[2];            /* something is dropped there */
+    bool drops[2]; /* something is dropped there */
     /* Kept for the backward; NULL where none comes. */
-    acf_real *stat[2], *lse;  /* (T,2) of each norm; (T,heads) */
-    acf_real *qkv, *mixed;    /* (T,3W), (T,W): what attention read and wrote */
-    acf_real *a, *wide;       /* (T,W), (T,4W): the middle of the block, and what gelu read */
-    uint8_t *keep[2];         /* (T,W) of each dropout */
-    bool narrow;              /* another device has bf16 between products */
-    void *device;             /* what it keeps */
+    acf_real *stat[2], *lse; /* (T,2) of each norm; (T,heads) */
+    acf_real *qkv, *mixed;   /* (T,3W), (T,W): what attention read and wrote */
+    acf_real *a, *wide;      /* (T,W), (T,4W): the middle of the block, and what gelu read */
+    uint8_t *keep[2];        /* (T,W) of each dropout */
+    bool narrow;             /* another device has bf16 between products */
+    void *device;            /* what it keeps */
 } acf_transformer_block_attrs;
 
 #endif

@@ -69,8 +69,8 @@ static void build(acf_lab *l) {
 }
 
 /* A GPU's tensor cores take 16 tokens at a time, and 64 at most. */
-static const acf_size by_16[] = {{2, 1, ACF_MASK_ALL},    {3, 16, ACF_MASK_ALL}, {4, 17, ACF_MASK_RANDOM},
-                                 {1, 5, ACF_MASK_NONE},   {2, 47, ACF_MASK_RANDOM}, {-1, 0, ACF_MASK_RANDOM}};
+static const acf_size by_16[] = {{2, 1, ACF_MASK_ALL},  {3, 16, ACF_MASK_ALL},    {4, 17, ACF_MASK_RANDOM},
+                                 {1, 5, ACF_MASK_NONE}, {2, 47, ACF_MASK_RANDOM}, {-1, 0, ACF_MASK_RANDOM}};
 static const acf_size to_64[] = {{2, 33, ACF_MASK_RANDOM}, {1, 65, ACF_MASK_ALL}, {-1, 0, ACF_MASK_RANDOM}};
 static const acf_size few[] = {{2, 5, ACF_MASK_RANDOM}, {-1, 0, ACF_MASK_RANDOM}};
 
@@ -164,8 +164,10 @@ static void constants(acf_lab *l, acf_tensor *param[ACF_BLOCK_PARAMS], int64_t W
 
 /* On the device of --device, or the CPU. */
 static void open_lab(acf_lab *l, int64_t N, int64_t D) {
-    if (acf_test_device()) acf_lab_open_on(l, acf_test_device(), N, D, ACF_MASK_RANDOM, 3);
-    else acf_lab_open(l, 1, N, D, ACF_MASK_RANDOM, 3);
+    if (acf_test_device())
+        acf_lab_open_on(l, acf_test_device(), N, D, ACF_MASK_RANDOM, 3);
+    else
+        acf_lab_open(l, 1, N, D, ACF_MASK_RANDOM, 3);
 }
 
 /* Queries, keys and values as a layer of their own makes them; and the block is the same with and without. */
@@ -183,8 +185,8 @@ static void leaves_queries_keys_and_values(void **state) {
     acf_tensor *without = acf_transformer_block(l.t, h, param, &told);
     told.qkv = acf_tensor_const(l.t, NULL, (double)NAN, 2, (int64_t[]){s->T, 3 * W});
     acf_tensor *with = acf_transformer_block(l.t, h, param, &told);
-    acf_tensor *expected = acf_linear(l.t, acf_layer_norm(l.t, h, param[0], param[1]), param[2], param[3],
-                                      ACF_IDENTITY);
+    acf_tensor *expected =
+        acf_linear(l.t, acf_layer_norm(l.t, h, param[0], param[1]), param[2], param[3], ACF_IDENTITY);
     assert_int_equal(acf_tape_status(l.t), ACF_OK);
     const int64_t n = acf_tensor_count(h), rows = l.mem ? host_sequence(&l)->T : s->T;
     acf_real *x = acf_lab_fetch(l.dev, without->data, n), *y = acf_lab_fetch(l.dev, with->data, n);

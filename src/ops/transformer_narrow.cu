@@ -36,13 +36,22 @@ typedef struct work {
 
 static work work_of(acf_tape *t, acf_node *n) {
     const acf_transformer_block_attrs *a = (const acf_transformer_block_attrs *)n->attr;
-    return {t, t->dev, a, n->in + 1, n->in[0]->dim[0], n->in[0]->dim[1], a->told.s->first + a->told.s->D,
+    return {t,
+            t->dev,
+            a,
+            n->in + 1,
+            n->in[0]->dim[0],
+            n->in[0]->dim[1],
+            a->told.s->first + a->told.s->D,
             (kept *)a->device};
 }
 
 static dropping dropping_of(const work *w, int i) {
     const acf_drop *d = &w->a->told.drop[i];
-    return {w->a->drops[i], (uint32_t)(d->rate * 0x1p32), (float)(1 / (1 - d->rate)), *d,
+    return {w->a->drops[i],
+            (uint32_t)(d->rate * 0x1p32),
+            (float)(1 / (1 - d->rate)),
+            *d,
             {w->a->told.s->row_of, w->a->told.s->col_of}};
 }
 
@@ -93,10 +102,19 @@ static acf_status narrow_parameters(const work *w) {
 /* The call with K fours of a row in a lane. */
 #define BY_WIDTH(W, call)                                                                                              \
     do {                                                                                                               \
-        if ((W) <= 128) { constexpr int K = 1; call; }                                                                 \
-        else if ((W) <= 256) { constexpr int K = 2; call; }                                                            \
-        else if ((W) <= 384) { constexpr int K = 3; call; }                                                            \
-        else { constexpr int K = 4; call; }                                                                            \
+        if ((W) <= 128) {                                                                                              \
+            constexpr int K = 1;                                                                                       \
+            call;                                                                                                      \
+        } else if ((W) <= 256) {                                                                                       \
+            constexpr int K = 2;                                                                                       \
+            call;                                                                                                      \
+        } else if ((W) <= 384) {                                                                                       \
+            constexpr int K = 3;                                                                                       \
+            call;                                                                                                      \
+        } else {                                                                                                       \
+            constexpr int K = 4;                                                                                       \
+            call;                                                                                                      \
+        }                                                                                                              \
     } while (0)
 
 /* Norm i of h, or of a = h + drop(x + bias). */
@@ -111,15 +129,15 @@ static acf_status norm(const work *w, int i, bf16 *y, float *a, const float *h, 
 
 /* y (T,O) = x (T,I) · m (O,I)ᵀ + bias */
 static acf_status forth(const work *w, bf16 *y, const bf16 *x, const bf16 *m, const bf16 *bias, int64_t I, int64_t O) {
-    const acf_gemm g = {false, true, w->T, O, I, 1, (const acf_real *)x, I, (const acf_real *)m, I,
-                        0, (acf_real *)y, O};
+    const acf_gemm g = {false, true, w->T,          O, I, 1, (const acf_real *)x, I, (const acf_real *)m,
+                        I,     0,    (acf_real *)y, O};
     return acf_cuda_gemm_bf16_onto(w->dev, &g, true, bias, NULL);
 }
 
 /* dx (T,I) = dy (T,O) · m (O,I) */
 static acf_status back(const work *w, bf16 *dx, const bf16 *dy, const bf16 *m, int64_t I, int64_t O) {
-    const acf_gemm g = {false, false, w->T, I, O, 1, (const acf_real *)dy, O, (const acf_real *)m, I,
-                        0, (acf_real *)dx, I};
+    const acf_gemm g = {false, false, w->T,           I, O, 1, (const acf_real *)dy, O, (const acf_real *)m,
+                        I,     0,     (acf_real *)dx, I};
     return acf_cuda_gemm_bf16(w->dev, &g, true);
 }
 
@@ -137,8 +155,8 @@ static acf_status to_weights(const work *w, int p, const bf16 *dy, const bf16 *x
 static acf_status add_up(const work *w, const gradients &g, const float *part, int64_t blocks, int64_t stride,
                          int64_t C) {
     ACF_TRY(acf_cuda_aside(w->t, true));
-    add_parts<<<acf_blocks(stride, 32), 32 * EIGHT, 0, acf_cuda_stream(w->dev)>>>(
-        g, part, (int)blocks, (int)stride, (int)C);
+    add_parts<<<acf_blocks(stride, 32), 32 * EIGHT, 0, acf_cuda_stream(w->dev)>>>(g, part, (int)blocks, (int)stride,
+                                                                                  (int)C);
     ACF_TRY(ACF_LAUNCHED("transformer_block"));
     return acf_cuda_aside(w->t, false);
 }
@@ -156,10 +174,10 @@ static acf_status attend(const work *w) {
     const short_rows s = rows_of(w);
     const int warps = (int)acf_ceil_div(s.D, SIDE);
     void (*kernel)(bf16 *, float *, const bf16 *, short_rows) = kernels[w->W / s.heads == 64][warps - 1];
-    ACF_CUDA(cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout,
-                                  cudaSharedmemCarveoutMaxShared));
-    kernel<<<(unsigned)(w->a->told.s->N * s.heads), 32 * warps, 0, acf_cuda_stream(w->dev)>>>(
-        w->k->mixed, w->k->lse, w->k->qkv, s);
+    ACF_CUDA(
+        cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout, cudaSharedmemCarveoutMaxShared));
+    kernel<<<(unsigned)(w->a->told.s->N * s.heads), 32 * warps, 0, acf_cuda_stream(w->dev)>>>(w->k->mixed, w->k->lse,
+                                                                                              w->k->qkv, s);
     return ACF_LAUNCHED("transformer_block");
 }
 
@@ -172,10 +190,10 @@ static acf_status attend_back(const work *w, bf16 *dqkv, const bf16 *dmixed) {
     const int warps = (int)acf_ceil_div(s.D, SIDE);
     void (*kernel)(bf16 *, const bf16 *, const bf16 *, const float *, const bf16 *, short_rows) =
         kernels[w->W / s.heads == 64][warps - 1];
-    ACF_CUDA(cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout,
-                                  cudaSharedmemCarveoutMaxShared));
-    kernel<<<(unsigned)(w->a->told.s->N * s.heads), 32 * warps, 0, acf_cuda_stream(w->dev)>>>(
-        dqkv, dmixed, w->k->mixed, w->k->lse, w->k->qkv, s);
+    ACF_CUDA(
+        cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout, cudaSharedmemCarveoutMaxShared));
+    kernel<<<(unsigned)(w->a->told.s->N * s.heads), 32 * warps, 0, acf_cuda_stream(w->dev)>>>(dqkv, dmixed, w->k->mixed,
+                                                                                              w->k->lse, w->k->qkv, s);
     return ACF_LAUNCHED("transformer_block");
 }
 
@@ -187,13 +205,13 @@ static acf_status finish(const work *w, float *y, bf16 *capacity) {
     const int64_t T = w->T, W = w->W;
     const float *bias = numbers_of(w, ACF_BLOCK_DOWN_BIAS);
     if (!w->a->drops[1]) {
-        const acf_gemm g = {false, true, T, W, 4 * W, 1, (const acf_real *)k->high, 4 * W,
-                            (const acf_real *)k->down_w, 4 * W, 1, y, W};
+        const acf_gemm g = {false, true, T, W, 4 * W, 1, (const acf_real *)k->high, 4 * W, (const acf_real *)k->down_w,
+                            4 * W, 1,    y, W};
         return acf_cuda_gemm_bf16_onto(w->dev, &g, false, bias, k->a);
     }
     ACF_TRY(forth(w, capacity, k->high, k->down_w, NULL, 4 * W, W));
-    join<<<acf_each_blocks(T * W / 4), ACF_THREADS, 0, acf_cuda_stream(w->dev)>>>(
-        y, k->a, capacity, bias, dropping_of(w, 1), T, (int)W);
+    join<<<acf_each_blocks(T * W / 4), ACF_THREADS, 0, acf_cuda_stream(w->dev)>>>(y, k->a, capacity, bias,
+                                                                                  dropping_of(w, 1), T, (int)W);
     return ACF_LAUNCHED("transformer_block");
 }
 
@@ -262,8 +280,8 @@ static acf_status norm_back(const work *w, int i, float *da, bf16 *narrow, const
                         w->T, (int)W)));
     else
         BY_WIDTH(W, (norm_bwd<K, false><<<(unsigned)blocks, 32 * WARPS, bytes, stream>>>(
-                        da, NULL, part, base, dy, w->k->stat[i], x, numbers_of(w, p), dropping_of(w, 0), w->rows,
-                        w->T, (int)W)));
+                        da, NULL, part, base, dy, w->k->stat[i], x, numbers_of(w, p), dropping_of(w, 0), w->rows, w->T,
+                        (int)W)));
     ACF_TRY(ACF_LAUNCHED("transformer_block"));
     if (!g.to[0] && !g.to[1] && !g.to[2]) return ACF_OK;
     return add_up(w, g, part, blocks, 3 * W, W);

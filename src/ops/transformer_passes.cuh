@@ -57,11 +57,11 @@ static __device__ float4 let_through(const dropping &d, int64_t m, int c, int C)
     const int64_t row = d.at.row[m], column = d.at.column[m];
     if (row < 0) return {0, 0, 0, 0};
     const acf_rng_counter place = {d.drop.seed, d.drop.row_id ? d.drop.row_id[row] : (uint64_t)row,
-                             ACF_STREAM_DROPOUT + d.drop.site, (uint32_t)(column * (C / 4) + c / 4),
-                             d.drop.now ? *d.drop.now : d.drop.step};
+                                   ACF_STREAM_DROPOUT + d.drop.site, (uint32_t)(column * (C / 4) + c / 4),
+                                   d.drop.now ? *d.drop.now : d.drop.step};
     const philox4x32_ctr_t w = acf_rng_bits_cuda(place);
-    return {w.v[0] >= d.dropped ? d.scale : 0, w.v[1] >= d.dropped ? d.scale : 0,
-            w.v[2] >= d.dropped ? d.scale : 0, w.v[3] >= d.dropped ? d.scale : 0};
+    return {w.v[0] >= d.dropped ? d.scale : 0, w.v[1] >= d.dropped ? d.scale : 0, w.v[2] >= d.dropped ? d.scale : 0,
+            w.v[3] >= d.dropped ? d.scale : 0};
 }
 
 static __device__ float4 plus(float4 a, float4 b) { return {a.x + b.x, a.y + b.y, a.z + b.z, a.w + b.w}; }
@@ -88,13 +88,16 @@ static __global__ void copy_parameters(copies k) {
 
 /* y (n) = x (n) as float, n a multiple of 8. */
 static __global__ void widen(float *__restrict__ y, const bf16 *__restrict__ x, int64_t n) {
-    ACF_EACH(i, n / 4) *(float4 *)(y + 4 * i) = four(x + 4 * i);
+    ACF_EACH(i, n / 4) * (float4 *)(y + 4 * i) = four(x + 4 * i);
 }
 
 /* ---- norms, a warp a row ----------------------------------------------------------------------------------------- */
 
 /* For the fours of a row that this lane has: the k-th is numbers c .. c + 3. */
-#define EACH_FOUR(k, c, C) _Pragma("unroll") for (int k = 0; k < K; k++) if (const int c = 4 * lane + 128 * k; c < (C))
+#define EACH_FOUR(k, c, C)                                                                                             \
+    _Pragma("unroll")                                                                                                  \
+    for (int k = 0; k < K; k++)                                                                                        \
+        if (const int c = 4 * lane + 128 * k; c < (C))
 
 /* y (M,C) = the norm of h, or with x of a (M,C) = h + drop(x + bias); stat (M,2).
  * Behind the true rows y and a are 0. */
@@ -119,8 +122,7 @@ static __global__ void __launch_bounds__(32 * WARPS)
     EACH_FOUR(k, c, C) v[k] = *(const float4 *)(h + m * C + c);
     if (x) {
         EACH_FOUR(k, c, C)
-            v[k] = plus(v[k], times(plus(four(x + m * C + c), *(const float4 *)(bias + c)),
-                                    let_through(d, m, c, C)));
+        v[k] = plus(v[k], times(plus(four(x + m * C + c), *(const float4 *)(bias + c)), let_through(d, m, c, C)));
     }
     EACH_FOUR(k, c, C) {
         if (a) *(float4 *)(a + m * C + c) = v[k];
@@ -133,8 +135,8 @@ static __global__ void __launch_bounds__(32 * WARPS)
     }
     const float inverse = 1 / sqrtf(acf_warp_sum(square) / (float)C + (float)ACF_LAYER_NORM_EPS);
     EACH_FOUR(k, c, C)
-        put_four(y + m * C + c, plus(times(times(v[k], {inverse, inverse, inverse, inverse}),
-                                           *(const float4 *)(scale + c)), *(const float4 *)(shift + c)));
+    put_four(y + m * C + c, plus(times(times(v[k], {inverse, inverse, inverse, inverse}), *(const float4 *)(scale + c)),
+                                 *(const float4 *)(shift + c)));
     if (lane == 0) stat[2 * m] = mean, stat[2 * m + 1] = inverse;
 }
 
@@ -142,7 +144,7 @@ static __global__ void __launch_bounds__(32 * WARPS)
 template <int K> static __device__ void add_warps(float *to, const float4 (&sum)[K], float *memory, int C) {
     const int lane = (int)threadIdx.x % 32, warp = (int)threadIdx.x / 32;
     __syncthreads(); /* the call before may still be reading */
-    EACH_FOUR(k, c, C) *(float4 *)(memory + warp * C + c) = sum[k];
+    EACH_FOUR(k, c, C) * (float4 *)(memory + warp * C + c) = sum[k];
     __syncthreads();
     for (int c = (int)threadIdx.x; c < C; c += (int)blockDim.x) {
         float all = 0;
@@ -175,7 +177,7 @@ static __global__ void __launch_bounds__(32 * WARPS, 2)
     for (int64_t m = blockIdx.x * per + threadIdx.x / 32; m < end; m += WARPS) {
         if (m >= n) {
             if (MIDDLE) {
-                EACH_FOUR(k, c, C) *(float4 *)(da + m * C + c) = none, put_four(narrow + m * C + c, none);
+                EACH_FOUR(k, c, C) * (float4 *)(da + m * C + c) = none, put_four(narrow + m * C + c, none);
             }
             continue;
         }
@@ -196,9 +198,9 @@ static __global__ void __launch_bounds__(32 * WARPS, 2)
         sum = acf_warp_sum(sum) / (float)C, product = acf_warp_sum(product) / (float)C;
         if (!MIDDLE && !da) continue;
         EACH_FOUR(k, c, C) {
-            const float4 back = times(plus(plus(g[k], {-sum, -sum, -sum, -sum}),
-                                           times(v[k], {-product, -product, -product, -product})),
-                                      {inverse, inverse, inverse, inverse});
+            const float4 back =
+                times(plus(plus(g[k], {-sum, -sum, -sum, -sum}), times(v[k], {-product, -product, -product, -product})),
+                      {inverse, inverse, inverse, inverse});
             const float4 all = plus(there[k], back);
             *(float4 *)(da + m * C + c) = all;
             if (!MIDDLE) continue;
@@ -267,7 +269,8 @@ static __global__ void __launch_bounds__(32 * EIGHT)
                 const float4 a = *(const float4 *)(dy + at), b = *(const float4 *)(dy + at + 4);
                 v[q][0] = a.x, v[q][1] = a.y, v[q][2] = a.z, v[q][3] = a.w;
                 v[q][4] = b.x, v[q][5] = b.y, v[q][6] = b.z, v[q][7] = b.w;
-            } else spread(v[q], *(const uint4 *)(to + at));
+            } else
+                spread(v[q], *(const uint4 *)(to + at));
             if (KIND == GELU) spread(u[q], *(const uint4 *)(x + at));
         }
 #pragma unroll
@@ -322,9 +325,9 @@ static __global__ void join(float *__restrict__ y, const float *__restrict__ a, 
     ACF_EACH(i, M * C / 4) {
         const acf_cell at = acf_cell_of(i, C / 4);
         const int c = 4 * (int)at.column;
-        *(float4 *)(y + 4 * i) = plus(*(const float4 *)(a + 4 * i),
-                                      times(plus(four(x + 4 * i), *(const float4 *)(bias + c)),
-                                            let_through(d, at.row, c, C)));
+        *(float4 *)(y + 4 * i) =
+            plus(*(const float4 *)(a + 4 * i),
+                 times(plus(four(x + 4 * i), *(const float4 *)(bias + c)), let_through(d, at.row, c, C)));
     }
 }
 

@@ -10,7 +10,8 @@ static double dot(const acf_real *a, const acf_real *b, int64_t n) {
     return sum;
 }
 
-void acf_weight_norm_fwd_cpu(const acf_device *dev, acf_real *w, const acf_real *v, const acf_real *g, int64_t O, int64_t K) {
+void acf_weight_norm_fwd_cpu(const acf_device *dev, acf_real *w, const acf_real *v, const acf_real *g, int64_t O,
+                             int64_t K) {
     ACF_PARALLEL(dev, O * K)
     for (int64_t o = 0; o < O; o++) {
         const acf_real *row = v + o * K, k = (acf_real)((double)g[o] / sqrt(dot(row, row, K) + ACF_NORM_FLOOR));
@@ -20,8 +21,8 @@ void acf_weight_norm_fwd_cpu(const acf_device *dev, acf_real *w, const acf_real 
 }
 
 /* dg = dw·v / |v|;  dv = g/|v| (dw - v (dw·v) / |v|²): what lies along v changes the length alone, which w does not have. */
-void acf_weight_norm_bwd_cpu(const acf_device *dev, acf_real *dv, acf_real *dg, const acf_real *dw, const acf_real *v, const acf_real *g,
-                             int64_t O, int64_t K) {
+void acf_weight_norm_bwd_cpu(const acf_device *dev, acf_real *dv, acf_real *dg, const acf_real *dw, const acf_real *v,
+                             const acf_real *g, int64_t O, int64_t K) {
     ACF_PARALLEL(dev, O * K)
     for (int64_t o = 0; o < O; o++) {
         const acf_real *row = v + o * K, *d = dw + o * K;
@@ -55,7 +56,8 @@ acf_tensor *acf_weight_norm(acf_tape *t, acf_tensor *v, acf_tensor *g) {
     acf_node *n = acf_node_new(t, &acf_op_weight_norm, 0, 2, (acf_tensor *[]){v, g});
     if (!n) return &t->empty;
     if (v->ndim < 1 || acf_tensor_count(g) != v->dim[0])
-        return acf_reject(t, n->op, "v is %s and g is %s; expected (O, ...) and (O)", acf_tensor_shape(v, sv), acf_tensor_shape(g, sg));
+        return acf_reject(t, n->op, "v is %s and g is %s; expected (O, ...) and (O)", acf_tensor_shape(v, sv),
+                          acf_tensor_shape(g, sg));
     n->out[0] = acf_tensor_new(t, v->ndim, v->dim);
     return acf_node_run(t, n);
 }

@@ -15,15 +15,16 @@ static __device__ double dot(const acf_real *__restrict__ a, const acf_real *__r
 }
 
 /* w (O,K) from v (O,K), g (O). */
-static __global__ void norm_fwd(acf_real *__restrict__ w, const acf_real *__restrict__ v, const acf_real *__restrict__ g, int64_t K) {
+static __global__ void norm_fwd(acf_real *__restrict__ w, const acf_real *__restrict__ v,
+                                const acf_real *__restrict__ g, int64_t K) {
     const int64_t o = blockIdx.x;
     const acf_real k = (acf_real)((double)g[o] / sqrt(dot(v + o * K, v + o * K, K) + ACF_NORM_FLOOR));
     for (int64_t i = threadIdx.x; i < K; i += BLOCK) w[o * K + i] = k * v[o * K + i];
 }
 
 /* dg = dw·v / |v|;  dv = g/|v| (dw - v (dw·v) / |v|²). */
-static __global__ void norm_bwd(acf_real *__restrict__ dv, acf_real *__restrict__ dg, const acf_real *__restrict__ dw, const acf_real *__restrict__ v,
-                                const acf_real *__restrict__ g, int64_t K) {
+static __global__ void norm_bwd(acf_real *__restrict__ dv, acf_real *__restrict__ dg, const acf_real *__restrict__ dw,
+                                const acf_real *__restrict__ v, const acf_real *__restrict__ g, int64_t K) {
     const int64_t o = blockIdx.x;
     const acf_real *row = v + o * K, *d = dw + o * K;
     const double square = dot(row, row, K) + ACF_NORM_FLOOR, along = dot(d, row, K), inv = 1 / sqrt(square);
@@ -36,7 +37,8 @@ static __global__ void norm_bwd(acf_real *__restrict__ dv, acf_real *__restrict_
 static acf_status forward(acf_tape *t, acf_node *n) {
     const acf_tensor *v = n->in[0];
     if (v->dim[0] == 0) return ACF_OK;
-    norm_fwd<<<(unsigned)v->dim[0], BLOCK, 0, acf_cuda_stream(t->dev)>>>(n->out[0]->data, v->data, n->in[1]->data, acf_tensor_width(v));
+    norm_fwd<<<(unsigned)v->dim[0], BLOCK, 0, acf_cuda_stream(t->dev)>>>(n->out[0]->data, v->data, n->in[1]->data,
+                                                                         acf_tensor_width(v));
     return ACF_LAUNCHED("weight_norm");
 }
 
@@ -48,7 +50,8 @@ static acf_status backward(acf_tape *t, acf_node *n) {
     ACF_TRY(acf_tape_status(t));
     if (v->dim[0] == 0) return ACF_OK;
     ACF_TRY(aside ? acf_cuda_aside(t, true) : acf_cuda_join(t->dev));
-    norm_bwd<<<(unsigned)v->dim[0], BLOCK, 0, acf_cuda_stream(t->dev)>>>(dv, dg, n->out[0]->grad, v->data, g->data, acf_tensor_width(v));
+    norm_bwd<<<(unsigned)v->dim[0], BLOCK, 0, acf_cuda_stream(t->dev)>>>(dv, dg, n->out[0]->grad, v->data, g->data,
+                                                                         acf_tensor_width(v));
     ACF_TRY(ACF_LAUNCHED("weight_norm"));
     return aside ? acf_cuda_aside(t, false) : ACF_OK;
 }

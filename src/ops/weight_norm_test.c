@@ -8,7 +8,8 @@
 static int64_t width(const acf_lab *l) { return l->big ? 12 : 3; }
 
 static void build(acf_lab *l) {
-    acf_tensor *v = acf_leaf(l, "v", -1, 1, 3, (int64_t[]){l->N, l->D, width(l)}), *g = acf_leaf(l, "g", -2, 2, 1, &l->N);
+    acf_tensor *v = acf_leaf(l, "v", -1, 1, 3, (int64_t[]){l->N, l->D, width(l)}),
+               *g = acf_leaf(l, "g", -2, 2, 1, &l->N);
     acf_result(l, acf_weight_norm(l->t, v, g));
 }
 
@@ -17,7 +18,8 @@ static void naive(const acf_lab *l, double *const *out) {
     for (int64_t o = 0; o < l->N; o++) {
         double square = 0;
         for (int64_t i = 0; i < K; i++) square += pow((double)l->leaf[0].value[o * K + i], 2);
-        for (int64_t i = 0; i < K; i++) out[0][o * K + i] = (double)l->leaf[1].value[o] * (double)l->leaf[0].value[o * K + i] / sqrt(square);
+        for (int64_t i = 0; i < K; i++)
+            out[0][o * K + i] = (double)l->leaf[1].value[o] * (double)l->leaf[0].value[o * K + i] / sqrt(square);
     }
 }
 

@@ -6,7 +6,8 @@
 static acf_status window_forward(acf_tape *t, acf_node *n) {
     const acf_region *r = n->attr;
     const acf_tensor *x = n->in[0], *y = n->out[0];
-    const int64_t H = x->dim[1], W = x->dim[2], C = x->dim[3], from = acf_max(r->left, 0), to = acf_min(r->left + r->width, W);
+    const int64_t H = x->dim[1], W = x->dim[2], C = x->dim[3], from = acf_max(r->left, 0),
+                  to = acf_min(r->left + r->width, W);
     const size_t line = (size_t)(r->width * C) * sizeof(acf_real);
     ACF_PARALLEL(t->dev, acf_tensor_count(y))
     for (int64_t i = 0; i < x->dim[0] * r->height; i++) {
@@ -15,7 +16,8 @@ static acf_status window_forward(acf_tape *t, acf_node *n) {
         const bool inside = h >= 0 && h < H && from < to;
         if (!inside || to - from < r->width) memset(out, 0, line);
         if (inside)
-            memcpy(out + (from - r->left) * C, x->data + ((i / r->height * H + h) * W + from) * C, (size_t)((to - from) * C) * sizeof(acf_real));
+            memcpy(out + (from - r->left) * C, x->data + ((i / r->height * H + h) * W + from) * C,
+                   (size_t)((to - from) * C) * sizeof(acf_real));
     }
     return ACF_OK;
 }
@@ -27,8 +29,8 @@ acf_tensor *acf_window(acf_tape *t, acf_tensor *x, acf_region r) {
     acf_node *n = acf_node_new(t, &acf_op_window, sizeof r, 1, &x);
     if (!n) return &t->empty;
     if (x->ndim != 4 || r.height < 0 || r.width < 0)
-        return acf_reject(t, n->op, "x is %s and the window %lld x %lld; expected (N, H, W, C) and a size", acf_tensor_shape(x, sx),
-                          (long long)r.height, (long long)r.width);
+        return acf_reject(t, n->op, "x is %s and the window %lld x %lld; expected (N, H, W, C) and a size",
+                          acf_tensor_shape(x, sx), (long long)r.height, (long long)r.width);
     *(acf_region *)n->attr = r;
     n->out[0] = acf_tensor_new(t, 4, (int64_t[]){x->dim[0], r.height, r.width, x->dim[3]});
     return acf_node_run(t, n);
@@ -40,7 +42,8 @@ static acf_status paste_forward(acf_tape *t, acf_node *n) {
     const int64_t h = y->dim[1], run = y->dim[2] * y->dim[3];
     ACF_PARALLEL(t->dev, acf_tensor_count(y))
     for (int64_t i = 0; i < y->dim[0] * h; i++)
-        memcpy(a->x + ((i / h * a->H + a->top + i % h) * a->W + a->left) * y->dim[3], y->data + i * run, (size_t)run * sizeof(acf_real));
+        memcpy(a->x + ((i / h * a->H + a->top + i % h) * a->W + a->left) * y->dim[3], y->data + i * run,
+               (size_t)run * sizeof(acf_real));
     return ACF_OK;
 }
 
@@ -52,8 +55,8 @@ void acf_paste(acf_tape *t, acf_tensor *x, acf_tensor *y, int64_t top, int64_t l
     if (!n) return;
     const bool alike = x->ndim == 4 && y->ndim == 4 && x->dim[0] == y->dim[0] && x->dim[3] == y->dim[3];
     if (!alike || top < 0 || left < 0 || top + y->dim[1] > x->dim[1] || left + y->dim[2] > x->dim[2]) {
-        acf_reject(t, n->op, "y is %s, to be put to row %lld, column %lld of x %s; expected a part of it", acf_tensor_shape(y, sy), (long long)top,
-                   (long long)left, acf_tensor_shape(x, sx));
+        acf_reject(t, n->op, "y is %s, to be put to row %lld, column %lld of x %s; expected a part of it",
+                   acf_tensor_shape(y, sy), (long long)top, (long long)left, acf_tensor_shape(x, sx));
         return;
     }
     *(acf_paste_attrs *)n->attr = (acf_paste_attrs){x->data, x->dim[1], x->dim[2], top, left};

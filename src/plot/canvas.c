@@ -41,16 +41,19 @@ struct acf_canvas {
 
 static acf_status check_size(double width, double height, double scale, bool svg) {
     if (!(scale > 0 && scale <= ACF_CANVAS_SCALE_MAX))
-        return acf_fail(ACF_EUSAGE, "a picture at scale %g; expected more than 0 and at most %g", scale, ACF_CANVAS_SCALE_MAX);
-    if (!(width >= ACF_CANVAS_SIDE_MIN && width <= ACF_CANVAS_SIDE_MAX && height >= ACF_CANVAS_SIDE_MIN && height <= ACF_CANVAS_SIDE_MAX))
-        return acf_fail(ACF_EUSAGE, "a picture of %g x %g points; expected %g to %g each", width, height, ACF_CANVAS_SIDE_MIN,
-                        ACF_CANVAS_SIDE_MAX);
+        return acf_fail(ACF_EUSAGE, "a picture at scale %g; expected more than 0 and at most %g", scale,
+                        ACF_CANVAS_SCALE_MAX);
+    if (!(width >= ACF_CANVAS_SIDE_MIN && width <= ACF_CANVAS_SIDE_MAX && height >= ACF_CANVAS_SIDE_MIN &&
+          height <= ACF_CANVAS_SIDE_MAX))
+        return acf_fail(ACF_EUSAGE, "a picture of %g x %g points; expected %g to %g each", width, height,
+                        ACF_CANVAS_SIDE_MIN, ACF_CANVAS_SIDE_MAX);
     double w = ceil(width * scale), h = ceil(height * scale);
     if (!svg && (w > ACF_CANVAS_SIDE_MAX || h > ACF_CANVAS_SIDE_MAX || w * h > ACF_CANVAS_PIXELS_MAX))
-        return acf_fail(ACF_EUSAGE,
-                        "a picture of %.0f x %.0f pixels; expected at most %.0f on a side and %.0f million in all: choose a smaller size or "
-                        "scale, or an SVG file",
-                        w, h, ACF_CANVAS_SIDE_MAX, ACF_CANVAS_PIXELS_MAX / 1e6);
+        return acf_fail(
+            ACF_EUSAGE,
+            "a picture of %.0f x %.0f pixels; expected at most %.0f on a side and %.0f million in all: choose a smaller size or "
+            "scale, or an SVG file",
+            w, h, ACF_CANVAS_SIDE_MAX, ACF_CANVAS_PIXELS_MAX / 1e6);
     return ACF_OK;
 }
 
@@ -79,15 +82,18 @@ static cairo_status_t take_some(void *ctx, const unsigned char *data, unsigned i
 
 static acf_status cairo_failure(cairo_status_t status) {
     if (status == CAIRO_STATUS_SUCCESS) return ACF_OK;
-    return acf_fail(status == CAIRO_STATUS_NO_MEMORY ? ACF_EMEMORY : ACF_EINTERNAL, "drawing failed: %s", cairo_status_to_string(status));
+    return acf_fail(status == CAIRO_STATUS_NO_MEMORY ? ACF_EMEMORY : ACF_EINTERNAL, "drawing failed: %s",
+                    cairo_status_to_string(status));
 }
 
 static acf_status open_surface(acf_canvas *c, double scale) {
     if (c->svg) {
         c->surface = cairo_svg_surface_create_for_stream(take_some, c, c->width, c->height);
-        if (cairo_surface_status(c->surface) == CAIRO_STATUS_SUCCESS) cairo_svg_surface_set_document_unit(c->surface, CAIRO_SVG_UNIT_PX);
+        if (cairo_surface_status(c->surface) == CAIRO_STATUS_SUCCESS)
+            cairo_svg_surface_set_document_unit(c->surface, CAIRO_SVG_UNIT_PX);
     } else {
-        c->surface = cairo_image_surface_create(CAIRO_FORMAT_RGB24, (int)ceil(c->width * scale), (int)ceil(c->height * scale));
+        c->surface =
+            cairo_image_surface_create(CAIRO_FORMAT_RGB24, (int)ceil(c->width * scale), (int)ceil(c->height * scale));
     }
     ACF_TRY(cairo_failure(cairo_surface_status(c->surface)));
     c->cr = cairo_create(c->surface);
@@ -112,7 +118,8 @@ acf_status acf_canvas_open(const char *path, double width, double height, double
     const char *ending = n > ENDING_BYTES ? path + n - ENDING_BYTES : "";
     bool svg = strcasecmp(ending, ".svg") == 0;
     if (!svg && strcasecmp(ending, ".png") != 0)
-        return acf_fail(ACF_EUSAGE, "cannot draw to '%s': the name must end in .png or .svg", acf_text_excerpt(shown, path));
+        return acf_fail(ACF_EUSAGE, "cannot draw to '%s': the name must end in .png or .svg",
+                        acf_text_excerpt(shown, path));
     ACF_TRY(check_size(width, height, scale, svg));
     acf_canvas *c = acf_alloc_zero(sizeof *c, "a page to draw on");
     if (!c) return ACF_EMEMORY;
@@ -148,13 +155,14 @@ static bool overlap(acf_box a, acf_box b) {
 static acf_status check_layout(const acf_canvas *c) {
     for (int64_t i = 0; i < c->n_text; i++) {
         const placed *a = &c->text[i];
-        if (a->box.x < -0.5 || a->box.y < -0.5 || a->box.x + a->box.w > c->width + 0.5 || a->box.y + a->box.h > c->height + 0.5)
-            return acf_fail(ACF_EINTERNAL, "the text '%s' leaves the page of %g x %g: it is at %g, %g and %g wide", a->text, c->width,
-                            c->height, a->box.x, a->box.y, a->box.w);
+        if (a->box.x < -0.5 || a->box.y < -0.5 || a->box.x + a->box.w > c->width + 0.5 ||
+            a->box.y + a->box.h > c->height + 0.5)
+            return acf_fail(ACF_EINTERNAL, "the text '%s' leaves the page of %g x %g: it is at %g, %g and %g wide",
+                            a->text, c->width, c->height, a->box.x, a->box.y, a->box.w);
         for (int64_t j = 0; j < i; j++)
             if (overlap(a->box, c->text[j].box))
-                return acf_fail(ACF_EINTERNAL, "the text '%s' at %g, %g overlaps '%s' at %g, %g", a->text, a->box.x, a->box.y,
-                                c->text[j].text, c->text[j].box.x, c->text[j].box.y);
+                return acf_fail(ACF_EINTERNAL, "the text '%s' at %g, %g overlaps '%s' at %g, %g", a->text, a->box.x,
+                                a->box.y, c->text[j].text, c->text[j].box.x, c->text[j].box.y);
     }
     return ACF_OK;
 }
@@ -206,7 +214,8 @@ static void renumber(acf_canvas *c, const int64_t *rank, size_t different) {
         *out++ = *p++;
         const size_t n = before == '"' || before == '#' ? numbered(p, end) : 0;
         if (n == 0) continue;
-        const int64_t number = number_at(p, n, end, &rest), *at = bsearch(&number, rank, different, sizeof *rank, by_number);
+        const int64_t number = number_at(p, n, end, &rest),
+                      *at = bsearch(&number, rank, different, sizeof *rank, by_number);
         char text[ACF_NUMBER_MAX];
         const size_t length = (size_t)snprintf(text, sizeof text, "%lld", (long long)(at - rank));
         ACF_ASSERT(length <= (size_t)(rest - p) - n);
@@ -267,15 +276,20 @@ double acf_canvas_height(const acf_canvas *c) { return c->height; }
 /* cairo's coordinates are 24.8 fixed point numbers; what lies far outside the page need not be exact. */
 static double tame(double v) { return fmin(fmax(v, -1e5), 1e5); }
 
-static void use_ink(acf_canvas *c, acf_ink ink) { cairo_set_source_rgba(c->cr, ink.red, ink.green, ink.blue, ink.alpha); }
+static void use_ink(acf_canvas *c, acf_ink ink) {
+    cairo_set_source_rgba(c->cr, ink.red, ink.green, ink.blue, ink.alpha);
+}
 
 static void use_pen(acf_canvas *c, acf_pen pen) {
-    static const double pattern[][4] = {{6, 3, 6, 3}, {1.5, 2, 1.5, 2}, {7, 2.5, 1.5, 2.5}, {3, 2, 3, 2}, {10, 3, 3, 3}};
+    static const double pattern[][4] = {
+        {6, 3, 6, 3}, {1.5, 2, 1.5, 2}, {7, 2.5, 1.5, 2.5}, {3, 2, 3, 2}, {10, 3, 3, 3}};
     const int n = (int)(sizeof pattern / sizeof *pattern);
     use_ink(c, pen.ink);
     cairo_set_line_width(c->cr, pen.width);
-    if (pen.dash > 0) cairo_set_dash(c->cr, pattern[(pen.dash - 1) % n], 4, 0);
-    else cairo_set_dash(c->cr, NULL, 0, 0);
+    if (pen.dash > 0)
+        cairo_set_dash(c->cr, pattern[(pen.dash - 1) % n], 4, 0);
+    else
+        cairo_set_dash(c->cr, NULL, 0, 0);
 }
 
 void acf_canvas_clip(acf_canvas *c, acf_box box) {
@@ -296,8 +310,10 @@ void acf_canvas_curve(acf_canvas *c, const double *x, const double *y, int64_t n
     use_pen(c, pen);
     cairo_new_path(c->cr);
     for (int64_t i = 0; i < n; i++) {
-        if (isfinite(x[i]) && isfinite(y[i])) cairo_line_to(c->cr, tame(x[i]), tame(y[i]));
-        else cairo_new_sub_path(c->cr);
+        if (isfinite(x[i]) && isfinite(y[i]))
+            cairo_line_to(c->cr, tame(x[i]), tame(y[i]));
+        else
+            cairo_new_sub_path(c->cr);
     }
     cairo_stroke(c->cr);
 }
@@ -349,7 +365,8 @@ void acf_canvas_pixels(acf_canvas *c, acf_box box, const uint32_t *pixel, int w,
     if (cairo_surface_status(image) == CAIRO_STATUS_SUCCESS) {
         unsigned char *row = cairo_image_surface_get_data(image);
         const int stride = cairo_image_surface_get_stride(image);
-        for (int y = 0; y < h; y++) memcpy(row + (ptrdiff_t)y * stride, pixel + (ptrdiff_t)y * w, (size_t)w * sizeof *pixel);
+        for (int y = 0; y < h; y++)
+            memcpy(row + (ptrdiff_t)y * stride, pixel + (ptrdiff_t)y * w, (size_t)w * sizeof *pixel);
         cairo_surface_mark_dirty(image);
         cairo_save(c->cr);
         cairo_translate(c->cr, box.x, box.y);
@@ -397,7 +414,8 @@ static void clean(const char *text, char out[ACF_FIT_MAX]) {
 }
 
 static void use_type(acf_canvas *c, acf_type type) {
-    cairo_select_font_face(c->cr, FONT, CAIRO_FONT_SLANT_NORMAL, type.bold ? CAIRO_FONT_WEIGHT_BOLD : CAIRO_FONT_WEIGHT_NORMAL);
+    cairo_select_font_face(c->cr, FONT, CAIRO_FONT_SLANT_NORMAL,
+                           type.bold ? CAIRO_FONT_WEIGHT_BOLD : CAIRO_FONT_WEIGHT_NORMAL);
     cairo_set_font_size(c->cr, type.size);
 }
 
@@ -452,8 +470,10 @@ void acf_canvas_text(acf_canvas *c, double x, double y, const char *text, acf_ty
     cairo_move_to(c->cr, -type.align * w, 0.35 * h);
     cairo_show_text(c->cr, shown);
     cairo_restore(c->cr);
-    if (type.upward) remember(c, (acf_box){x - h / 2, y - (1 - type.align) * w, h, w}, shown);
-    else remember(c, (acf_box){x - type.align * w, y - h / 2, w, h}, shown);
+    if (type.upward)
+        remember(c, (acf_box){x - h / 2, y - (1 - type.align) * w, h, w}, shown);
+    else
+        remember(c, (acf_box){x - type.align * w, y - h / 2, w, h}, shown);
 }
 
 /* Where letter k of a clean text begins, in bytes; its length where it has fewer. */

@@ -22,9 +22,9 @@
 
 #include <stdint.h>
 
-#define ACF_CANVAS_SIDE_MIN 160.0    /* points */
-#define ACF_CANVAS_SIDE_MAX 20000.0  /* points, and pixels of a PNG: cairo has 32767 */
-#define ACF_CANVAS_PIXELS_MAX 1.0e8  /* of a PNG; four bytes each while it is drawn */
+#define ACF_CANVAS_SIDE_MIN 160.0   /* points */
+#define ACF_CANVAS_SIDE_MAX 20000.0 /* points, and pixels of a PNG: cairo has 32767 */
+#define ACF_CANVAS_PIXELS_MAX 1.0e8 /* of a PNG; four bytes each while it is drawn */
 #define ACF_CANVAS_SCALE_MAX 8.0
 
 typedef struct acf_ink {
@@ -78,12 +78,12 @@ typedef struct acf_type {
     double size;  /* points */
     double align; /* 0: x is the left end, 0.5: the middle, 1: the right end */
     int bold;
-    int upward;   /* rotated to read from bottom to top; x is then the middle of the line and align goes along it */
+    int upward; /* rotated to read from bottom to top; x is then the middle of the line and align goes along it */
     acf_ink ink;
 } acf_type;
 
 /* Height of a line, and where in it the letters stand: text at y is centred on y. */
-#define ACF_LINE(size) ((size) * 1.3)
+#define ACF_LINE(size) ((size)*1.3)
 
 double acf_canvas_text_width(acf_canvas *c, const char *text, acf_type type);
 

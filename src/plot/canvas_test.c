@@ -108,10 +108,11 @@ static void the_same_drawing_is_the_same_file(void **state) {
 static void sizes_and_names_are_refused_with_a_sentence(void **state) {
     (void)state;
     acf_canvas *c = NULL;
-    static const struct { double w, h, scale; } sizes[] = {{0, 300, 1},     {-5, 300, 1},   {300, 1e9, 1},     {300, NAN, 1},
-                                                           {300, 300, 0},   {300, 300, -1}, {INFINITY, 300, 1}, {300, 300, 9},
-                                                           {300, 300, NAN}, {12000, 300, 2}, {20000, 20000, 1}, {159, 300, 1},
-                                                           {300, 20001, 0.1}};
+    static const struct {
+        double w, h, scale;
+    } sizes[] = {{0, 300, 1},       {-5, 300, 1},       {300, 1e9, 1},    {300, NAN, 1},   {300, 300, 0},
+                 {300, 300, -1},    {INFINITY, 300, 1}, {300, 300, 9},    {300, 300, NAN}, {12000, 300, 2},
+                 {20000, 20000, 1}, {159, 300, 1},      {300, 20001, 0.1}};
     for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++) {
         assert_int_equal(acf_canvas_open(picture_path(".png"), sizes[k].w, sizes[k].h, sizes[k].scale, &c), ACF_EUSAGE);
         assert_non_null(strstr(acf_error(), "expected"));
@@ -136,8 +137,8 @@ static void any_text_can_be_drawn(void **state) {
     assert_non_null(huge);
     memset(huge, 'W', (1 << 20) - 1);
     huge[(1 << 20) - 1] = '\0';
-    const char *const texts[] = {"plain", "\xff\xfe", "a\nb\tc\x7f", "naïve Größe 温度 \xf0\x9f\x98\x80", "\xe6\xb8", "\xc0\xaf",
-                                 huge,    "",         "…"};
+    const char *const texts[] = {
+        "plain", "\xff\xfe", "a\nb\tc\x7f", "naïve Größe 温度 \xf0\x9f\x98\x80", "\xe6\xb8", "\xc0\xaf", huge, "", "…"};
     static const char *const endings[] = {".png", ".svg"};
     for (int e = 0; e < 2; e++) {
         acf_canvas *c = open_page(picture_path(endings[e]), 300, 300, 3);
@@ -166,8 +167,10 @@ static void text_is_cut_to_fit(void **state) {
         if (out[0]) assert_true(out[0] == 'G' && (strlen(out) < 8 || out[strlen(out) - 1] == 'n')); /* both ends stay */
     }
     assert_string_equal(acf_canvas_fit(c, "age", type, 2, small), "");
-    const double most = acf_canvas_text_width(c, "measured_in_the_morning_at", type); /* names that differ at their end */
-    acf_canvas_fit(c, "measured_in_the_morning_at_home", type, most, out), acf_canvas_fit(c, "measured_in_the_morning_at_work", type, most, small);
+    const double most =
+        acf_canvas_text_width(c, "measured_in_the_morning_at", type); /* names that differ at their end */
+    acf_canvas_fit(c, "measured_in_the_morning_at_home", type, most, out),
+        acf_canvas_fit(c, "measured_in_the_morning_at_work", type, most, small);
     assert_string_not_equal(out, small);
     const double once = acf_canvas_text_width(c, "mmm", type), twice = acf_canvas_text_width(c, "mmm", (acf_type){20});
     acf_assert_close(twice, 2 * once, 0.001, "no hinting: widths grow with the size");
@@ -237,8 +240,10 @@ static void colours_can_be_told_apart_in_grey(void **state) {
     assert_true(fabs(acf_ink_brightness(ACF_INK_DATA) - acf_ink_brightness(ACF_INK_MODEL)) > 0.25);
     assert_true(fabs(acf_ink_brightness(ACF_INK_HOLE) - acf_ink_brightness(ACF_INK_PALE)) > 0.4);
     for (int k = 0; k + 1 < 4; k++)
-        assert_true(fabs(acf_ink_brightness(acf_palette_series(k)) - acf_ink_brightness(acf_palette_series(k + 1))) > 0.2);
-    for (int k = 0; k < ACF_SERIES_MAX; k++) assert_true(acf_ink_brightness(acf_palette_series(k)) < 0.72); /* seen on white */
+        assert_true(fabs(acf_ink_brightness(acf_palette_series(k)) - acf_ink_brightness(acf_palette_series(k + 1))) >
+                    0.2);
+    for (int k = 0; k < ACF_SERIES_MAX; k++)
+        assert_true(acf_ink_brightness(acf_palette_series(k)) < 0.72); /* seen on white */
     double before = 1;
     for (int k = 0; k <= 100; k++) {
         const double now = acf_ink_brightness(acf_palette_scale(k / 100.0));
@@ -251,8 +256,9 @@ static void colours_can_be_told_apart_in_grey(void **state) {
     assert_true(fabs(acf_ink_brightness(acf_ink_faded(ACF_INK_DATA, 0)) - 1) < 1e-12);
 }
 
-ACF_TESTS(canvas, cmocka_unit_test(what_is_drawn_is_where_it_was_drawn), cmocka_unit_test(a_clip_hides_what_lies_outside),
-          cmocka_unit_test(curves_are_interrupted_and_tamed), cmocka_unit_test(the_same_drawing_is_the_same_file),
+ACF_TESTS(canvas, cmocka_unit_test(what_is_drawn_is_where_it_was_drawn),
+          cmocka_unit_test(a_clip_hides_what_lies_outside), cmocka_unit_test(curves_are_interrupted_and_tamed),
+          cmocka_unit_test(the_same_drawing_is_the_same_file),
           cmocka_unit_test(sizes_and_names_are_refused_with_a_sentence), cmocka_unit_test(any_text_can_be_drawn),
-          cmocka_unit_test(text_is_cut_to_fit), cmocka_unit_test(the_layout_is_checked), cmocka_unit_test(what_fails_leaves_the_old_file),
-          cmocka_unit_test(colours_can_be_told_apart_in_grey))
+          cmocka_unit_test(text_is_cut_to_fit), cmocka_unit_test(the_layout_is_checked),
+          cmocka_unit_test(what_fails_leaves_the_old_file), cmocka_unit_test(colours_can_be_told_apart_in_grey))

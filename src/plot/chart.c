@@ -47,10 +47,12 @@ acf_box acf_chart_head(acf_canvas *c, const char *title, const char *facts) {
     const double width = acf_canvas_width(c) - 2 * ACF_MARGIN;
     double y = ACF_MARGIN;
     if (title && *title) {
-        acf_canvas_text_in(c, ACF_MARGIN, y + ACF_SIZE_TITLE / 2, title, (acf_type){ACF_SIZE_TITLE, .bold = 1, .ink = ACF_INK_TEXT}, width);
+        acf_canvas_text_in(c, ACF_MARGIN, y + ACF_SIZE_TITLE / 2, title,
+                           (acf_type){ACF_SIZE_TITLE, .bold = 1, .ink = ACF_INK_TEXT}, width);
         y += ACF_LINE(ACF_SIZE_TITLE) + 2;
     }
-    if (facts && *facts) y = write_lines(c, ACF_MARGIN, y, facts, (acf_type){ACF_SIZE_TEXT, .ink = ACF_INK_QUIET}, width);
+    if (facts && *facts)
+        y = write_lines(c, ACF_MARGIN, y, facts, (acf_type){ACF_SIZE_TEXT, .ink = ACF_INK_QUIET}, width);
     y += 6;
     return (acf_box){ACF_MARGIN, y, width, fmax(acf_canvas_height(c) - ACF_MARGIN - y, 1)};
 }
@@ -74,7 +76,8 @@ acf_box acf_chart_legend(acf_canvas *c, acf_box box, const acf_key *key, int n) 
     double x = 0, y = 0;
     for (int k = 0; k < n; k++) {
         char text[ACF_FIT_MAX];
-        const double w = KEY_WIDTH + 6 + acf_canvas_text_width(c, acf_canvas_fit(c, key[k].text, type, most, text), type);
+        const double w =
+            KEY_WIDTH + 6 + acf_canvas_text_width(c, acf_canvas_fit(c, key[k].text, type, most, text), type);
         if (x > 0 && x + w > box.w) x = 0, y += line;
         if (y + line > box.h / 2) break;
         draw_key(c, box.x + x, box.y + y + line / 2, &key[k]);
@@ -87,7 +90,8 @@ acf_box acf_chart_legend(acf_canvas *c, acf_box box, const acf_key *key, int n) 
 
 void acf_chart_note(acf_canvas *c, acf_box box, const char *text) {
     if (box.h < ACF_LINE(ACF_SIZE_TEXT)) return;
-    acf_canvas_text_in(c, box.x + box.w / 2, box.y + box.h / 2, text, (acf_type){ACF_SIZE_TEXT, .align = 0.5, .ink = ACF_INK_QUIET}, box.w);
+    acf_canvas_text_in(c, box.x + box.w / 2, box.y + box.h / 2, text,
+                       (acf_type){ACF_SIZE_TEXT, .align = 0.5, .ink = ACF_INK_QUIET}, box.w);
 }
 
 /* ---- panels -------------------------------------------------------------------------------------------------------------- */
@@ -110,8 +114,10 @@ static acf_ticks class_ticks(acf_canvas *c, acf_axis a, int most, double capacit
     if (capacity == 0) capacity = length * every / a.classes - 9;
     for (int32_t k = 0; k < a.classes; k += every) {
         char text[ACF_FIT_MAX];
-        if (a.labels && a.labels[k]) acf_canvas_fit(c, a.labels[k], tick_type, capacity, text);
-        else snprintf(text, sizeof text, "%d", (int)k);
+        if (a.labels && a.labels[k])
+            acf_canvas_fit(c, a.labels[k], tick_type, capacity, text);
+        else
+            snprintf(text, sizeof text, "%d", (int)k);
         copy_label(t.label[t.n], text);
         t.at[t.n++] = k;
     }
@@ -214,23 +220,28 @@ acf_panel acf_panel_open(acf_canvas *c, acf_box outer, const char *title, acf_ax
     acf_box in = outer;
     if (title && *title && outer.h > 2 * ACF_LINE(ACF_SIZE_PANEL)) {
         const double line = ACF_LINE(ACF_SIZE_PANEL);
-        acf_canvas_text_in(c, in.x, in.y + line / 2, title, (acf_type){ACF_SIZE_PANEL, .bold = 1, .ink = ACF_INK_TEXT}, in.w);
+        acf_canvas_text_in(c, in.x, in.y + line / 2, title, (acf_type){ACF_SIZE_PANEL, .bold = 1, .ink = ACF_INK_TEXT},
+                           in.w);
         in.y += line + 3, in.h -= line + 3;
     }
     if (outer.h < 60 || outer.w < 60) x.show = y.show = ACF_AXIS_NONE; /* no room for words */
     const bool x_name = x.name && x.show == ACF_AXIS_FULL, y_name = y.name && y.show == ACF_AXIS_FULL;
     if (x.show == ACF_AXIS_FULL) in.h -= ACF_AXIS_HEIGHT;
     if (x_name) in.h -= ACF_LINE(ACF_SIZE_TEXT) + 2;
-    const double aside = y_name ? ACF_LINE(ACF_SIZE_TEXT) : 0, capacity = fmin(fmax(acf_axis_width(c, y, in.h), y.capacity), 0.4 * in.w);
+    const double aside = y_name ? ACF_LINE(ACF_SIZE_TEXT) : 0,
+                 capacity = fmin(fmax(acf_axis_width(c, y, in.h), y.capacity), 0.4 * in.w);
     in.x += aside + capacity, in.w -= aside + capacity;
     const acf_panel p = acf_panel_at(c, in, x, y, capacity);
-    if (x_name) acf_canvas_text_in(c, p.box.x + p.box.w / 2, outer.y + outer.h - ACF_SIZE_TEXT * 0.6, x.name, name, p.box.w);
+    if (x_name)
+        acf_canvas_text_in(c, p.box.x + p.box.w / 2, outer.y + outer.h - ACF_SIZE_TEXT * 0.6, x.name, name, p.box.w);
     name.upward = 1;
     if (y_name) acf_canvas_text_in(c, outer.x + ACF_SIZE_TEXT * 0.6, p.box.y + p.box.h / 2, y.name, name, p.box.h);
     return p;
 }
 
-double acf_panel_x(const acf_panel *p, double v) { return p->box.x + (v / 2 - p->x.lo / 2) / (p->x.hi / 2 - p->x.lo / 2) * p->box.w; }
+double acf_panel_x(const acf_panel *p, double v) {
+    return p->box.x + (v / 2 - p->x.lo / 2) / (p->x.hi / 2 - p->x.lo / 2) * p->box.w;
+}
 double acf_panel_y(const acf_panel *p, double v) {
     return p->box.y + p->box.h - (v / 2 - p->y.lo / 2) / (p->y.hi / 2 - p->y.lo / 2) * p->box.h;
 }

@@ -48,16 +48,22 @@ void acf_chart_note(acf_canvas *c, acf_box box, const char *text);
 
 /* ---- panels -------------------------------------------------------------------------------------------------------------- */
 
-typedef enum acf_axis_show { ACF_AXIS_FULL, ACF_AXIS_GRID, ACF_AXIS_NONE } acf_axis_show; /* all; lines without labels; nothing */
+typedef enum acf_axis_show {
+    ACF_AXIS_FULL,
+    ACF_AXIS_GRID,
+    ACF_AXIS_NONE
+} acf_axis_show; /* all; lines without labels; nothing */
 
 typedef struct acf_axis {
     acf_range range;
     double unit;      /* seconds of one, for times; 0: numbers (ticks.h) */
     const char *name; /* NULL: none */
     acf_axis_show show;
-    double capacity;      /* upright: least width for its labels, so that panels above each other align; across: how far labels may reach
+    double
+        capacity; /* upright: least width for its labels, so that panels above each other align; across: how far labels may reach
                        * beyond its ends, 0 for as far as the figure's own margin */
-    int32_t classes;  /* above 0: places 0..classes-1 are categories, called by their labels, or where that is NULL by their codes */
+    int32_t
+        classes; /* above 0: places 0..classes-1 are categories, called by their labels, or where that is NULL by their codes */
     const char *const *labels;
 } acf_axis;
 
@@ -97,6 +103,7 @@ typedef struct acf_cloud_style {
     acf_ink ink; /* where flat */
 } acf_cloud_style;
 
-acf_status acf_panel_cloud(const acf_panel *p, const double *x, const double *y, int64_t n, int64_t stride, acf_cloud_style style);
+acf_status acf_panel_cloud(const acf_panel *p, const double *x, const double *y, int64_t n, int64_t stride,
+                           acf_cloud_style style);
 
 #endif

@@ -43,17 +43,20 @@ static uint32_t shade(float cover, acf_cloud_style s) {
     return pixel_of(acf_palette_scale(opaque), fmin((double)cover, 1));
 }
 
-acf_status acf_panel_cloud(const acf_panel *p, const double *x, const double *y, int64_t n, int64_t stride, acf_cloud_style style) {
+acf_status acf_panel_cloud(const acf_panel *p, const double *x, const double *y, int64_t n, int64_t stride,
+                           acf_cloud_style style) {
     float stamp[STAMP_MAX][STAMP_MAX];
     const double fine = fmin(PER_POINT, SIDE_MAX / fmax(p->box.w, p->box.h));
-    const int w = (int)ceil(p->box.w * fine), h = (int)ceil(p->box.h * fine), half = make_stamp(style.radius * fine, stamp);
+    const int w = (int)ceil(p->box.w * fine), h = (int)ceil(p->box.h * fine),
+              half = make_stamp(style.radius * fine, stamp);
     if (w < 1 || h < 1) return ACF_OK;
     size_t bytes;
     if (!acf_bytes((int64_t)w * h, sizeof(float), &bytes)) return ACF_EMEMORY;
     float *cover = acf_alloc_zero(bytes, "a cloud of points");
     if (!cover) return ACF_EMEMORY;
     for (int64_t i = 0; i < n; i++) {
-        const double px = (acf_panel_x(p, x[i * stride]) - p->box.x) * fine, py = (acf_panel_y(p, y[i * stride]) - p->box.y) * fine;
+        const double px = (acf_panel_x(p, x[i * stride]) - p->box.x) * fine,
+                     py = (acf_panel_y(p, y[i * stride]) - p->box.y) * fine;
         if (px >= 0 && px <= w && py >= 0 && py <= h) stamp_at(cover, w, h, (int)px, (int)py, stamp, half);
     }
     uint32_t *pixel = (uint32_t *)(void *)cover; /* as many bytes, one at a time */

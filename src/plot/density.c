@@ -77,8 +77,10 @@ static double spacing(const double *sorted, int64_t n) {
     int64_t ties = 0;
     for (int64_t i = 1; i < n; i++) {
         const double gap = sorted[i] - sorted[i - 1];
-        if (gap == 0) ties++;
-        else least = fmin(least, gap);
+        if (gap == 0)
+            ties++;
+        else
+            least = fmin(least, gap);
     }
     return ties > n / 2 && isfinite(least) ? least : 0;
 }
@@ -102,7 +104,8 @@ static bool choice_make(const double *sorted, int64_t n, double unit, choice *ou
     double step = (hi - lo) / (CHOICE_BINS - 2);
     if (unit > 0) step = unit * ceil(step / unit);
     if (!(step > 0) || !isfinite(step)) return false;
-    *out = (choice){.lo = lo - (unit > 0 ? unit / 2 : 0), .step = step, .n = (int)fmin(ceil((hi - lo) / step) + 1, CHOICE_BINS)};
+    *out = (choice){
+        .lo = lo - (unit > 0 ? unit / 2 : 0), .step = step, .n = (int)fmin(ceil((hi - lo) / step) + 1, CHOICE_BINS)};
     for (int64_t i = 0; i < n; i++) {
         const double at = (sorted[i] - out->lo) / step;
         if (at >= 0 && at < out->n) out->count[(int)at]++;
@@ -118,7 +121,8 @@ static double foretold(const choice *c, double width) {
     for (int b = 0; b < c->n; b++) {
         if (c->count[b] == 0) continue;
         double sum = -phi[0];
-        for (int k = 0; k < c->n; k++) sum += c->count[k] * (phi[abs(b - k)] + phi[b + k + 1] + phi[2 * c->n - 1 - b - k]);
+        for (int k = 0; k < c->n; k++)
+            sum += c->count[k] * (phi[abs(b - k)] + phi[b + k + 1] + phi[2 * c->n - 1 - b - k]);
         total += c->count[b] * log(fmax(sum, 1e-9) / h);
     }
     return total;
@@ -203,7 +207,8 @@ void acf_kde_curve(const double *sorted, int64_t n, acf_kde k, const double *x, 
             if (count[b] == 0) continue;
             const double v = lo + (b + 0.5) * step; /* and its images in the two bounds */
             y[g] += count[b] * scale *
-                    (kernel((x[g] - v) / width) + kernel((x[g] + v - 2 * least) / width) + kernel((x[g] + v - 2 * most) / width));
+                    (kernel((x[g] - v) / width) + kernel((x[g] + v - 2 * least) / width) +
+                     kernel((x[g] + v - 2 * most) / width));
         }
     }
 }

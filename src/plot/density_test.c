@@ -139,7 +139,8 @@ static void steps_become_slopes(void **state) {
     for (int g = 0; g < G; g++) area[0] += p[g], area[1] += s[g];
     acf_assert_close(area[1] / area[0], 1, 1e-12, "area");
     for (int g = 1; g <= G / 2; g++) assert_true(s[g] >= s[g - 1] * (1 - 0.02)); /* rises to its middle */
-    for (int g = 0; g < G; g++) p[g] = exp(-0.5 * pow((g - G / 4) / (G / 20.0), 2)) + exp(-0.5 * pow((g - 3 * G / 4) / (G / 20.0), 2));
+    for (int g = 0; g < G; g++)
+        p[g] = exp(-0.5 * pow((g - G / 4) / (G / 20.0), 2)) + exp(-0.5 * pow((g - 3 * G / 4) / (G / 20.0), 2));
     acf_curve_smooth(p, G, s);
     for (int g = G / 4; g < 3 * G / 4; g++) least = fmin(least, s[g]);
     assert_true(least < 0.2 * s[G / 4]);
@@ -156,7 +157,8 @@ static void steps_become_slopes(void **state) {
 
 static void extremes_do_not_crash(void **state) {
     (void)state;
-    double one[] = {5}, same[] = {2, 2, 2}, huge[] = {-1.7e308, 1e300, 1.7e308}, none[] = {NAN, INFINITY}, tiny[] = {0, 5e-324}, x[G], y[G];
+    double one[] = {5}, same[] = {2, 2, 2}, huge[] = {-1.7e308, 1e300, 1.7e308}, none[] = {NAN, INFINITY},
+           tiny[] = {0, 5e-324}, x[G], y[G];
     double *lists[] = {one, same, huge, none, tiny};
     const int64_t sizes[] = {1, 3, 3, 2, 2};
     for (int k = 0; k < 5; k++) {
@@ -176,6 +178,8 @@ static void extremes_do_not_crash(void **state) {
     assert_int_equal(acf_values_distinct(steps, 6, 2), 3); /* more than 2: enough */
 }
 
-ACF_TESTS(density, cmocka_unit_test(a_bell_stays_a_bell), cmocka_unit_test(modes_are_kept_apart), cmocka_unit_test(bounds_are_respected),
-          cmocka_unit_test(rounded_values_make_no_comb), cmocka_unit_test(one_wild_value_does_not_flatten_the_rest),
-          cmocka_unit_test(spikes_are_told_apart), cmocka_unit_test(a_share_scales_the_curve), cmocka_unit_test(steps_become_slopes), cmocka_unit_test(extremes_do_not_crash))
+ACF_TESTS(density, cmocka_unit_test(a_bell_stays_a_bell), cmocka_unit_test(modes_are_kept_apart),
+          cmocka_unit_test(bounds_are_respected), cmocka_unit_test(rounded_values_make_no_comb),
+          cmocka_unit_test(one_wild_value_does_not_flatten_the_rest), cmocka_unit_test(spikes_are_told_apart),
+          cmocka_unit_test(a_share_scales_the_curve), cmocka_unit_test(steps_become_slopes),
+          cmocka_unit_test(extremes_do_not_crash))

@@ -24,8 +24,8 @@ static acf_cloud_style style_of(int64_t n, double side) {
     return (acf_cloud_style){.radius = fmax(side / CELL, 0.5) * (1.3 - 0.7 * crowd), .weight = 0.75 - 0.45 * crowd};
 }
 
-static acf_status draw(acf_canvas *c, acf_box box, const acf_plot_cloud *cloud, int across, int down, const char *const *names_across,
-                       const char *const *names_down) {
+static acf_status draw(acf_canvas *c, acf_box box, const acf_plot_cloud *cloud, int across, int down,
+                       const char *const *names_across, const char *const *names_down) {
     const double top = names_across ? NAME_ROOM : 0, left = names_down ? NAME_ROOM : 0;
     const acf_box cells = {box.x + left, box.y + top, box.w - left, box.h - top};
     if (cells.w < 14.0 * across || cells.h < 14.0 * down) {
@@ -40,11 +40,13 @@ static acf_status draw(acf_canvas *c, acf_box box, const acf_plot_cloud *cloud, 
             const acf_box cell = acf_chart_cell(cells, across, down, row * across + k, GAP);
             const acf_plot_cloud *points = &cloud[row * across + k];
             const acf_panel p = acf_panel_at(c, cell, x, y, 0);
-            ACF_TRY(acf_panel_cloud(&p, points->xy, points->xy + 1, points->n, 2, style_of(points->n, fmin(cell.w, cell.h))));
+            ACF_TRY(acf_panel_cloud(&p, points->xy, points->xy + 1, points->n, 2,
+                                    style_of(points->n, fmin(cell.w, cell.h))));
             acf_canvas_frame(c, cell, (acf_pen){ACF_INK_AXIS, 0.8, 0});
         }
         const acf_box head = acf_chart_cell(cells, across, down, k, GAP);
-        if (names_across && names_across[k]) acf_canvas_text_in(c, head.x + head.w / 2, box.y + 6, names_across[k], type, head.w);
+        if (names_across && names_across[k])
+            acf_canvas_text_in(c, head.x + head.w / 2, box.y + 6, names_across[k], type, head.w);
     }
     type.upward = 1;
     for (int row = 0; names_down && row < down; row++) {
@@ -54,10 +56,11 @@ static acf_status draw(acf_canvas *c, acf_box box, const acf_plot_cloud *cloud, 
     return ACF_OK;
 }
 
-acf_status acf_figure_clouds(const char *path, const acf_plot_options *o, const acf_plot_cloud *cloud, int across, int down,
-                             const char *const *names_across, const char *const *names_down) {
+acf_status acf_figure_clouds(const char *path, const acf_plot_options *o, const acf_plot_cloud *cloud, int across,
+                             int down, const char *const *names_across, const char *const *names_down) {
     acf_canvas *c;
-    const double width = across * (CELL + GAP) + 2 * ACF_MARGIN + NAME_ROOM, height = down * (CELL + GAP) + ACF_HEAD_HEIGHT;
+    const double width = across * (CELL + GAP) + 2 * ACF_MARGIN + NAME_ROOM,
+                 height = down * (CELL + GAP) + ACF_HEAD_HEIGHT;
     ACF_TRY(acf_figure_open(path, o, width, height, &c));
     const acf_box box = acf_chart_head(c, acf_figure_title(o, "Data and samples"), "");
     acf_status status = draw(c, box, cloud, across, down, names_across, names_down);

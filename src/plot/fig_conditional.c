@@ -31,7 +31,8 @@ static acf_box draw_legend(acf_canvas *c, acf_box box, const acf_figure_curves *
 /* Linear between grid points; 0 outside. */
 static double height_at(const acf_figure_curves *f, const double *p, double x) {
     for (int g = 1; g < f->G; g++)
-        if (x >= f->x[g - 1] && x <= f->x[g]) return p[g - 1] + (p[g] - p[g - 1]) * (x - f->x[g - 1]) / (f->x[g] - f->x[g - 1]);
+        if (x >= f->x[g - 1] && x <= f->x[g])
+            return p[g - 1] + (p[g] - p[g - 1]) * (x - f->x[g - 1]) / (f->x[g] - f->x[g - 1]);
     return 0;
 }
 
@@ -81,7 +82,8 @@ static void draw_stems(const acf_panel *p, const acf_figure_curves *f) {
     double half, x, y;
     for (int k = 0; k < f->n + (f->base != NULL); k++) {
         stem_of(p, f, k, &half, &x, &y);
-        acf_canvas_line(p->c, x, p->box.y + p->box.h, x, y, (acf_pen){k < f->n ? acf_palette_series(k) : ACF_INK_AXIS, 1.4 * half, 0});
+        acf_canvas_line(p->c, x, p->box.y + p->box.h, x, y,
+                        (acf_pen){k < f->n ? acf_palette_series(k) : ACF_INK_AXIS, 1.4 * half, 0});
     }
 }
 
@@ -109,15 +111,18 @@ static void draw_seen(const acf_panel *p, const acf_figure_curves *f, int k) {
     const double at = f->truth[k];
     double half, x = acf_panel_x(p, at), y;
     if (!(at >= range.lo && at <= range.hi)) return;
-    if (f->has_spike && at == f->spike) stem_of(p, f, k, &half, &x, &y);
-    else y = acf_panel_y(p, height_at(f, f->p + (int64_t)k * f->G, at));
+    if (f->has_spike && at == f->spike)
+        stem_of(p, f, k, &half, &x, &y);
+    else
+        y = acf_panel_y(p, height_at(f, f->p + (int64_t)k * f->G, at));
     acf_canvas_line(p->c, x, p->box.y + p->box.h, x, y, (acf_pen){acf_palette_series(k), 1, 0});
     acf_figure_seen(p->c, x, y, acf_palette_series(k));
 }
 
 static acf_status draw_these(acf_canvas *c, acf_box box, const acf_figure_curves *f, const char *name) {
     acf_range range = acf_range_of(f->x, f->G, 1);
-    const acf_axis across = {.range = range, .unit = f->column.unit, .name = name}, up = {.range = {0, 1.06 * top_of(f)}, .name = "density"};
+    const acf_axis across = {.range = range, .unit = f->column.unit, .name = name},
+                   up = {.range = {0, 1.06 * top_of(f)}, .name = "density"};
     acf_panel p = acf_panel_open(c, box, NULL, across, up);
     double *x = acf_alloc((size_t)f->G * 2 * sizeof *x, "a curve"), *y = x + f->G;
     if (!x) return ACF_EMEMORY;
@@ -125,8 +130,10 @@ static acf_status draw_these(acf_canvas *c, acf_box box, const acf_figure_curves
     for (int k = f->base ? -1 : 0; k < f->n; k++) {
         const double *from = k < 0 ? f->base : f->p + (int64_t)k * f->G;
         for (int g = 0; g < f->G; g++) x[g] = acf_panel_x(&p, f->x[g]), y[g] = acf_panel_y(&p, from[g]);
-        if (k < 0) acf_canvas_area(c, x, y, f->G, p.box.y + p.box.h, ACF_INK_PALE);
-        else acf_canvas_curve(c, x, y, f->G, pen_of(k));
+        if (k < 0)
+            acf_canvas_area(c, x, y, f->G, p.box.y + p.box.h, ACF_INK_PALE);
+        else
+            acf_canvas_curve(c, x, y, f->G, pen_of(k));
     }
     if (f->has_spike) draw_stems(&p, f);
     acf_canvas_unclip(c);
@@ -146,7 +153,8 @@ static acf_status draw_curves(acf_canvas *c, acf_box box, const acf_figure_curve
     for (int k = 0; k < series; k++) {
         const double *from = k < f->n ? f->p + (int64_t)k * f->G : f->base;
         for (int g = 0; g < f->G; g++) one[g] = isfinite(from[g]) ? from[g] : 0;
-        if (f->has_spike && s < f->G) without_peak(one, f->G, s, f->share[k] * (f->G - 1) / (f->x[f->G - 1] - f->x[0]), p + (int64_t)k * f->G);
+        if (f->has_spike && s < f->G)
+            without_peak(one, f->G, s, f->share[k] * (f->G - 1) / (f->x[f->G - 1] - f->x[0]), p + (int64_t)k * f->G);
         acf_curve_smooth(one, f->G, p + (int64_t)k * f->G);
     }
     shown.p = p, shown.base = f->base ? p + (int64_t)f->n * f->G : NULL;
@@ -172,12 +180,16 @@ static void draw_values(acf_canvas *c, acf_box box, const acf_figure_curves *f, 
     }
     acf_range range = acf_range_usable(f->x[0], f->x[f->G - 1]);
     if (isfinite(closest)) range = acf_range_usable(range.lo - closest / 2, range.hi + closest / 2);
-    acf_panel p = acf_panel_open(c, box, NULL, (acf_axis){.range = range, .unit = f->column.unit, .name = name}, (acf_axis){.range = {0, 106 * high}, .name = "probability in %"});
-    const double step = isfinite(closest) ? closest / (range.hi - range.lo) * p.box.w : p.box.w / 4, thick = fmin(0.8 * step / series, 18);
+    acf_panel p = acf_panel_open(c, box, NULL, (acf_axis){.range = range, .unit = f->column.unit, .name = name},
+                                 (acf_axis){.range = {0, 106 * high}, .name = "probability in %"});
+    const double step = isfinite(closest) ? closest / (range.hi - range.lo) * p.box.w : p.box.w / 4,
+                 thick = fmin(0.8 * step / series, 18);
     for (int g = 0; g < f->G; g++)
         for (int s = 0; s < series; s++) {
-            const double y = acf_panel_y(&p, 100 * probability(f, s, g)), x = acf_panel_x(&p, f->x[g]) + (s - 0.5 * series) * thick;
-            acf_canvas_fill(c, (acf_box){x, y, thick, p.box.y + p.box.h - y}, s < f->n ? acf_palette_series(s) : ACF_INK_AXIS);
+            const double y = acf_panel_y(&p, 100 * probability(f, s, g)),
+                         x = acf_panel_x(&p, f->x[g]) + (s - 0.5 * series) * thick;
+            acf_canvas_fill(c, (acf_box){x, y, thick, p.box.y + p.box.h - y},
+                            s < f->n ? acf_palette_series(s) : ACF_INK_AXIS);
             if (s < f->n && f->truth[s] == f->x[g]) acf_figure_seen(c, x + thick / 2, y, ACF_INK_PAPER);
         }
 }
@@ -207,12 +219,18 @@ static double bars_height(const acf_figure_curves *f) {
 /* What the picture cannot show by itself. */
 static void write_facts(acf_text *t, const acf_figure_curves *f) {
     char a[ACF_TICK_LABEL_MAX];
-    if (f->column.classes > 0) acf_text_add(t, "Probability of each class.");
-    else if (f->few && f->draws > 0) acf_text_addf(t, "Probability of each value, counted in %s draws.", acf_tick_count(a, f->draws));
-    else if (f->few) acf_text_add(t, "Probability of each value.");
+    if (f->column.classes > 0)
+        acf_text_add(t, "Probability of each class.");
+    else if (f->few && f->draws > 0)
+        acf_text_addf(t, "Probability of each value, counted in %s draws.", acf_tick_count(a, f->draws));
+    else if (f->few)
+        acf_text_add(t, "Probability of each value.");
     if (f->has_spike && !f->few) write_spike(t, f);
-    if (f->beyond > 0 && f->column.unit > 0) acf_text_addf(t, "%s%.2g %% of what is expected lies beyond the axis.", t->len ? " " : "", 100 * f->beyond);
-    else if (f->beyond > 0) acf_text_addf(t, "%s%.2g %% of what is expected lies beyond the axis, as far as %s.", t->len ? " " : "", 100 * f->beyond, acf_tick_number(a, f->furthest, 3));
+    if (f->beyond > 0 && f->column.unit > 0)
+        acf_text_addf(t, "%s%.2g %% of what is expected lies beyond the axis.", t->len ? " " : "", 100 * f->beyond);
+    else if (f->beyond > 0)
+        acf_text_addf(t, "%s%.2g %% of what is expected lies beyond the axis, as far as %s.", t->len ? " " : "",
+                      100 * f->beyond, acf_tick_number(a, f->furthest, 3));
 }
 
 acf_status acf_figure_conditional(const char *path, const acf_plot_options *o, const acf_figure_curves *f) {
@@ -228,8 +246,10 @@ acf_status acf_figure_conditional(const char *path, const acf_plot_options *o, c
     write_facts(&says, f);
     acf_box box = acf_chart_head(c, acf_figure_title(o, title), facts);
     box = draw_legend(c, box, f, bars || f->few);
-    if (f->few) draw_values(c, box, f, called);
-    else status = bars ? draw_bars(c, box, f) : draw_curves(c, box, f, called);
+    if (f->few)
+        draw_values(c, box, f, called);
+    else
+        status = bars ? draw_bars(c, box, f) : draw_curves(c, box, f, called);
     if (status == ACF_OK) return acf_canvas_save(c);
     acf_canvas_free(c);
     return status;

@@ -34,7 +34,8 @@ static void gather(const acf_figure_table *t, const double *completed, int32_t d
     s->n_seen = s->n_filled = 0;
     for (int64_t i = 0; i < t->N; i++) {
         const double v = t->x[i * t->D + j];
-        if (!isnan(v)) s->seen[s->n_seen++] = v;
+        if (!isnan(v))
+            s->seen[s->n_seen++] = v;
         else
             for (int64_t d = 0; d < draws; d++) s->filled[s->n_filled++] = completed[(d * t->N + i) * t->D + j];
     }
@@ -79,7 +80,8 @@ static int64_t union_of(const sample *s, double *out, int64_t cap) {
 }
 
 /* Two bars at each value, as wide as the closest two values allow. */
-static void draw_values(acf_canvas *c, acf_box box, const acf_figure_column *column, const sample *s, const double *value, int64_t n) {
+static void draw_values(acf_canvas *c, acf_box box, const acf_figure_column *column, const sample *s,
+                        const double *value, int64_t n) {
     double high = 1e-9, share[2][2 * FEW + 2], closest = INFINITY;
     for (int64_t k = 0; k < n; k++) {
         share[0][k] = share_of(s->seen, s->n_seen, value[k]), share[1][k] = share_of(s->filled, s->n_filled, value[k]);
@@ -88,8 +90,10 @@ static void draw_values(acf_canvas *c, acf_box box, const acf_figure_column *col
     }
     acf_range range = acf_range_usable(value[0], value[n - 1]);
     if (isfinite(closest)) range = acf_range_usable(range.lo - closest / 2, range.hi + closest / 2);
-    acf_panel p = acf_panel_open(c, box, NULL, (acf_axis){range, column->unit}, (acf_axis){{0, 1.05 * high}, .show = ACF_AXIS_NONE});
-    const double step = isfinite(closest) ? closest / (range.hi - range.lo) * p.box.w : p.box.w / 4, half = fmin(fmax(0.4 * step, 0.5), 14);
+    acf_panel p = acf_panel_open(c, box, NULL, (acf_axis){range, column->unit},
+                                 (acf_axis){{0, 1.05 * high}, .show = ACF_AXIS_NONE});
+    const double step = isfinite(closest) ? closest / (range.hi - range.lo) * p.box.w : p.box.w / 4,
+                 half = fmin(fmax(0.4 * step, 0.5), 14);
     acf_canvas_clip(c, p.box);
     for (int64_t k = 0; k < n; k++)
         for (int i = 0; i < 2; i++) {
@@ -115,13 +119,14 @@ static void add_beyond(char note[96], int64_t n) {
 
 static void draw_curves(acf_canvas *c, acf_box box, const acf_figure_column *column, sample *s, char note[96]) {
     acf_range range = s->n_seen > 1 ? acf_range_middle(s->seen, s->n_seen) : acf_range_middle(s->filled, s->n_filled);
-    acf_panel p = acf_panel_open(c, box, NULL, (acf_axis){acf_range_padded(range, 0.04), column->unit}, (acf_axis){{0, 1}, .show = ACF_AXIS_NONE});
+    acf_panel p = acf_panel_open(c, box, NULL, (acf_axis){acf_range_padded(range, 0.04), column->unit},
+                                 (acf_axis){{0, 1}, .show = ACF_AXIS_NONE});
     const int64_t out = beyond(s->seen, s->n_seen, p.x) + beyond(s->filled, s->n_filled, p.x);
     const acf_spread spread = acf_figure_spread(&p, s->seen, s->n_seen, s->filled, s->n_filled);
     char at[ACF_TICK_LABEL_MAX];
     if (spread.has_spike)
-        snprintf(note, 96, "%s: %d %% observed, %d %% imputed", acf_tick_number(at, spread.spike, 3), (int)lround(100 * spread.share[0]),
-             (int)lround(100 * spread.share[1]));
+        snprintf(note, 96, "%s: %d %% observed, %d %% imputed", acf_tick_number(at, spread.spike, 3),
+                 (int)lround(100 * spread.share[0]), (int)lround(100 * spread.share[1]));
     add_beyond(note, out);
 }
 
@@ -129,24 +134,31 @@ static void draw_numbers(acf_canvas *c, acf_box box, const acf_figure_column *co
     double value[2 * FEW + 2];
     const int64_t n = union_of(s, value, 2 * FEW + 2);
     if (n == 0) return acf_chart_note(c, box, "nothing to show");
-    if (acf_values_distinct(s->seen, s->n_seen, FEW) <= FEW && n <= 2 * FEW && s->n_seen > 0) draw_values(c, box, column, s, value, n);
-    else draw_curves(c, box, column, s, note);
+    if (acf_values_distinct(s->seen, s->n_seen, FEW) <= FEW && n <= 2 * FEW && s->n_seen > 0)
+        draw_values(c, box, column, s, value, n);
+    else
+        draw_curves(c, box, column, s, note);
 }
 
 /* Title, a line of facts, the panel below: the facts may only be known after it is drawn. */
-static acf_status draw_column(acf_canvas *c, acf_box box, const acf_figure_table *t, int64_t j, int32_t draws, sample *s) {
+static acf_status draw_column(acf_canvas *c, acf_box box, const acf_figure_table *t, int64_t j, int32_t draws,
+                              sample *s) {
     char name[ACF_FIGURE_NAME_MAX], note[96], a[ACF_TICK_LABEL_MAX], b[ACF_TICK_LABEL_MAX];
     const acf_figure_column *column = &t->column[j];
     const double title = ACF_LINE(ACF_SIZE_PANEL), line = ACF_LINE(ACF_SIZE_TICK);
     const acf_box in = {box.x, box.y + title + line + 4, box.w, box.h - title - line - 4};
     if (in.h < 30) return ACF_OK;
-    snprintf(note, sizeof note, "%s observed, %s imputed", acf_tick_count(a, s->n_seen), acf_tick_count(b, s->n_filled / draws));
-    acf_canvas_text_in(c, box.x, box.y + title / 2, acf_figure_name(column, j, name), (acf_type){ACF_SIZE_PANEL, .bold = 1, .ink = ACF_INK_TEXT},
-                       box.w);
+    snprintf(note, sizeof note, "%s observed, %s imputed", acf_tick_count(a, s->n_seen),
+             acf_tick_count(b, s->n_filled / draws));
+    acf_canvas_text_in(c, box.x, box.y + title / 2, acf_figure_name(column, j, name),
+                       (acf_type){ACF_SIZE_PANEL, .bold = 1, .ink = ACF_INK_TEXT}, box.w);
     acf_status status = ACF_OK;
-    if (column->classes > 0) status = draw_classes(c, in, column, s);
-    else draw_numbers(c, in, column, s, note);
-    acf_canvas_text_in(c, box.x, box.y + title + line / 2, note, (acf_type){ACF_SIZE_TICK, .ink = ACF_INK_QUIET}, box.w);
+    if (column->classes > 0)
+        status = draw_classes(c, in, column, s);
+    else
+        draw_numbers(c, in, column, s, note);
+    acf_canvas_text_in(c, box.x, box.y + title + line / 2, note, (acf_type){ACF_SIZE_TICK, .ink = ACF_INK_QUIET},
+                       box.w);
     return status;
 }
 
@@ -187,7 +199,9 @@ typedef struct grid {
 static grid make_grid(double width, double height, int64_t columns) {
     grid g = {.across = (int)fmax((width - 2 * ACF_MARGIN + PANEL_GAP) / (PANEL_WIDTH + PANEL_GAP), 1)};
     int64_t most = PANELS_MAX;
-    if (height != 0) most = g.across * (int64_t)fmax(floor((height - ACF_HEAD_HEIGHT - 30 + PANEL_GAP) / (0.7 * PANEL_HEIGHT + PANEL_GAP)), 1);
+    if (height != 0)
+        most = g.across *
+               (int64_t)fmax(floor((height - ACF_HEAD_HEIGHT - 30 + PANEL_GAP) / (0.7 * PANEL_HEIGHT + PANEL_GAP)), 1);
     g.panels = acf_min(columns, most);
     g.across = (int)acf_max(acf_min(g.across, g.panels), 1);
     g.down = (int)acf_max((g.panels + g.across - 1) / g.across, 1);
@@ -196,20 +210,23 @@ static grid make_grid(double width, double height, int64_t columns) {
 
 static double own_height(grid g) { return ACF_HEAD_HEIGHT + 30 + ACF_MARGIN + g.down * (PANEL_HEIGHT + PANEL_GAP); }
 
-static acf_status draw(acf_canvas *c, const acf_plot_options *o, const acf_figure_table *t, const double *completed, int32_t draws,
-                       missing *list, int64_t n, grid g, sample *s) {
+static acf_status draw(acf_canvas *c, const acf_plot_options *o, const acf_figure_table *t, const double *completed,
+                       int32_t draws, missing *list, int64_t n, grid g, sample *s) {
     char facts[300], a[ACF_TICK_LABEL_MAX], b[ACF_TICK_LABEL_MAX];
     acf_text text = acf_text_into(facts, sizeof facts);
     if (g.panels < n) {
         qsort(list, (size_t)n, sizeof *list, most_first);
         qsort(list, (size_t)g.panels, sizeof *list, by_column);
-        acf_text_addf(&text, "The %s of %s columns with missing cells that miss most.", acf_tick_count(a, g.panels), acf_tick_count(b, n));
+        acf_text_addf(&text, "The %s of %s columns with missing cells that miss most.", acf_tick_count(a, g.panels),
+                      acf_tick_count(b, n));
     } else {
-        acf_text_addf(&text, "%s of %s columns %s missing cells.", acf_tick_count(a, n), acf_tick_count(b, t->D), n == 1 ? "has" : "have");
+        acf_text_addf(&text, "%s of %s columns %s missing cells.", acf_tick_count(a, n), acf_tick_count(b, t->D),
+                      n == 1 ? "has" : "have");
     }
     if (draws > 1) acf_text_addf(&text, " %s draws for each missing cell.", acf_tick_count(a, draws));
     acf_box box = acf_chart_head(c, acf_figure_title(o, "Observed and imputed values"), facts);
-    box = acf_chart_legend(c, box, (acf_key[]){{"observed", ACF_KEY_BOX, {ACF_INK_DATA}}, {"imputed", ACF_KEY_BOX, {ACF_INK_MODEL}}}, 2);
+    box = acf_chart_legend(
+        c, box, (acf_key[]){{"observed", ACF_KEY_BOX, {ACF_INK_DATA}}, {"imputed", ACF_KEY_BOX, {ACF_INK_MODEL}}}, 2);
     if (n == 0) acf_chart_note(c, box, "no cell is missing");
     for (int64_t k = 0; k < g.panels; k++) {
         gather(t, completed, draws, list[k].j, s);
@@ -218,7 +235,8 @@ static acf_status draw(acf_canvas *c, const acf_plot_options *o, const acf_figur
     return ACF_OK;
 }
 
-acf_status acf_figure_imputed(const char *path, const acf_plot_options *o, const acf_figure_table *t, const double *completed, int32_t draws) {
+acf_status acf_figure_imputed(const char *path, const acf_plot_options *o, const acf_figure_table *t,
+                              const double *completed, int32_t draws) {
     acf_canvas *c = NULL;
     sample s = {0};
     acf_status status = ACF_EMEMORY;

@@ -18,8 +18,8 @@
 #include <string.h>
 
 #define WIDTH 900.0
-#define STRIP_WIDTH 1.5   /* points of a row, at least */
-#define LINE_LEAST 2.0    /* points of a column, at least */
+#define STRIP_WIDTH 1.5    /* points of a row, at least */
+#define LINE_LEAST 2.0     /* points of a column, at least */
 #define PATTERN_WIDTH 30.0 /* room for "100 %" */
 #define PATTERNS_MAX 12
 
@@ -31,9 +31,9 @@ typedef struct pattern {
 } pattern;
 
 typedef struct counts {
-    int64_t *missing;  /* (D) */
+    int64_t *missing; /* (D) */
     int64_t holes, complete;
-    pattern *pattern;  /* the most frequent first */
+    pattern *pattern; /* the most frequent first */
     int64_t n_patterns;
 } counts;
 
@@ -66,8 +66,10 @@ static int64_t merge(pattern *all, int64_t N) {
     int64_t n = 0;
     qsort(all, (size_t)N, sizeof *all, by_hash);
     for (int64_t i = 0; i < N; i++) {
-        if (n > 0 && all[n - 1].hash == all[i].hash) all[n - 1].count++;
-        else all[n++] = all[i];
+        if (n > 0 && all[n - 1].hash == all[i].hash)
+            all[n - 1].count++;
+        else
+            all[n++] = all[i];
     }
     qsort(all, (size_t)n, sizeof *all, by_count);
     return n;
@@ -96,11 +98,11 @@ typedef struct plan {
     acf_canvas *c;
     const acf_figure_table *t;
     const counts *n;
-    acf_box body;                   /* of the lines */
-    int64_t lines;                  /* columns shown */
-    double line;                    /* height of one */
+    acf_box body;  /* of the lines */
+    int64_t lines; /* columns shown */
+    double line;   /* height of one */
     double name_w, matrix_x, matrix_w, share_x, bar_w, pattern_x;
-    int64_t strips;                 /* rows shown */
+    int64_t strips; /* rows shown */
     int patterns;
 } plan;
 
@@ -113,10 +115,14 @@ static int64_t strip_row(const plan *p, int64_t k) { return p->strips == p->t->N
 static void percent_text(char out[16], double part) {
     acf_text t = acf_text_into(out, 16);
     const int tenths = (int)lround(1000 * part);
-    if (part > 0 && part < 0.0005) acf_text_add(&t, "<0.1 %");
-    else if (part < 1 && part > 0.9995) acf_text_add(&t, ">99.9 %");
-    else if (tenths == 0 || tenths >= 100) acf_text_addf(&t, "%d %%", (int)lround(100 * part));
-    else acf_text_addf(&t, "%d.%d %%", tenths / 10, tenths % 10);
+    if (part > 0 && part < 0.0005)
+        acf_text_add(&t, "<0.1 %");
+    else if (part < 1 && part > 0.9995)
+        acf_text_add(&t, ">99.9 %");
+    else if (tenths == 0 || tenths >= 100)
+        acf_text_addf(&t, "%d %%", (int)lround(100 * part));
+    else
+        acf_text_addf(&t, "%d.%d %%", tenths / 10, tenths % 10);
 }
 
 /* Runs of missing rows, as one box each. */
@@ -127,7 +133,8 @@ static void draw_strips(const plan *p, int64_t j, acf_box line) {
         const bool hole = k < p->strips && isnan(p->t->x[strip_row(p, k) * p->t->D + j]);
         if (hole && from < 0) from = k;
         if (hole || from < 0) continue;
-        acf_canvas_fill(p->c, (acf_box){line.x + (double)from * w, line.y, (double)(k - from) * w, line.h}, ACF_INK_HOLE);
+        acf_canvas_fill(p->c, (acf_box){line.x + (double)from * w, line.y, (double)(k - from) * w, line.h},
+                        ACF_INK_HOLE);
         from = -1;
     }
 }
@@ -135,23 +142,30 @@ static void draw_strips(const plan *p, int64_t j, acf_box line) {
 static void draw_line(const plan *p, int64_t k, bool named) {
     char name[ACF_FIGURE_NAME_MAX], text[16];
     const int64_t j = line_column(p, k);
-    const double y = p->body.y + (double)k * p->line, gap = p->line > 6 ? 2 : p->line > 3 ? 0.5 : 0, middle = y + p->line / 2;
+    const double y = p->body.y + (double)k * p->line,
+                 gap = p->line > 6   ? 2
+                       : p->line > 3 ? 0.5
+                                     : 0,
+                 middle = y + p->line / 2;
     const double part = share((double)p->n->missing[j], (double)p->t->N);
     draw_strips(p, j, (acf_box){p->matrix_x, y + gap / 2, p->matrix_w, p->line - gap});
     if (p->bar_w > 0) acf_canvas_fill(p->c, (acf_box){p->share_x, y + gap / 2, p->bar_w, p->line - gap}, ACF_INK_PALE);
     if (p->bar_w > 0 && part > 0)
-        acf_canvas_fill(p->c, (acf_box){p->share_x, y + gap / 2, fmax(part * p->bar_w, 0.5), p->line - gap}, ACF_INK_HOLE);
+        acf_canvas_fill(p->c, (acf_box){p->share_x, y + gap / 2, fmax(part * p->bar_w, 0.5), p->line - gap},
+                        ACF_INK_HOLE);
     for (int i = 0; i < p->patterns; i++) {
         const bool hole = isnan(p->t->x[p->n->pattern[i].row * p->t->D + j]);
-        acf_canvas_fill(p->c, (acf_box){p->pattern_x + i * PATTERN_WIDTH + 3, y + gap / 2, PATTERN_WIDTH - 6, p->line - gap},
+        acf_canvas_fill(p->c,
+                        (acf_box){p->pattern_x + i * PATTERN_WIDTH + 3, y + gap / 2, PATTERN_WIDTH - 6, p->line - gap},
                         hole ? ACF_INK_HOLE : ACF_INK_PALE);
     }
     if (!named) return;
     const double size = fmin(ACF_SIZE_TEXT, fmax(p->line, ACF_SIZE_TICK) / 1.1);
-    acf_canvas_text_in(p->c, p->matrix_x - 8, middle, acf_figure_name(&p->t->column[j], j, name), (acf_type){size, .align = 1, .ink = ACF_INK_TEXT},
-                       p->name_w);
+    acf_canvas_text_in(p->c, p->matrix_x - 8, middle, acf_figure_name(&p->t->column[j], j, name),
+                       (acf_type){size, .align = 1, .ink = ACF_INK_TEXT}, p->name_w);
     percent_text(text, part);
-    acf_canvas_text(p->c, p->share_x + p->bar_w + 44, middle, text, (acf_type){ACF_SIZE_TICK, .align = 1, .ink = ACF_INK_TEXT});
+    acf_canvas_text(p->c, p->share_x + p->bar_w + 44, middle, text,
+                    (acf_type){ACF_SIZE_TICK, .align = 1, .ink = ACF_INK_TEXT});
 }
 
 /* Names stand apart: every line has one, or every k-th. */
@@ -170,14 +184,19 @@ static void draw_headings(const plan *p) {
     const double y = p->body.y - 11, right = p->body.x + p->body.w;
     char few[96], fewer[96], a[ACF_TICK_LABEL_MAX], b[ACF_TICK_LABEL_MAX];
     acf_text one = acf_text_into(few, sizeof few), two = acf_text_into(fewer, sizeof fewer);
-    acf_text_addf(&one, "%s of the %s rows, evenly spaced, in order", acf_tick_count(a, p->strips), acf_tick_count(b, p->t->N));
+    acf_text_addf(&one, "%s of the %s rows, evenly spaced, in order", acf_tick_count(a, p->strips),
+                  acf_tick_count(b, p->t->N));
     acf_text_addf(&two, "%s of %s rows", a, b);
-    if (p->strips < p->t->N) write_one(p, p->matrix_x, y, p->matrix_w, (const char *const[3]){few, fewer, "some rows"});
-    else write_one(p, p->matrix_x, y, p->matrix_w, (const char *const[3]){"rows of the table, in order", "rows, in order", "rows"});
+    if (p->strips < p->t->N)
+        write_one(p, p->matrix_x, y, p->matrix_w, (const char *const[3]){few, fewer, "some rows"});
+    else
+        write_one(p, p->matrix_x, y, p->matrix_w,
+                  (const char *const[3]){"rows of the table, in order", "rows, in order", "rows"});
     acf_canvas_text_in(p->c, p->share_x, y, "missing", (acf_type){ACF_SIZE_TICK, .ink = ACF_INK_QUIET}, p->bar_w + 46);
     if (p->patterns)
         write_one(p, p->pattern_x + 3, y, right - p->pattern_x - 3,
-                  (const char *const[3]){"most frequent patterns, and their share of the rows", "patterns, share of rows", "patterns"});
+                  (const char *const[3]){"most frequent patterns, and their share of the rows",
+                                         "patterns, share of rows", "patterns"});
 }
 
 /* Numbers of rows under the strips, shares of rows under the patterns. */
@@ -192,10 +211,12 @@ static void draw_foot(const plan *p) {
     double free_from = p->matrix_x - 4;
     const acf_ticks t = acf_ticks_make((acf_range){0, (double)p->t->N}, 0, 5);
     for (int i = 0; i < t.n; i++) { /* row 0 is called 1; the last has its own number only where it is round */
-        const double row = fmax(t.at[i], 1), x = p->matrix_x + fmin(row - 0.5, (double)p->t->N) / (double)p->t->N * p->matrix_w;
+        const double row = fmax(t.at[i], 1),
+                     x = p->matrix_x + fmin(row - 0.5, (double)p->t->N) / (double)p->t->N * p->matrix_w;
         if (row != floor(row)) continue;
         acf_tick_count(text, (int64_t)row);
-        const double w = acf_canvas_text_width(p->c, text, type), left = fmin(fmax(x - w / 2, p->matrix_x - 4), p->matrix_x + p->matrix_w + 8 - w);
+        const double w = acf_canvas_text_width(p->c, text, type),
+                     left = fmin(fmax(x - w / 2, p->matrix_x - 4), p->matrix_x + p->matrix_w + 8 - w);
         if (left < free_from) continue;
         acf_canvas_text(p->c, left, y, text, (acf_type){ACF_SIZE_TICK, .ink = ACF_INK_QUIET});
         free_from = left + w + 6;
@@ -228,8 +249,8 @@ static void write_facts(acf_text *out, const acf_figure_table *t, const counts *
     percent_text(missing, share((double)n->holes, (double)t->N * (double)t->D));
     percent_text(complete, share((double)n->complete, (double)t->N));
     acf_text_addf(out, "%s row%s, %s column%s; %s of the cells are missing, %s of the rows are complete; %s",
-                  acf_tick_count(a, t->N), t->N == 1 ? "" : "s", acf_tick_count(b, t->D), t->D == 1 ? "" : "s", missing, complete,
-                  n->n_patterns == 1 ? "all have one pattern." : acf_tick_count(d, n->n_patterns));
+                  acf_tick_count(a, t->N), t->N == 1 ? "" : "s", acf_tick_count(b, t->D), t->D == 1 ? "" : "s", missing,
+                  complete, n->n_patterns == 1 ? "all have one pattern." : acf_tick_count(d, n->n_patterns));
     if (n->n_patterns != 1) acf_text_add(out, " different patterns.");
     if (lines < t->D) acf_text_addf(out, " %s of the columns are shown, evenly spaced.", acf_tick_count(a, lines));
 }
@@ -246,12 +267,14 @@ static double own_height(int64_t D) {
 static void draw(acf_canvas *c, const acf_plot_options *o, const acf_figure_table *t, const counts *n) {
     char facts[400];
     plan p = {.c = c, .t = t, .n = n};
-    const double rough = acf_canvas_height(c) - ACF_HEAD_HEIGHT - 24 - TOP - FOOT - ACF_MARGIN; /* before the heading is measured */
+    const double rough =
+        acf_canvas_height(c) - ACF_HEAD_HEIGHT - 24 - TOP - FOOT - ACF_MARGIN; /* before the heading is measured */
     p.lines = acf_min(t->D, (int64_t)fmax(rough / LINE_LEAST, 1));
     acf_text text = acf_text_into(facts, sizeof facts);
     write_facts(&text, t, n, p.lines);
     acf_box box = acf_chart_head(c, acf_figure_title(o, "Missing cells"), facts);
-    box = acf_chart_legend(c, box, (acf_key[]){{"missing", ACF_KEY_BOX, {ACF_INK_HOLE}}, {"present", ACF_KEY_BOX, {ACF_INK_PALE}}}, 2);
+    box = acf_chart_legend(
+        c, box, (acf_key[]){{"missing", ACF_KEY_BOX, {ACF_INK_HOLE}}, {"present", ACF_KEY_BOX, {ACF_INK_PALE}}}, 2);
     if (t->N == 0) return acf_chart_note(c, box, "the table has no rows");
     if (box.h < TOP + FOOT + 10) return acf_chart_note(c, box, "the page is too low for this figure");
     p.body = (acf_box){box.x, box.y + TOP, box.w, box.h - TOP - FOOT};

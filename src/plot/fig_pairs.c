@@ -25,11 +25,11 @@ typedef struct pairs {
     int64_t n;
     const int64_t *column;
     int k;
-    bool completes;      /* drawn are rows of the table with their holes filled in; else new ones */
+    bool completes; /* drawn are rows of the table with their holes filled in; else new ones */
     acf_range range[ACF_PAIRS_MAX];
     int64_t beyond[ACF_PAIRS_MAX]; /* values of the table and drawn ones that are not on the axis */
     double furthest[ACF_PAIRS_MAX];
-    double *a, *b;       /* scratch, (max(N,n)) each */
+    double *a, *b; /* scratch, (max(N,n)) each */
 } pairs;
 
 /* The middle of a column, so that one wild value does not squeeze the rest into a corner; classes get a cell each. */
@@ -64,9 +64,11 @@ static void write_beyond(const pairs *p, acf_text *t) {
     bool first = true;
     for (int k = 0; k < p->k; k++) {
         if (!p->beyond[k]) continue;
-        acf_text_addf(t, first ? " Beyond the axes: %s value%s of " : ", %s%.0s of ", acf_tick_count(a, p->beyond[k]), p->beyond[k] == 1 ? "" : "s");
+        acf_text_addf(t, first ? " Beyond the axes: %s value%s of " : ", %s%.0s of ", acf_tick_count(a, p->beyond[k]),
+                      p->beyond[k] == 1 ? "" : "s");
         acf_text_addf(t, "%.30s", acf_figure_name(&p->t->column[p->column[k]], p->column[k], name));
-        if (p->t->column[p->column[k]].unit == 0) acf_text_addf(t, " (as far as %s)", acf_tick_number(a, p->furthest[k], 3));
+        if (p->t->column[p->column[k]].unit == 0)
+            acf_text_addf(t, " (as far as %s)", acf_tick_number(a, p->furthest[k], 3));
         first = false;
     }
     if (!first) acf_text_add(t, ".");
@@ -108,7 +110,8 @@ static int64_t gather(const pairs *p, bool drawn, int64_t across, int64_t up) {
 
 /* Fewer points may be larger and darker; in a small cell they are small. */
 static acf_cloud_style style_of(int64_t n, double side, acf_ink ink) {
-    const double crowd = fmin(fmax(log10((double)n + 1) - 2, 0), 3) / 3; /* 0 up to a hundred points, 1 from a hundred thousand */
+    const double crowd =
+        fmin(fmax(log10((double)n + 1) - 2, 0), 3) / 3; /* 0 up to a hundred points, 1 from a hundred thousand */
     return (acf_cloud_style){(1.9 - 1.1 * crowd) * fmin(fmax(side / CELL, 0.5), 1.5), 0.8 - 0.65 * crowd, true, ink};
 }
 
@@ -132,7 +135,8 @@ static int64_t gather_one(const pairs *p, bool drawn, int64_t j) {
     return acf_values_sort(p->a, kept);
 }
 
-static void class_bars(const pairs *p, const acf_panel *panel, int64_t j, bool drawn, acf_ink ink, double *high, bool draw) {
+static void class_bars(const pairs *p, const acf_panel *panel, int64_t j, bool drawn, acf_ink ink, double *high,
+                       bool draw) {
     const int32_t C = p->t->column[j].classes;
     const int64_t n = gather_one(p, drawn, j);
     for (int64_t i = 0, from = 0; i < n; i++) { /* runs of the sorted codes */
@@ -169,7 +173,8 @@ static void draw_diagonal(const pairs *p, const acf_panel *panel, int64_t j) {
 
 static acf_axis axis_of(const pairs *p, int k, bool shown) {
     const acf_figure_column *column = &p->t->column[p->column[k]];
-    return (acf_axis){p->range[k], column->unit, NULL, shown ? ACF_AXIS_FULL : ACF_AXIS_GRID, 0, column->classes, column->labels};
+    return (acf_axis){p->range[k], column->unit,    NULL,          shown ? ACF_AXIS_FULL : ACF_AXIS_GRID,
+                      0,           column->classes, column->labels};
 }
 
 static void write_names(const pairs *p, acf_box box, acf_box cells) {
@@ -179,7 +184,8 @@ static void write_names(const pairs *p, acf_box box, acf_box cells) {
     for (int k = 0; k < p->k; k++) {
         char name[ACF_FIGURE_NAME_MAX];
         const char *called = acf_figure_name(&p->t->column[p->column[k]], p->column[k], name);
-        const acf_box across = acf_chart_cell(cells, p->k, p->k, (p->k - 1) * p->k + k, GAP), up = acf_chart_cell(cells, p->k, p->k, k * p->k, GAP);
+        const acf_box across = acf_chart_cell(cells, p->k, p->k, (p->k - 1) * p->k + k, GAP),
+                      up = acf_chart_cell(cells, p->k, p->k, k * p->k, GAP);
         acf_canvas_text_in(p->c, across.x + across.w / 2, box.y + box.h - ACF_SIZE_PANEL / 2, called, type, across.w);
         acf_canvas_text_in(p->c, box.x + ACF_SIZE_PANEL / 2, up.y + up.h / 2, called, upward, up.h);
     }
@@ -199,9 +205,12 @@ static acf_status draw(pairs *p, const acf_plot_options *o) {
     for (int k = 0; k < p->k; k++) p->range[k] = column_range(p, p->column[k]), count_beyond(p, k);
     write_beyond(p, &text);
     acf_box box = acf_chart_head(p->c, acf_figure_title(o, "Columns against each other"), facts);
-    box = acf_chart_legend(p->c, box, (acf_key[]){{"data", ACF_KEY_DOT, {ACF_INK_DATA}}, {"drawn from the model", ACF_KEY_DOT, {ACF_INK_MODEL}}}, 2);
+    box = acf_chart_legend(
+        p->c, box,
+        (acf_key[]){{"data", ACF_KEY_DOT, {ACF_INK_DATA}}, {"drawn from the model", ACF_KEY_DOT, {ACF_INK_MODEL}}}, 2);
     const double capacity = label_room(p, fmin(box.w, box.h) / p->k);
-    const acf_box cells = {box.x + NAME_ROOM + capacity, box.y, box.w - NAME_ROOM - capacity, box.h - NAME_ROOM - ACF_AXIS_HEIGHT};
+    const acf_box cells = {box.x + NAME_ROOM + capacity, box.y, box.w - NAME_ROOM - capacity,
+                           box.h - NAME_ROOM - ACF_AXIS_HEIGHT};
     if (cells.h < 20 * p->k || cells.w < 20 * p->k) {
         acf_chart_note(p->c, box, "the page is too small for this figure");
         return ACF_OK;
@@ -212,15 +221,18 @@ static acf_status draw(pairs *p, const acf_plot_options *o) {
             acf_axis across = axis_of(p, j, i + 1 == p->k), up = axis_of(p, i, j == 0 && i > 0);
             across.capacity = GAP / 2 - 1; /* half of the way to the neighbour's */
             if (i == j) up = (acf_axis){{0, 1}, .show = ACF_AXIS_NONE};
-            const acf_panel panel = acf_panel_at(p->c, acf_chart_cell(cells, p->k, p->k, i * p->k + j, GAP), across, up, capacity);
-            if (i == j) draw_diagonal(p, &panel, p->column[i]);
-            else ACF_TRY(draw_cloud(p, &panel, p->column[j], p->column[i]));
+            const acf_panel panel =
+                acf_panel_at(p->c, acf_chart_cell(cells, p->k, p->k, i * p->k + j, GAP), across, up, capacity);
+            if (i == j)
+                draw_diagonal(p, &panel, p->column[i]);
+            else
+                ACF_TRY(draw_cloud(p, &panel, p->column[j], p->column[i]));
         }
     return ACF_OK;
 }
 
-acf_status acf_figure_pairs(const char *path, const acf_plot_options *o, const acf_figure_table *t, const double *drawn, int64_t n,
-                            const int64_t *column, int k) {
+acf_status acf_figure_pairs(const char *path, const acf_plot_options *o, const acf_figure_table *t, const double *drawn,
+                            int64_t n, const int64_t *column, int k) {
     pairs p = {.t = t, .drawn = drawn, .n = n, .completes = completes(t, drawn, n), .column = column, .k = k};
     size_t bytes;
     if (!acf_bytes(acf_max(t->N, n), 2 * sizeof(double), &bytes)) return ACF_EMEMORY;
@@ -230,8 +242,10 @@ acf_status acf_figure_pairs(const char *path, const acf_plot_options *o, const a
     const double side = k * (CELL + GAP);
     acf_status status = acf_figure_open(path, o, side + 90, side + ACF_HEAD_HEIGHT + 60, &p.c);
     if (status == ACF_OK) status = draw(&p, o);
-    if (status == ACF_OK) status = acf_canvas_save(p.c);
-    else acf_canvas_free(p.c);
+    if (status == ACF_OK)
+        status = acf_canvas_save(p.c);
+    else
+        acf_canvas_free(p.c);
     acf_release(p.a);
     return status;
 }

@@ -60,7 +60,8 @@ static int running_median(const double *step, const double *v, int64_t n, double
     return k;
 }
 
-static void draw_median(const acf_panel *p, const double *step, const double *loss, int64_t n, acf_ink ink, double *scratch) {
+static void draw_median(const acf_panel *p, const double *step, const double *loss, int64_t n, acf_ink ink,
+                        double *scratch) {
     double at[MEDIANS], median[MEDIANS];
     const int k = running_median(step, loss, n, scratch, at, median);
     for (int i = 0; i < k; i++) at[i] = acf_panel_x(p, at[i]), median[i] = acf_panel_y(p, median[i]);
@@ -69,11 +70,13 @@ static void draw_median(const acf_panel *p, const double *step, const double *lo
     acf_canvas_unclip(p->c);
 }
 
-static acf_status draw_loss(acf_canvas *c, acf_box box, acf_range steps, acf_axis up, const curves *v, double *scratch) {
+static acf_status draw_loss(acf_canvas *c, acf_box box, acf_range steps, acf_axis up, const curves *v,
+                            double *scratch) {
     const int64_t n = v->first;
     const acf_axis across = {.range = steps};
     acf_panel p = acf_panel_open(c, box, "Training loss", across, up);
-    ACF_TRY(acf_panel_cloud(&p, v->step, v->loss, n, 1, (acf_cloud_style){1, n > 2000 ? 0.25 : 0.5, true, acf_ink_faded(ACF_INK_DATA, 0.6)}));
+    ACF_TRY(acf_panel_cloud(&p, v->step, v->loss, n, 1,
+                            (acf_cloud_style){1, n > 2000 ? 0.25 : 0.5, true, acf_ink_faded(ACF_INK_DATA, 0.6)}));
     draw_median(&p, v->step, v->loss, n, ACF_INK_DATA, scratch);
     draw_median(&p, v->step + n, v->loss + n, v->n - n, ACF_INK_MODEL_LINE, scratch);
     return ACF_OK;
@@ -112,7 +115,8 @@ static void mark_best(const acf_panel *p, double step, double score) {
 }
 
 /* at, score (k): of the validations; they become places on the page. */
-static void draw_validation(acf_canvas *c, acf_box box, acf_range steps, acf_axis up, double *at, double *score, int64_t k) {
+static void draw_validation(acf_canvas *c, acf_box box, acf_range steps, acf_axis up, double *at, double *score,
+                            int64_t k) {
     if (k == 0) return acf_chart_note(c, box, "there was no validation");
     const acf_axis across = {.range = steps, .name = "steps"};
     acf_panel p = acf_panel_open(c, box, "Validation", across, up);
@@ -147,13 +151,16 @@ static acf_status draw(acf_canvas *c, acf_box box, const curves *v, double *scra
 static void say_steps(const curves *v, char *out, size_t cap) {
     char a[ACF_TICK_LABEL_MAX];
     acf_text t = acf_text_into(out, cap);
-    if (v->first > 0) acf_text_addf(&t, "%s steps%s", step_text(a, v->step[v->first - 1]), v->n > v->first ? ", then " : "");
-    if (v->n > v->first) acf_text_addf(&t, "%s over all cells (orange: a row has more of them, and more nats)", step_text(a, v->step[v->n - 1]));
+    if (v->first > 0)
+        acf_text_addf(&t, "%s steps%s", step_text(a, v->step[v->first - 1]), v->n > v->first ? ", then " : "");
+    if (v->n > v->first)
+        acf_text_addf(&t, "%s over all cells (orange: a row has more of them, and more nats)",
+                      step_text(a, v->step[v->n - 1]));
     acf_text_add(&t, "; lower is better.");
 }
 
-acf_status acf_figure_training(const char *path, const acf_plot_options *o, const double *step, const double *loss, const double *valid,
-                               int64_t n, int64_t first) {
+acf_status acf_figure_training(const char *path, const acf_plot_options *o, const double *step, const double *loss,
+                               const double *valid, int64_t n, int64_t first) {
     const curves v = {step, loss, valid, n, first};
     acf_canvas *c = NULL;
     char facts[200];
@@ -165,8 +172,10 @@ acf_status acf_figure_training(const char *path, const acf_plot_options *o, cons
     ACF_TRY_DONE(acf_figure_open(path, o, WIDTH, HEIGHT, &c));
     say_steps(&v, facts, sizeof facts);
     acf_box box = acf_chart_head(c, acf_figure_title(o, "Training"), n > 0 ? facts : "");
-    if (n == 0) acf_chart_note(c, box, "nothing was reported");
-    else ACF_TRY_DONE(draw(c, box, &v, scratch));
+    if (n == 0)
+        acf_chart_note(c, box, "nothing was reported");
+    else
+        ACF_TRY_DONE(draw(c, box, &v, scratch));
     status = acf_canvas_save(c);
     c = NULL;
 done:

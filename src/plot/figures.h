@@ -25,7 +25,8 @@ typedef struct acf_figure_table {
 acf_status acf_figure_missing(const char *path, const acf_plot_options *o, const acf_figure_table *t);
 
 /* completed (draws,N,D) */
-acf_status acf_figure_imputed(const char *path, const acf_plot_options *o, const acf_figure_table *t, const double *completed, int32_t draws);
+acf_status acf_figure_imputed(const char *path, const acf_plot_options *o, const acf_figure_table *t,
+                              const double *completed, int32_t draws);
 
 /* p(x | given) of one column in n situations. Numbers: density p (n,G) at x (G) upwards, as far from each other, and drawn smoothed (density.h); numbers of few values, `few`: probability p (n,G) of
  * each x; a category: probability p (n,classes), G is classes and x is not read. base (G): the same with nothing given, or NULL. truth (n): what was seen, NaN where nothing. A spike is one of x: its peak is taken
@@ -39,25 +40,25 @@ typedef struct acf_figure_curves {
     double spike;
     const double *share; /* (n), and one more where there is base: how probable it is */
     bool few;
-    int64_t draws;        /* that probabilities of few values, and shares, are counted in; 0: not said */
+    int64_t draws;           /* that probabilities of few values, and shares, are counted in; 0: not said */
     double beyond, furthest; /* part of what is expected that lies beyond the axis; how far it goes */
 } acf_figure_curves;
 acf_status acf_figure_conditional(const char *path, const acf_plot_options *o, const acf_figure_curves *f);
 
 /* step, loss, valid (n): NaN where there is none. The first so many are of the first pass, the others of the second, whose steps count
  * from 1 again. */
-acf_status acf_figure_training(const char *path, const acf_plot_options *o, const double *step, const double *loss, const double *valid,
-                               int64_t n, int64_t first);
+acf_status acf_figure_training(const char *path, const acf_plot_options *o, const double *step, const double *loss,
+                               const double *valid, int64_t n, int64_t first);
 
 /* drawn (n,D); column (k): 2 to ACF_PAIRS_MAX of the table's. */
 #define ACF_PAIRS_MAX 8
-acf_status acf_figure_pairs(const char *path, const acf_plot_options *o, const acf_figure_table *t, const double *drawn, int64_t n,
-                            const int64_t *column, int k);
+acf_status acf_figure_pairs(const char *path, const acf_plot_options *o, const acf_figure_table *t, const double *drawn,
+                            int64_t n, const int64_t *column, int k);
 
 /* cloud (down,across) */
 #define ACF_CLOUDS_MAX 64
-acf_status acf_figure_clouds(const char *path, const acf_plot_options *o, const acf_plot_cloud *cloud, int across, int down,
-                             const char *const *names_across, const char *const *names_down);
+acf_status acf_figure_clouds(const char *path, const acf_plot_options *o, const acf_plot_cloud *cloud, int across,
+                             int down, const char *const *names_across, const char *const *names_down);
 
 /* A grid of images: pixel (n,H,W,C) of 8 bits, row by row, n at most down * across. name_across (across), name_down and remark_down (down),
  * caption (n): any may be NULL. */
@@ -68,7 +69,8 @@ typedef struct acf_figure_sheet {
     double cell; /* width of an image in points; 0: 64, and as large as the page allows */
     const char *const *name_across, *const *name_down, *const *remark_down, *const *caption;
 } acf_figure_sheet;
-acf_status acf_figure_images(const char *path, const acf_plot_options *o, const acf_figure_sheet *f, const char *title, const char *facts);
+acf_status acf_figure_images(const char *path, const acf_plot_options *o, const acf_figure_sheet *f, const char *title,
+                             const char *facts);
 
 /* ---- what they share ----------------------------------------------------------------------------------------------------- */
 

@@ -10,7 +10,9 @@
 
 enum { ROWS = 400 };
 
-static double normal(int64_t i, uint32_t j) { return acf_rng_normal((acf_rng_counter){9, (uint64_t)i, ACF_STREAM_TEST, j, 0}); }
+static double normal(int64_t i, uint32_t j) {
+    return acf_rng_normal((acf_rng_counter){9, (uint64_t)i, ACF_STREAM_TEST, j, 0});
+}
 
 /* Plain pages of one pixel to the point. */
 static acf_plot_options page(double w, double h) { return (acf_plot_options){.width = w, .height = h, .scale = 1}; }
@@ -91,8 +93,9 @@ static void bars_are_as_long_as_shares(void **state) {
     const acf_figure_column column = {"answer", 2, labels, 0};
     for (int64_t i = 0; i < ROWS; i++) x[i] = i % 2 ? NAN : i % 20 == 0, filled[i] = i % 20 != 1;
     const acf_plot_options o = page(400, 0);
-    picture p = drawn(acf_figure_imputed(picture_path(".png"), &o, &(acf_figure_table){x, ROWS, 1, &column}, filled, 1));
-    int longest[2][2] = {{0}}, n = 0, row = -1; /* [bar from above][0: where, 1: length] */
+    picture p =
+        drawn(acf_figure_imputed(picture_path(".png"), &o, &(acf_figure_table){x, ROWS, 1, &column}, filled, 1));
+    int longest[2][2] = {{0}}, n = 0, row = -1;  /* [bar from above][0: where, 1: length] */
     for (int y = p.h * 36 / 100; y < p.h; y++) { /* below the legend */
         int blue = 0, orange = 0;
         for (int px = 0; px < p.w; px++) {
@@ -114,11 +117,14 @@ static void densities_are_where_values_are(void **state) {
     (void)state;
     static double x[ROWS], filled[ROWS];
     const acf_figure_column column = {"v"};
-    for (int64_t i = 0; i < ROWS; i++) x[i] = i % 4 == 0 ? NAN : (i % 8 < 2 ? 10 : 0) + normal(i, 0), filled[i] = 10 + normal(i, 1);
+    for (int64_t i = 0; i < ROWS; i++)
+        x[i] = i % 4 == 0 ? NAN : (i % 8 < 2 ? 10 : 0) + normal(i, 0), filled[i] = 10 + normal(i, 1);
     const acf_plot_options o = page(400, 300);
-    picture p = drawn(acf_figure_imputed(picture_path(".png"), &o, &(acf_figure_table){x, ROWS, 1, &column}, filled, 1));
+    picture p =
+        drawn(acf_figure_imputed(picture_path(".png"), &o, &(acf_figure_table){x, ROWS, 1, &column}, filled, 1));
     assert_true(picture_count(&p, ACF_INK_DATA, 0, 0.4, 0.5, 1) > 100);
-    assert_true(picture_count(&p, ACF_INK_MODEL, 0.5, 0.4, 1, 1) > 5 * picture_count(&p, ACF_INK_MODEL, 0.1, 0.4, 0.45, 0.8));
+    assert_true(picture_count(&p, ACF_INK_MODEL, 0.5, 0.4, 1, 1) >
+                5 * picture_count(&p, ACF_INK_MODEL, 0.1, 0.4, 0.45, 0.8));
     picture_free(&p);
 }
 
@@ -127,7 +133,8 @@ static void the_best_step_is_marked(void **state) {
     static double step[ROWS], loss[ROWS], valid[ROWS];
     for (int64_t i = 0; i < ROWS; i++) {
         step[i] = (double)i + 1, loss[i] = 3 + 2 * exp(-(double)i / 40) + 0.1 * normal(i, 0);
-        valid[i] = i < 20 ? NAN : 1 + pow((double)(i - 300) / 300, 2); /* best at step 301, three quarters to the right */
+        valid[i] =
+            i < 20 ? NAN : 1 + pow((double)(i - 300) / 300, 2); /* best at step 301, three quarters to the right */
     }
     const acf_plot_options o = page(600, 400);
     picture p = drawn(acf_figure_training(picture_path(".png"), &o, step, loss, valid, ROWS, ROWS));
@@ -153,7 +160,8 @@ static void a_second_pass_is_a_line_of_its_own(void **state) {
     assert_true(picture_count(&p, ACF_INK_MODEL_LINE, 0.1, 0.3, 0.5, 0.5) > 60);
     assert_int_equal(picture_count(&p, ACF_INK_MODEL_LINE, 0.5, 0.2, 1, 0.5), 0);
     assert_true(picture_count(&p, ACF_INK_DATA, 0.6, 0.1, 1, 0.5) > 60);
-    assert_true(picture_count(&p, ACF_INK_MODEL_LINE, 0.3, 0.55, 0.5, 1) > 60); /* the best, at step 101 of the first pass */
+    assert_true(picture_count(&p, ACF_INK_MODEL_LINE, 0.3, 0.55, 0.5, 1) >
+                60); /* the best, at step 101 of the first pass */
     picture_free(&p);
 }
 
@@ -168,7 +176,8 @@ static void pairs_show_both_clouds(void **state) {
     }
     const acf_figure_column column[2] = {{"x1"}, {"x2"}};
     const acf_plot_options o = page(500, 500);
-    picture p = drawn(acf_figure_pairs(picture_path(".png"), &o, &(acf_figure_table){x, ROWS, 2, column}, d, ROWS, (int64_t[]){0, 1}, 2));
+    picture p = drawn(acf_figure_pairs(picture_path(".png"), &o, &(acf_figure_table){x, ROWS, 2, column}, d, ROWS,
+                                       (int64_t[]){0, 1}, 2));
     /* The cloud is the lower left panel; its quarters: */
     const double x0 = 0.12, x1 = 0.52, y0 = 0.54, y1 = 0.9, xm = (x0 + x1) / 2, ym = (y0 + y1) / 2;
     assert_true(picture_count(&p, ACF_INK_DATA, xm + 0.03, y0, x1, ym - 0.03) > 10);
@@ -182,13 +191,17 @@ static void pairs_show_both_clouds(void **state) {
 static void new_rows_are_all_shown(void **state) {
     (void)state;
     static double x[ROWS * 2], d[ROWS * 2];
-    for (int64_t i = 0; i < ROWS; i++) x[2 * i] = i % 4 == 0, d[2 * i] = i % 8 < 2, x[2 * i + 1] = normal(i, 0), d[2 * i + 1] = normal(i, 1);
+    for (int64_t i = 0; i < ROWS; i++)
+        x[2 * i] = i % 4 == 0, d[2 * i] = i % 8 < 2, x[2 * i + 1] = normal(i, 0), d[2 * i + 1] = normal(i, 1);
     const acf_figure_column column[2] = {{"kind", .classes = 2}, {"x"}};
     const acf_plot_options o = page(500, 500);
-    picture p = drawn(acf_figure_pairs(picture_path(".png"), &o, &(acf_figure_table){x, ROWS, 2, column}, d, ROWS, (int64_t[]){0, 1}, 2));
+    picture p = drawn(acf_figure_pairs(picture_path(".png"), &o, &(acf_figure_table){x, ROWS, 2, column}, d, ROWS,
+                                       (int64_t[]){0, 1}, 2));
     const double x0 = 0.12, x1 = 0.5, y0 = 0.2, y1 = 0.52, xm = 0.315; /* the upper left panel, and between its bars */
-    const double a = (double)picture_count(&p, ACF_INK_MODEL, x0, y0, xm, y1), b = (double)picture_count(&p, ACF_INK_MODEL, xm, y0, x1, y1);
-    const double of_a = (double)picture_count(&p, ACF_INK_DATA, x0, y0, xm, y1), of_b = (double)picture_count(&p, ACF_INK_DATA, xm, y0, x1, y1);
+    const double a = (double)picture_count(&p, ACF_INK_MODEL, x0, y0, xm, y1),
+                 b = (double)picture_count(&p, ACF_INK_MODEL, xm, y0, x1, y1);
+    const double of_a = (double)picture_count(&p, ACF_INK_DATA, x0, y0, xm, y1),
+                 of_b = (double)picture_count(&p, ACF_INK_DATA, xm, y0, x1, y1);
     assert_true(of_a > 2.6 * of_b && of_a < 3.4 * of_b && fabs(a - of_a) < 0.1 * of_a && fabs(b - of_b) < 0.15 * of_b);
     picture_free(&p);
 }
@@ -205,7 +218,7 @@ static void clouds_are_drawn_in_their_cells(void **state) {
     const acf_plot_options o = page(400, 260);
     picture p = drawn(acf_figure_clouds(picture_path(".png"), &o, cloud, 2, 1, names, NULL));
     const acf_ink dark = acf_palette_scale(1);
-    assert_true(picture_count(&p, dark, 0.5, 0.2, 1, 1) > 4);  /* two hundred points on one place */
+    assert_true(picture_count(&p, dark, 0.5, 0.2, 1, 1) > 4); /* two hundred points on one place */
     assert_int_equal(picture_count(&p, dark, 0, 0.2, 0.5, 1), 0);
     int64_t inked = 0;
     for (int64_t i = 0; i < (int64_t)p.w * p.h; i++)
@@ -229,26 +242,30 @@ static double largest(int64_t i, int64_t j) { return (i + j) % 4 == 0 ? NAN : i 
 static double tiny(int64_t i, int64_t j) { return (i + j) % 5 == 0 ? NAN : 5e-324 * (double)(i % 3); }
 static double plain(int64_t i, int64_t j) { return (i * 7 + j * 3) % 5 == 0 ? NAN : normal(i, (uint32_t)j); }
 static double whole(int64_t i, int64_t j) { return (i * 7 + j * 3) % 5 == 0 ? NAN : (double)((i * i + j) % 9); }
-static double spiked(int64_t i, int64_t j) { return (i + j) % 6 == 0 ? NAN : i % 3 == 0 ? 0 : exp(3 * normal(i, (uint32_t)j)); }
+static double spiked(int64_t i, int64_t j) {
+    return (i + j) % 6 == 0 ? NAN : i % 3 == 0 ? 0 : exp(3 * normal(i, (uint32_t)j));
+}
 static double narrow(int64_t i, int64_t j) { return (i + j) % 6 == 0 ? NAN : 1e15 + (double)(i % 30); }
 
-static const odd odds[] = {{"no rows", 0, 3, plain},         {"one row", 1, 3, plain},       {"two rows", 2, 2, plain},
-                           {"constant", 50, 3, constant},    {"nothing", 40, 3, nothing},    {"1e300", 60, 3, huge},
-                           {"the largest", 60, 3, largest},  {"the smallest", 60, 3, tiny},  {"300 columns", 30, 300, plain},
-                           {"whole numbers", 200, 4, whole}, {"spikes", 200, 3, spiked},     {"far from zero", 100, 3, narrow},
-                           {"3000 columns", 3, 3000, plain}};
+static const odd odds[] = {
+    {"no rows", 0, 3, plain},         {"one row", 1, 3, plain},      {"two rows", 2, 2, plain},
+    {"constant", 50, 3, constant},    {"nothing", 40, 3, nothing},   {"1e300", 60, 3, huge},
+    {"the largest", 60, 3, largest},  {"the smallest", 60, 3, tiny}, {"300 columns", 30, 300, plain},
+    {"whole numbers", 200, 4, whole}, {"spikes", 200, 3, spiked},    {"far from zero", 100, 3, narrow},
+    {"3000 columns", 3, 3000, plain}};
 
 /* Names that are long, or no text at all; classes in every third column, with labels like that, too. */
 static const char *odd_name(int64_t j) {
-    static const char *const names[] = {"a",
-                                        "Größe der gemessenen Person in Zentimetern, auf eine Nachkommastelle gerundet (Pflichtfeld)",
-                                        "\xff\xfe not text",
-                                        "line\nbreak\ttab",
-                                        "温度温度温度温度温度温度温度温度温度温度温度温度温度温度",
-                                        "mm",
-                                        NULL,
-                                        " ",
-                                        "Ω"};
+    static const char *const names[] = {
+        "a",
+        "Größe der gemessenen Person in Zentimetern, auf eine Nachkommastelle gerundet (Pflichtfeld)",
+        "\xff\xfe not text",
+        "line\nbreak\ttab",
+        "温度温度温度温度温度温度温度温度温度温度温度温度温度温度",
+        "mm",
+        NULL,
+        " ",
+        "Ω"};
     return names[j % 9];
 }
 
@@ -259,9 +276,12 @@ typedef struct scene {
 } scene;
 
 static scene make_scene(const odd *o, bool classes) {
-    static const char *const labels[] = {"yes", "Größe der gemessenen Person in Zentimetern, gerundet", "\xff", "", NULL, "f", "g", "h", "i"};
-    scene s = {calloc((size_t)(o->N * o->D) + 1, sizeof(double)), calloc((size_t)(2 * o->N * o->D) + 1, sizeof(double)),
-               calloc((size_t)o->D, sizeof(acf_figure_column)), {0}};
+    static const char *const labels[] = {
+        "yes", "Größe der gemessenen Person in Zentimetern, gerundet", "\xff", "", NULL, "f", "g", "h", "i"};
+    scene s = {calloc((size_t)(o->N * o->D) + 1, sizeof(double)),
+               calloc((size_t)(2 * o->N * o->D) + 1, sizeof(double)),
+               calloc((size_t)o->D, sizeof(acf_figure_column)),
+               {0}};
     for (int64_t j = 0; j < o->D; j++) {
         s.column[j].name = odd_name(j);
         if (j % 3 == 2 && !classes) s.column[j].unit = 86400;
@@ -273,7 +293,10 @@ static scene make_scene(const odd *o, bool classes) {
             if (s.column[j].classes > 0 && !isnan(v)) v = (double)(i % 9);
             s.x[i * o->D + j] = v;
             for (int d = 0; d < 2; d++) /* NaN and infinities among the draws */
-                s.filled[(d * o->N + i) * o->D + j] = isnan(v) ? (i % 7 == 0 ? NAN : i % 11 == 0 ? INFINITY : o->cell(i + 1, j)) : v;
+                s.filled[(d * o->N + i) * o->D + j] = isnan(v) ? (i % 7 == 0    ? NAN
+                                                                  : i % 11 == 0 ? INFINITY
+                                                                                : o->cell(i + 1, j))
+                                                               : v;
         }
     s.t = (acf_figure_table){s.x, o->N, o->D, s.column};
     return s;
@@ -285,7 +308,8 @@ static const double sizes[][2] = {{0, 0}, {160, 160}, {200, 1200}, {1600, 170}, 
 
 /* Draws it as a PNG or an SVG, and looks that the page has the asked width and is not blank. */
 static void look(const char *what, const char *figure, acf_status status, const acf_plot_options *o, bool svg) {
-    if (status != ACF_OK) fail_msg("%s of '%s' on a page of %g x %g: %s", figure, what, o->width, o->height, acf_error());
+    if (status != ACF_OK)
+        fail_msg("%s of '%s' on a page of %g x %g: %s", figure, what, o->width, o->height, acf_error());
     if (svg) {
         assert_true(picture_svg(picture_path(".svg")) > 10);
         return;
@@ -305,7 +329,8 @@ static void draw_all(const odd *what, const scene *s, const acf_plot_options *o,
     look(what->what, "missing", acf_figure_missing(path, o, &s->t), o, svg);
     look(what->what, "imputed", acf_figure_imputed(path, o, &s->t, s->filled, 2), o, svg);
     look(what->what, "pairs", acf_figure_pairs(path, o, &s->t, s->filled, s->t.N, columns, 3), o, svg);
-    look(what->what, "training", acf_figure_training(path, o, s->x, s->x + s->t.N, s->filled, s->t.N, s->t.N / 2), o, svg);
+    look(what->what, "training", acf_figure_training(path, o, s->x, s->x + s->t.N, s->filled, s->t.N, s->t.N / 2), o,
+         svg);
     const acf_plot_cloud cloud[4] = {{s->x, s->t.N}, {s->filled, s->t.N}, {NULL, 0}, {s->x, s->t.N / 2}};
     const char *const across[] = {odd_name(1), odd_name(2)}, *const down[] = {odd_name(4), NULL};
     look(what->what, "clouds", acf_figure_clouds(path, o, cloud, 2, 2, across, down), o, svg);
@@ -342,8 +367,10 @@ static void any_density_can_be_shown(void **state) {
                 for (int svg = 0; svg < 2; svg++) {
                     const acf_plot_options o = page(sizes[k][0], sizes[k][1]);
                     const acf_figure_column column = {odd_name(1), classes ? CLASSES : 0, NULL, 0};
-                    const acf_figure_curves f = {column, n, classes ? CLASSES : G, x, p, n > 1 ? base : NULL, truth, label};
-                    look("densities", "conditional", acf_figure_conditional(picture_path(svg ? ".svg" : ".png"), &o, &f), &o, svg);
+                    const acf_figure_curves f = {column, n,    classes ? CLASSES : G, x, p, n > 1 ? base : NULL,
+                                                 truth,  label};
+                    look("densities", "conditional",
+                         acf_figure_conditional(picture_path(svg ? ".svg" : ".png"), &o, &f), &o, svg);
                 }
 }
 
@@ -363,8 +390,8 @@ static void curves_and_their_truth_are_drawn(void **state) {
     assert_int_equal(picture_count(&q, acf_palette_series(0), 0.5, 0.2, 1, 0.85), 0);
     assert_true(picture_count(&q, acf_palette_series(1), 0.6, 0.2, 1, 1) > 50);
     assert_true(picture_count(&q, ACF_INK_PALE, 0.1, 0.8, 1, 1) > 500);
-    assert_true(picture_count(&q, ACF_INK_TEXT, 0.15, 0.2, 0.45, 0.5) > 4); /* a ring around what was seen in row 1 */
-    assert_int_equal(picture_count(&q, ACF_INK_TEXT, 0.5, 0.2, 1, 0.85), 0);  /* nothing was in row 2 */
+    assert_true(picture_count(&q, ACF_INK_TEXT, 0.15, 0.2, 0.45, 0.5) > 4);  /* a ring around what was seen in row 1 */
+    assert_int_equal(picture_count(&q, ACF_INK_TEXT, 0.5, 0.2, 1, 0.85), 0); /* nothing was in row 2 */
     picture_free(&q);
 }
 
@@ -385,7 +412,8 @@ static void spikes_do_not_flatten_curves(void **state) {
         const double share[2] = {0.8, 0.2};
         f.has_spike = spike, f.spike = 5, f.share = share;
         picture q = drawn(acf_figure_conditional(picture_path(".png"), &o, &f));
-        const int64_t hill = picture_count(&q, acf_palette_series(1), 0.1, 0.3, 0.45, 0.75); /* the second curve lies on the first */
+        const int64_t hill =
+            picture_count(&q, acf_palette_series(1), 0.1, 0.3, 0.45, 0.75); /* the second curve lies on the first */
         assert_true(spike ? hill > 100 : hill == 0);
         if (spike) {
             assert_true(picture_count(&q, acf_palette_series(0), 0.48, 0.3, 0.6, 0.7) > 100);   /* the long stem */
@@ -405,12 +433,21 @@ static void what_is_seen_at_a_spike_is_on_its_stem(void **state) {
     const char *const label[1] = {"row 1"};
     for (int g = 0; g < G; g++) x[g] = g / 10.0, p[g] = g < 4 ? 100.0 / (1 + 20 * g) : exp(-pow(x[g] - 5, 2)) + 0.01;
     const acf_plot_options o = {.width = 600, .height = 400, .scale = 3};
-    const acf_figure_curves f = {.column = {"dose"}, .n = 1, .G = G, .x = x, .p = p, .truth = truth, .label = label, .has_spike = true, .share = share};
+    const acf_figure_curves f = {.column = {"dose"},
+                                 .n = 1,
+                                 .G = G,
+                                 .x = x,
+                                 .p = p,
+                                 .truth = truth,
+                                 .label = label,
+                                 .has_spike = true,
+                                 .share = share};
     picture q = drawn(acf_figure_conditional(picture_path(".png"), &o, &f));
-    assert_true(picture_count(&q, ACF_INK_TEXT, 0.09, 0.235, 0.14, 0.5) > 10);               /* the ring */
-    assert_int_equal(picture_count(&q, ACF_INK_TEXT, 0.09, 0.5, 0.14, 0.9), 0);              /* not at the foot */
-    assert_true(picture_count(&q, acf_palette_series(0), 0.4, 0.25, 0.65, 0.6) > 100);       /* the hill fills the panel */
-    assert_true(picture_count(&q, acf_palette_series(0), 0.15, 0.2, 0.25, 0.6) == 0);        /* nothing of the peak is left beside it */
+    assert_true(picture_count(&q, ACF_INK_TEXT, 0.09, 0.235, 0.14, 0.5) > 10);         /* the ring */
+    assert_int_equal(picture_count(&q, ACF_INK_TEXT, 0.09, 0.5, 0.14, 0.9), 0);        /* not at the foot */
+    assert_true(picture_count(&q, acf_palette_series(0), 0.4, 0.25, 0.65, 0.6) > 100); /* the hill fills the panel */
+    assert_true(picture_count(&q, acf_palette_series(0), 0.15, 0.2, 0.25, 0.6) ==
+                0); /* nothing of the peak is left beside it */
     picture_free(&q);
 }
 
@@ -422,7 +459,8 @@ static void what_is_left_out_is_said(void **state) {
     int64_t ink[2][3];
     const acf_figure_column column[2] = {{"a"}, {"b"}};
     for (int far = 0; far < 2; far++) {
-        for (int64_t i = 0; i < 2 * MANY; i++) x[i] = acf_lab_random(5, i, 0, 1), filled[i] = acf_lab_random(6, i, 0, 1);
+        for (int64_t i = 0; i < 2 * MANY; i++)
+            x[i] = acf_lab_random(5, i, 0, 1), filled[i] = acf_lab_random(6, i, 0, 1);
         for (int64_t i = 0; i < 10; i++) x[2 * i] = NAN;
         if (far) x[2 * 50] = 1000;
         const acf_plot_options o = {.width = 700, .height = 500, .scale = 2};
@@ -452,15 +490,25 @@ static int runs(const picture *p, acf_ink ink, double at) {
 /* Five values: a bar for each row at each, and what was seen on its own. */
 static void few_values_are_bars(void **state) {
     (void)state;
-    double x[5] = {1, 2, 3, 4, 5}, p[10] = {0.1, 0.2, 0.4, 0.2, 0.1, 0.1, 0.1, 0.1, 0.1, 0.6}, base[5] = {0.2, 0.2, 0.2, 0.2, 0.2}, truth[2] = {NAN, 5};
+    double x[5] = {1, 2, 3, 4, 5}, p[10] = {0.1, 0.2, 0.4, 0.2, 0.1, 0.1, 0.1, 0.1, 0.1, 0.6},
+           base[5] = {0.2, 0.2, 0.2, 0.2, 0.2}, truth[2] = {NAN, 5};
     const char *const label[2] = {"row 1", "row 2"};
     const acf_plot_options o = {.width = 600, .height = 400, .scale = 3};
-    const acf_figure_curves f = {.column = {"health"}, .n = 2, .G = 5, .x = x, .p = p, .base = base, .truth = truth, .label = label, .few = true, .draws = 1000};
+    const acf_figure_curves f = {.column = {"health"},
+                                 .n = 2,
+                                 .G = 5,
+                                 .x = x,
+                                 .p = p,
+                                 .base = base,
+                                 .truth = truth,
+                                 .label = label,
+                                 .few = true,
+                                 .draws = 1000};
     picture q = drawn(acf_figure_conditional(picture_path(".png"), &o, &f));
     for (int k = 0; k < 2; k++) assert_int_equal(runs(&q, acf_palette_series(k), 0.8), 5);
     assert_int_equal(runs(&q, ACF_INK_AXIS, 0.8), 5);
-    assert_int_equal(runs(&q, acf_palette_series(0), 0.6), 1); /* three: the highest of row 1 */
-    assert_true(picture_count(&q, ACF_INK_TEXT, 0.8, 0.15, 1, 0.4) > 20);       /* the ring on the highest bar */
+    assert_int_equal(runs(&q, acf_palette_series(0), 0.6), 1);                    /* three: the highest of row 1 */
+    assert_true(picture_count(&q, ACF_INK_TEXT, 0.8, 0.15, 1, 0.4) > 20);         /* the ring on the highest bar */
     assert_int_equal(picture_count(&q, ACF_INK_TEXT, 0.12, 0.25, 0.75, 0.85), 0); /* and no other */
     picture_free(&q);
 }
@@ -483,7 +531,8 @@ static void the_class_that_was_seen_is_marked(void **state) {
     f.G = f.column.classes = MANY, f.column.labels = NULL;
     for (int seen = 0; seen < 2; seen++) {
         truth[0] = seen ? MANY - 1 : NAN;
-        q = drawn(acf_figure_conditional(picture_path(".png"), &(acf_plot_options){.width = 600, .height = 300, .scale = 3}, &f));
+        q = drawn(acf_figure_conditional(picture_path(".png"),
+                                         &(acf_plot_options){.width = 600, .height = 300, .scale = 3}, &f));
         const int64_t ring = picture_count(&q, ACF_INK_TEXT, 0.2, 0.75, 1, 0.92);
         assert_true(seen ? ring > 20 : ring == 0);
         picture_free(&q);
@@ -512,7 +561,8 @@ static void memory_may_run_out_anywhere(void **state) {
             case 0: status = acf_figure_missing(path, &o, &s.t); break;
             case 1: status = acf_figure_imputed(path, &o, &s.t, s.filled, 2); break;
             case 2: status = acf_figure_pairs(path, &o, &s.t, s.filled, 60, (int64_t[]){0, 1}, 2); break;
-            case 3: case 4: status = acf_figure_conditional(path, &o, &f); break;
+            case 3:
+            case 4: status = acf_figure_conditional(path, &o, &f); break;
             case 5: status = acf_figure_training(path, &o, s.x, s.x, s.x, 60, 40); break;
             default: status = acf_figure_clouds(path, &o, &cloud, 1, 1, NULL, NULL);
             }
@@ -529,10 +579,12 @@ static void memory_may_run_out_anywhere(void **state) {
     free_scene(&s);
 }
 
-ACF_TESTS(figures, cmocka_unit_test(holes_are_where_cells_are_missing), cmocka_unit_test(spikes_do_not_flatten_curves), cmocka_unit_test(patterns_are_counted),
-          cmocka_unit_test(bars_are_as_long_as_shares), cmocka_unit_test(densities_are_where_values_are),
-          cmocka_unit_test(the_best_step_is_marked), cmocka_unit_test(what_is_seen_at_a_spike_is_on_its_stem), cmocka_unit_test(few_values_are_bars), cmocka_unit_test(what_is_left_out_is_said),
-          cmocka_unit_test(the_class_that_was_seen_is_marked), cmocka_unit_test(a_second_pass_is_a_line_of_its_own), cmocka_unit_test(pairs_show_both_clouds), cmocka_unit_test(new_rows_are_all_shown),
-          cmocka_unit_test(clouds_are_drawn_in_their_cells), cmocka_unit_test(any_table_on_any_page),
-          cmocka_unit_test(any_density_can_be_shown), cmocka_unit_test(curves_and_their_truth_are_drawn),
-          cmocka_unit_test(memory_may_run_out_anywhere))
+ACF_TESTS(figures, cmocka_unit_test(holes_are_where_cells_are_missing), cmocka_unit_test(spikes_do_not_flatten_curves),
+          cmocka_unit_test(patterns_are_counted), cmocka_unit_test(bars_are_as_long_as_shares),
+          cmocka_unit_test(densities_are_where_values_are), cmocka_unit_test(the_best_step_is_marked),
+          cmocka_unit_test(what_is_seen_at_a_spike_is_on_its_stem), cmocka_unit_test(few_values_are_bars),
+          cmocka_unit_test(what_is_left_out_is_said), cmocka_unit_test(the_class_that_was_seen_is_marked),
+          cmocka_unit_test(a_second_pass_is_a_line_of_its_own), cmocka_unit_test(pairs_show_both_clouds),
+          cmocka_unit_test(new_rows_are_all_shown), cmocka_unit_test(clouds_are_drawn_in_their_cells),
+          cmocka_unit_test(any_table_on_any_page), cmocka_unit_test(any_density_can_be_shown),
+          cmocka_unit_test(curves_and_their_truth_are_drawn), cmocka_unit_test(memory_may_run_out_anywhere))

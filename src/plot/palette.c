@@ -5,20 +5,23 @@
 
 /* Dark and bright in turn. */
 acf_ink acf_palette_series(int k) {
-    static const acf_ink series[ACF_SERIES_MAX] = {ACF_HEX(0x0072b2), ACF_HEX(0xe69f00), ACF_HEX(0x222222), ACF_HEX(0x56b4e9),
-                                                   ACF_HEX(0xd55e00), ACF_HEX(0xcc79a7), ACF_HEX(0x009e73), ACF_HEX(0xb5ab00)};
+    static const acf_ink series[ACF_SERIES_MAX] = {ACF_HEX(0x0072b2), ACF_HEX(0xe69f00), ACF_HEX(0x222222),
+                                                   ACF_HEX(0x56b4e9), ACF_HEX(0xd55e00), ACF_HEX(0xcc79a7),
+                                                   ACF_HEX(0x009e73), ACF_HEX(0xb5ab00)};
     return series[(k % ACF_SERIES_MAX + ACF_SERIES_MAX) % ACF_SERIES_MAX];
 }
 
 /* Straight lines between five colours whose brightness falls in equal steps. */
 acf_ink acf_palette_scale(double t) {
-    static const acf_ink stop[] = {ACF_HEX(0xd6e6f4), ACF_HEX(0x8fbfe0), ACF_HEX(0x3f8fc5), ACF_HEX(0x13559b), ACF_HEX(0x0b1f4b)};
+    static const acf_ink stop[] = {ACF_HEX(0xd6e6f4), ACF_HEX(0x8fbfe0), ACF_HEX(0x3f8fc5), ACF_HEX(0x13559b),
+                                   ACF_HEX(0x0b1f4b)};
     enum { LAST = sizeof stop / sizeof *stop - 1 };
     t = t >= 0 ? fmin(t, 1) : 0;
     const int k = (int)fmin(t * LAST, LAST - 1);
     const double part = t * LAST - k;
     const acf_ink a = stop[k], b = stop[k + 1];
-    return (acf_ink){a.red + part * (b.red - a.red), a.green + part * (b.green - a.green), a.blue + part * (b.blue - a.blue), 1};
+    return (acf_ink){a.red + part * (b.red - a.red), a.green + part * (b.green - a.green),
+                     a.blue + part * (b.blue - a.blue), 1};
 }
 
 double acf_ink_brightness(acf_ink ink) {

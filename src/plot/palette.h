@@ -5,19 +5,20 @@
 
 #include "plot/canvas.h"
 
-#define ACF_HEX(rgb) \
-    { ((rgb) >> 16 & 255) / 255.0, ((rgb) >> 8 & 255) / 255.0, ((rgb) & 255) / 255.0, 1 }
+#define ACF_HEX(rgb)                                                                                                   \
+    { ((rgb) >> 16 & 255) / 255.0, ((rgb) >> 8 & 255) / 255.0, ((rgb)&255) / 255.0, 1 }
 
 static const acf_ink ACF_INK_PAPER = ACF_HEX(0xffffff);
 static const acf_ink ACF_INK_TEXT = ACF_HEX(0x222222);  /* titles and names */
 static const acf_ink ACF_INK_QUIET = ACF_HEX(0x5f6368); /* tick labels, remarks; contrast 6 : 1 on white */
 static const acf_ink ACF_INK_AXIS = ACF_HEX(0x9aa0a6);
 static const acf_ink ACF_INK_GRID = ACF_HEX(0xe8eaed);
-static const acf_ink ACF_INK_PALE = ACF_HEX(0xdfe7ee);     /* what is there, where holes are the news */
-static const acf_ink ACF_INK_DATA = ACF_HEX(0x0072b2);     /* what was observed: blue */
-static const acf_ink ACF_INK_MODEL = ACF_HEX(0xe69f00);    /* what the model says: orange, much brighter */
-static const acf_ink ACF_INK_MODEL_LINE = ACF_HEX(0xc46a00); /* the same for thin lines and dots, which need more contrast */
-static const acf_ink ACF_INK_HOLE = ACF_HEX(0xb83a00);     /* what is missing: dark vermilion */
+static const acf_ink ACF_INK_PALE = ACF_HEX(0xdfe7ee);  /* what is there, where holes are the news */
+static const acf_ink ACF_INK_DATA = ACF_HEX(0x0072b2);  /* what was observed: blue */
+static const acf_ink ACF_INK_MODEL = ACF_HEX(0xe69f00); /* what the model says: orange, much brighter */
+static const acf_ink ACF_INK_MODEL_LINE =
+    ACF_HEX(0xc46a00);                                 /* the same for thin lines and dots, which need more contrast */
+static const acf_ink ACF_INK_HOLE = ACF_HEX(0xb83a00); /* what is missing: dark vermilion */
 
 #define ACF_SERIES_MAX 8
 

@@ -11,7 +11,7 @@
 /* ---- ranges -------------------------------------------------------------------------------------------------------------- */
 
 #define NARROW 2e-13 /* of the numbers themselves: two ticks of a narrower range would have one label */
-#define FAR 4e307 /* the width of -FAR..FAR is still a double, and so is the round number above it */
+#define FAR 4e307    /* the width of -FAR..FAR is still a double, and so is the round number above it */
 
 /* Labels show at most 15 digits, so a range must be wider than its numbers' last digits. A constant gets room on both sides. */
 acf_range acf_range_usable(double lo, double hi) {
@@ -54,8 +54,10 @@ static void plain_point(char *s) {
     char *out = s;
     for (const char *p = s; *p; p++) {
         bool number = (*p >= '0' && *p <= '9') || *p == '-' || *p == '+' || *p == 'e';
-        if (number) *out++ = *p;
-        else if (out == s || out[-1] != '.') *out++ = '.';
+        if (number)
+            *out++ = *p;
+        else if (out == s || out[-1] != '.')
+            *out++ = '.';
     }
     *out = '\0';
 }
@@ -82,8 +84,10 @@ static void number_label(char out[ACF_TICK_LABEL_MAX], double v, double step, do
     for (size_t k = 0; k < sizeof units / sizeof *units && largest < 1e12; k++) {
         const int digits = (int)acf_max(0, units[k].power - fine);
         if (largest < units[k].from || digits > (units[k].power ? 1 : 6)) continue;
-        if (v == 0 && units[k].power) fixed(out, 0, 1, 0, "");
-        else fixed(out, v, units[k].unit, digits, units[k].suffix);
+        if (v == 0 && units[k].power)
+            fixed(out, 0, 1, 0, "");
+        else
+            fixed(out, v, units[k].unit, digits, units[k].suffix);
         return;
     }
     if (largest < 1e15 && fine >= 0) {
@@ -91,8 +95,11 @@ static void number_label(char out[ACF_TICK_LABEL_MAX], double v, double step, do
         return;
     }
     int digits = (int)acf_min(acf_max(0, exponent(largest) - fine), 14);
-    if (v == 0) snprintf(out, ACF_TICK_LABEL_MAX, "0");
-    else snprintf(out, ACF_TICK_LABEL_MAX, "%.*e", (int)acf_max(0, digits - (exponent(largest) - exponent(fabs(v)))), v), plain_point(out);
+    if (v == 0)
+        snprintf(out, ACF_TICK_LABEL_MAX, "0");
+    else
+        snprintf(out, ACF_TICK_LABEL_MAX, "%.*e", (int)acf_max(0, digits - (exponent(largest) - exponent(fabs(v)))), v),
+            plain_point(out);
 }
 
 char *acf_tick_number(char out[ACF_TICK_LABEL_MAX], double v, int digits) {
@@ -150,28 +157,34 @@ static acf_ticks number_ticks(acf_range r, int most) {
 #define DAY 86400.0
 
 /* Steps below a month, in seconds. */
-static const double spans[] = {1,    2,     5,     10,    15,     30,    60,      120,     300,      600,
-                               900,  1800,  3600,  7200,  10800,  21600, 43200,   DAY,     2 * DAY,  5 * DAY,
-                               7 * DAY, 14 * DAY};
+static const double spans[] = {1,    2,    5,    10,    15,    30,    60,  120,     300,     600,     900,
+                               1800, 3600, 7200, 10800, 21600, 43200, DAY, 2 * DAY, 5 * DAY, 7 * DAY, 14 * DAY};
 
 /* Times of day are seconds of the first day of all; its neighbours are what a range is padded with. */
 static bool is_time_of_day(acf_range r) { return r.lo > -DAY / 4 && r.hi < 1.25 * DAY; }
 
 static void time_of_day_label(char out[ACF_TICK_LABEL_MAX], double seconds, double step) {
     const int all = (int)(seconds < 0 ? seconds + DAY : seconds); /* the end of the day is 24:00 */
-    if (step >= 60) snprintf(out, ACF_TICK_LABEL_MAX, "%02d:%02d", all / 3600, all / 60 % 60);
-    else snprintf(out, ACF_TICK_LABEL_MAX, "%02d:%02d:%02d", all / 3600, all / 60 % 60, all % 60);
+    if (step >= 60)
+        snprintf(out, ACF_TICK_LABEL_MAX, "%02d:%02d", all / 3600, all / 60 % 60);
+    else
+        snprintf(out, ACF_TICK_LABEL_MAX, "%02d:%02d:%02d", all / 3600, all / 60 % 60, all % 60);
 }
 
 static void time_label(char out[ACF_TICK_LABEL_MAX], double seconds, double step, int months) {
     const double day = floor(seconds / DAY), rest = seconds - day * DAY;
     acf_civil d = acf_civil_of((int64_t)day);
     const int hour = (int)(rest / 3600), minute = (int)(rest / 60) % 60, second = (int)rest % 60;
-    if (months % 12 == 0 && months) snprintf(out, ACF_TICK_LABEL_MAX, "%lld", (long long)d.year);
-    else if (months) snprintf(out, ACF_TICK_LABEL_MAX, "%lld-%02d", (long long)d.year, d.month);
-    else if (step >= DAY) snprintf(out, ACF_TICK_LABEL_MAX, "%lld-%02d-%02d", (long long)d.year, d.month, d.day);
-    else if (step >= 60) snprintf(out, ACF_TICK_LABEL_MAX, "%02d-%02d %02d:%02d", d.month, d.day, hour, minute);
-    else snprintf(out, ACF_TICK_LABEL_MAX, "%02d:%02d:%02d", hour, minute, second);
+    if (months % 12 == 0 && months)
+        snprintf(out, ACF_TICK_LABEL_MAX, "%lld", (long long)d.year);
+    else if (months)
+        snprintf(out, ACF_TICK_LABEL_MAX, "%lld-%02d", (long long)d.year, d.month);
+    else if (step >= DAY)
+        snprintf(out, ACF_TICK_LABEL_MAX, "%lld-%02d-%02d", (long long)d.year, d.month, d.day);
+    else if (step >= 60)
+        snprintf(out, ACF_TICK_LABEL_MAX, "%02d-%02d %02d:%02d", d.month, d.day, hour, minute);
+    else
+        snprintf(out, ACF_TICK_LABEL_MAX, "%02d:%02d:%02d", hour, minute, second);
 }
 
 /* Whole months or years: their lengths differ, so they are counted in the calendar. */
@@ -207,8 +220,10 @@ static acf_ticks time_ticks(acf_range r, int most) {
         if (last - first + 1 > most) continue;
         for (double i = first; i <= last; i++, t.n++) {
             t.at[t.n] = i * step;
-            if (is_time_of_day(r) && step < DAY) time_of_day_label(t.label[t.n], t.at[t.n], step);
-            else time_label(t.label[t.n], t.at[t.n], step, 0);
+            if (is_time_of_day(r) && step < DAY)
+                time_of_day_label(t.label[t.n], t.at[t.n], step);
+            else
+                time_label(t.label[t.n], t.at[t.n], step, 0);
         }
         return t;
     }

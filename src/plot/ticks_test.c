@@ -36,9 +36,12 @@ static void labels_are_what_a_person_would_write(void **state) {
 
 static void numbers_are_short(void **state) {
     (void)state;
-    static const struct { double v; const char *text; } cases[] = {
-        {0, "0"}, {12, "12"}, {0.25, "0.25"}, {1234, "1230"}, {-3.14159, "-3.14"}, {0.933, "0.933"}, {100, "100"},
-        {2e-7, "2e-07"}, {1.5e7, "15M"}, {0.1, "0.1"}, {99.96, "100"}, {1e300, "1e+300"}, {5e-324, "4.94066e-324"}};
+    static const struct {
+        double v;
+        const char *text;
+    } cases[] = {{0, "0"},         {12, "12"},        {0.25, "0.25"},          {1234, "1230"}, {-3.14159, "-3.14"},
+                 {0.933, "0.933"}, {100, "100"},      {2e-7, "2e-07"},         {1.5e7, "15M"}, {0.1, "0.1"},
+                 {99.96, "100"},   {1e300, "1e+300"}, {5e-324, "4.94066e-324"}};
     for (size_t k = 0; k + 1 < sizeof cases / sizeof *cases; k++) {
         char out[ACF_TICK_LABEL_MAX];
         assert_string_equal(acf_tick_number(out, cases[k].v, 3), cases[k].text);
@@ -70,10 +73,12 @@ static void times_fall_on_round_dates(void **state) {
     const double day = 86400, y2019 = 17897;
     assert_labels((acf_range){y2019, y2019 + 5 * 365}, day, 6, "2019 2020 2021 2022 2023");
     assert_labels((acf_range){y2019, y2019 + 400}, day, 4, "2019-01 2019-07 2020-01");
-    assert_labels((acf_range){y2019, y2019 + 5}, day, 6, "2019-01-01 2019-01-02 2019-01-03 2019-01-04 2019-01-05 2019-01-06");
+    assert_labels((acf_range){y2019, y2019 + 5}, day, 6,
+                  "2019-01-01 2019-01-02 2019-01-03 2019-01-04 2019-01-05 2019-01-06");
     assert_labels((acf_range){0, 3600 * 4}, 1, 5, "00:00 01:00 02:00 03:00 04:00"); /* times of day */
     assert_labels((acf_range){-4000, 90000}, 1, 5, "00:00 06:00 12:00 18:00 24:00");
-    assert_labels((acf_range){day * y2019, day * y2019 + 3600 * 4}, 1, 5, "01-01 00:00 01-01 01:00 01-01 02:00 01-01 03:00 01-01 04:00");
+    assert_labels((acf_range){day * y2019, day * y2019 + 3600 * 4}, 1, 5,
+                  "01-01 00:00 01-01 01:00 01-01 02:00 01-01 03:00 01-01 04:00");
     assert_labels((acf_range){0, 40}, 1, 5, "00:00:00 00:00:10 00:00:20 00:00:30 00:00:40");
     assert_labels((acf_range){-800 * 365.2425 - 1, -1}, day, 5, "1200 1400 1600 1800");
     acf_ticks t = acf_ticks_make((acf_range){-1e300, 1e300}, day, 5); /* no calendar reaches there */
@@ -173,6 +178,7 @@ static void the_locale_does_not_matter(void **state) {
 }
 
 ACF_TESTS(ticks, cmocka_unit_test(labels_are_what_a_person_would_write), cmocka_unit_test(numbers_are_short),
-          cmocka_unit_test(times_fall_on_round_dates), cmocka_unit_test(large_numbers_may_differ_little), cmocka_unit_test(ticks_suit_any_range), cmocka_unit_test(labels_say_their_value),
+          cmocka_unit_test(times_fall_on_round_dates), cmocka_unit_test(large_numbers_may_differ_little),
+          cmocka_unit_test(ticks_suit_any_range), cmocka_unit_test(labels_say_their_value),
           cmocka_unit_test(ranges_are_usable), cmocka_unit_test(wild_values_do_not_widen_the_middle),
           cmocka_unit_test(the_locale_does_not_matter))

@@ -13,10 +13,11 @@ static void open_epoch(acf_batch_sampler *sampler, uint32_t epoch) {
     sampler->epoch = epoch;
     sampler->at = 0;
     sampler->order = sampler->shuffle ? acf_permutation_make(sampler->rows.n, sampler->seed, ACF_STREAM_SHUFFLE, epoch)
-                                : acf_permutation_identity(sampler->rows.n);
+                                      : acf_permutation_identity(sampler->rows.n);
 }
 
-acf_status acf_batch_sampler_start(const acf_rows *rows, int64_t size, uint64_t seed, bool shuffle, acf_batch_sampler *out) {
+acf_status acf_batch_sampler_start(const acf_rows *rows, int64_t size, uint64_t seed, bool shuffle,
+                                   acf_batch_sampler *out) {
     if (size < 1) return acf_fail(ACF_EUSAGE, "batches of %lld rows; expected at least 1", (long long)size);
     *out = (acf_batch_sampler){.rows = *rows, .size = size, .seed = seed, .shuffle = shuffle};
     open_epoch(out, 0);
@@ -25,7 +26,8 @@ acf_status acf_batch_sampler_start(const acf_rows *rows, int64_t size, uint64_t 
 
 int64_t acf_batch_sampler_next(acf_batch_sampler *sampler, int64_t *row) {
     int64_t n = acf_min(sampler->size, sampler->rows.n - sampler->at);
-    for (int64_t i = 0; row && i < n; i++) row[i] = acf_rows_at(&sampler->rows, acf_permutation_at(&sampler->order, sampler->at + i));
+    for (int64_t i = 0; row && i < n; i++)
+        row[i] = acf_rows_at(&sampler->rows, acf_permutation_at(&sampler->order, sampler->at + i));
     sampler->at += n;
     if (n == 0) open_epoch(sampler, sampler->epoch + 1);
     return n;
@@ -40,7 +42,9 @@ acf_status acf_batch_sampler_seek(acf_batch_sampler *sampler, uint32_t epoch, in
     return ACF_OK;
 }
 
-int64_t acf_batch_sampler_count(const acf_batch_sampler *sampler) { return acf_ceil_div(sampler->rows.n, sampler->size); }
+int64_t acf_batch_sampler_count(const acf_batch_sampler *sampler) {
+    return acf_ceil_div(sampler->rows.n, sampler->size);
+}
 
 /* ---- what is in them -------------------------------------------------------------------------------------------- */
 
@@ -76,8 +80,10 @@ void acf_batch_free(acf_batch *batch) {
         return;
     }
     if (batch->staged) {
-        if (batch->staged->plugin) batch->staged->plugin->pinned_free(batch->staged, batch->id);
-        else acf_release(batch->id);
+        if (batch->staged->plugin)
+            batch->staged->plugin->pinned_free(batch->staged, batch->id);
+        else
+            acf_release(batch->id);
         acf_release(batch);
         return;
     }
@@ -88,8 +94,7 @@ void acf_batch_free(acf_batch *batch) {
 
 /* b (D) = which present cells this reader is given, m (D) = which it may know of. On entry b marks the held-out
  * ones. */
-static void roles(acf_batch_role role, const double *restrict x, uint8_t *restrict m, uint8_t *restrict b,
-                  int64_t D) {
+static void roles(acf_batch_role role, const double *restrict x, uint8_t *restrict m, uint8_t *restrict b, int64_t D) {
     if (role == ACF_BATCH_TRAIN) {
         ACF_SIMD
         for (int64_t j = 0; j < D; j++) m[j] = (uint8_t)(acf_table_present(x[j]) & !b[j]), b[j] = 0;
@@ -144,14 +149,15 @@ void acf_batch_fill(const acf_device *dev, acf_batch *batch, const acf_table *t,
     }
 }
 
-void acf_batch_dequantise(const acf_device *dev, acf_batch *batch, const acf_table *t, const acf_encoder *e, const int64_t *row,
-                          uint64_t seed, uint32_t draw) {
+void acf_batch_dequantise(const acf_device *dev, acf_batch *batch, const acf_table *t, const acf_encoder *e,
+                          const int64_t *row, uint64_t seed, uint32_t draw) {
     int64_t D = batch->D;
     ACF_PARALLEL(dev, batch->N * D * 16)
     for (int64_t i = 0; i < batch->N; i++) {
         const double *x = acf_table_row(t, row[i]);
         for (int64_t j = 0; j < D; j++) {
-            if (e->resolution[j].every == 0 || !batch->m[i * D + j] || batch->b[i * D + j] || !acf_table_present(x[j])) continue;
+            if (e->resolution[j].every == 0 || !batch->m[i * D + j] || batch->b[i * D + j] || !acf_table_present(x[j]))
+                continue;
             batch->x[i * D + j] = acf_encode(e, j, acf_dequantise(e, j, x[j], seed, batch->id[i], draw));
         }
     }

@@ -15,8 +15,8 @@
 #ifndef ACF_TABLE_BATCHES_H
 #define ACF_TABLE_BATCHES_H
 
-#include "table/encode.h"
 #include "device/device.h"
+#include "table/encode.h"
 
 /* ---- which rows ------------------------------------------------------------------------------------------------- */
 
@@ -32,7 +32,8 @@ typedef struct acf_batch_sampler {
 } acf_batch_sampler;
 
 /* At the beginning of epoch 0. Fails: ACF_EUSAGE (size < 1). */
-acf_status acf_batch_sampler_start(const acf_rows *rows, int64_t size, uint64_t seed, bool shuffle, acf_batch_sampler *out);
+acf_status acf_batch_sampler_start(const acf_rows *rows, int64_t size, uint64_t seed, bool shuffle,
+                                   acf_batch_sampler *out);
 
 /* Writes the table rows of the next batch to row (size; NULL: nowhere) and returns their number. Returns 0 at the end of an epoch and
  * moves on: the call after that begins the next one. Without rows always 0. */
@@ -57,11 +58,11 @@ typedef struct acf_batch {
     int64_t capacity, N, D;
     acf_device *there;  /* whose memory they are in, in one block (table_on_device.h); NULL: the host's */
     acf_device *staged; /* they are in one block of host memory that this device copies from; NULL: each by itself */
-    acf_real *x;   /* (N,D) encoded; 0 where m = 0; a class is its code, as a number */
-    int32_t *code; /* (N,D) class of a categorical column; -1 where m = 0, and in real columns */
-    uint8_t *m;    /* (N,D) 1: present */
-    uint8_t *b;    /* (N,D) 1: given; only where m = 1 */
-    uint64_t *id;  /* (N)   global row numbers, which key random draws */
+    acf_real *x;        /* (N,D) encoded; 0 where m = 0; a class is its code, as a number */
+    int32_t *code;      /* (N,D) class of a categorical column; -1 where m = 0, and in real columns */
+    uint8_t *m;         /* (N,D) 1: present */
+    uint8_t *b;         /* (N,D) 1: given; only where m = 1 */
+    uint64_t *id;       /* (N)   global row numbers, which key random draws */
 } acf_batch;
 
 /* Gives *out; free with acf_batch_free. Fails: ACF_ESHAPE (capacity or D below 1), ACF_EMEMORY. */
@@ -75,7 +76,7 @@ void acf_batch_fill(const acf_device *dev, acf_batch *batch, const acf_table *t,
 
 /* Once b and m are what they are to be: x of the modelled cells (m = 1, b = 0) that are present in t, in columns with a step, is
  * that of a dequantised value (encode.h). row (N) as it was filled. Same bits for any number of threads, any batch and order. */
-void acf_batch_dequantise(const acf_device *dev, acf_batch *batch, const acf_table *t, const acf_encoder *e, const int64_t *row,
-                          uint64_t seed, uint32_t draw);
+void acf_batch_dequantise(const acf_device *dev, acf_batch *batch, const acf_table *t, const acf_encoder *e,
+                          const int64_t *row, uint64_t seed, uint32_t draw);
 
 #endif

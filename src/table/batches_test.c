@@ -237,7 +237,8 @@ static void modelled_cells_are_dequantised(void **state) {
         acf_batch_dequantise(one, b, t, e, &row[i], 5, 8);
         assert_memory_equal(b->x, a->x + i * D, D * sizeof *b->x);
     }
-    acf_batch_free(a), acf_batch_free(b), acf_encoder_free(e), acf_table_free(t), acf_device_close(one), acf_device_close(two);
+    acf_batch_free(a), acf_batch_free(b), acf_encoder_free(e), acf_table_free(t), acf_device_close(one),
+        acf_device_close(two);
 }
 
 /* Large enough that threads start. */
@@ -286,7 +287,8 @@ static void warped_columns_are_encoded(void **state) {
     enum { ROWS = 300 };
     static double x[ROWS * D];
     for (int64_t i = 0; i < ROWS; i++)
-        for (int j = 0; j < D; j++) x[i * D + j] = columns[j].classes ? 0 : j == 2 ? exp(cell_value(i, j)) : cell_value(i, j);
+        for (int j = 0; j < D; j++)
+            x[i * D + j] = columns[j].classes ? 0 : j == 2 ? exp(cell_value(i, j)) : cell_value(i, j);
     acf_table *t = table_of(x, ROWS);
     acf_encoder *e;
     assert_int_equal(acf_encoder_fit(t, NULL, NULL, &e), ACF_OK);
@@ -301,7 +303,8 @@ static void warped_columns_are_encoded(void **state) {
     acf_batch_free(b), acf_device_close(dev), acf_encoder_free(e), acf_table_free(t);
 }
 
-ACF_TESTS(batches, cmocka_unit_test(warped_columns_are_encoded), cmocka_unit_test(an_epoch_has_every_row_once), cmocka_unit_test(epochs_differ_and_seeds_decide),
-          cmocka_unit_test(a_walk_resumes_exactly), cmocka_unit_test(a_batch_holds_what_it_says),
-          cmocka_unit_test(training_never_sees_a_held_out_cell), cmocka_unit_test(threads_change_nothing), cmocka_unit_test(modelled_cells_are_dequantised),
+ACF_TESTS(batches, cmocka_unit_test(warped_columns_are_encoded), cmocka_unit_test(an_epoch_has_every_row_once),
+          cmocka_unit_test(epochs_differ_and_seeds_decide), cmocka_unit_test(a_walk_resumes_exactly),
+          cmocka_unit_test(a_batch_holds_what_it_says), cmocka_unit_test(training_never_sees_a_held_out_cell),
+          cmocka_unit_test(threads_change_nothing), cmocka_unit_test(modelled_cells_are_dequantised),
           cmocka_unit_test(memory_may_run_out))

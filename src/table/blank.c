@@ -1,8 +1,8 @@
 /* Tables without a file: rows in which a model can draw, with some cells given (table_file.h, acf_table_file_blank). Small: what a user types on a
  * command line, times as many rows as are asked for. */
-#include "table/table_file.h"
 #include "table/match.h"
 #include "table/number.h"
+#include "table/table_file.h"
 
 #include <math.h>
 #include <string.h>
@@ -17,8 +17,10 @@ static acf_status note_range(acf_table_file *f, const acf_field_spec *c, const c
         acf_text t = acf_text_into(ends[k], sizeof ends[k]);
         acf_cell_write(c, k ? c->max : c->min, &t);
     }
-    return acf_warnings_addf(&f->warnings, "'%s' is outside of what the model has seen, %s to %s; it is taken as given, but little is known there",
-                          acf_text_excerpt(seen, item), ends[0], ends[1]);
+    return acf_warnings_addf(
+        &f->warnings,
+        "'%s' is outside of what the model has seen, %s to %s; it is taken as given, but little is known there",
+        acf_text_excerpt(seen, item), ends[0], ends[1]);
 }
 
 /* ---- what is given ---------------------------------------------------------------------------------------------------------- */
@@ -99,27 +101,32 @@ static const char *list_levels(const acf_field_spec *c, char *out, size_t size) 
  * given here; only a level that was never seen is refused, because a question about it has no answer. */
 static acf_status give(acf_table_file *f, const char *item, size_t n, double *row) {
     const acf_schema *s = f->schema;
-    char said[2 * ACF_EXCERPT_MAX], seen[ACF_EXCERPT_MAX], expected[ACF_PREDICTED_MAX], levels[(LISTED + 1) * (ACF_EXCERPT_MAX + 2)];
+    char said[2 * ACF_EXCERPT_MAX], seen[ACF_EXCERPT_MAX], expected[ACF_PREDICTED_MAX],
+        levels[(LISTED + 1) * (ACF_EXCERPT_MAX + 2)];
     trim(&item, &n);
     const size_t at = value_at(item, n);
     acf_text t = acf_text_into(said, sizeof said);
     acf_text_add_bytes(&t, item, n);
     if (at == 0)
-        return acf_fail(ACF_EUSAGE, "'%s' gives no value, expected items like age=40 with commas between them%s", acf_text_excerpt(seen, said),
-                        *item >= '0' && *item <= '9' ? "; a value with a comma in it stands in quotes, price=\"3,5\"" : "");
+        return acf_fail(ACF_EUSAGE, "'%s' gives no value, expected items like age=40 with commas between them%s",
+                        acf_text_excerpt(seen, said),
+                        *item >= '0' && *item <= '9' ? "; a value with a comma in it stands in quotes, price=\"3,5\""
+                                                     : "");
     char *name = plain(f, item, at - 1), *value = name ? plain(f, item + at, n - at) : NULL;
     if (!value) return acf_error_status();
     int64_t j = acf_schema_find(s, name);
     if (j < 0) return acf_match_unknown(s, name);
     const acf_field_spec *c = &s->column[j];
     if (c->place < 0)
-        return acf_fail(ACF_EUSAGE, "column '%s' is %s %s and not modelled: it cannot be given", acf_text_excerpt(seen, name),
-                        c->kind == ACF_KIND_IDENTIFIER || c->kind == ACF_KIND_EMPTY ? "an" : "a", acf_kind_names[c->kind]);
+        return acf_fail(
+            ACF_EUSAGE, "column '%s' is %s %s and not modelled: it cannot be given", acf_text_excerpt(seen, name),
+            c->kind == ACF_KIND_IDENTIFIER || c->kind == ACF_KIND_EMPTY ? "an" : "a", acf_kind_names[c->kind]);
     if (f->given[j]) return acf_fail(ACF_EUSAGE, "column '%s' is given twice", acf_text_excerpt(seen, name));
     bool is = acf_cell_read(s, c, value, strlen(value), &row[c->place]) == ACF_CELL_PRESENT;
     if (!is) ACF_TRY(read_plain(f, c, &value, &row[c->place], &is));
     if (!is)
-        return acf_fail(ACF_EUSAGE, "'%s': expected %s%s", acf_text_excerpt(seen, said), acf_cell_expected(c, expected), list_levels(c, levels, sizeof levels));
+        return acf_fail(ACF_EUSAGE, "'%s': expected %s%s", acf_text_excerpt(seen, said), acf_cell_expected(c, expected),
+                        list_levels(c, levels, sizeof levels));
     f->given[j] = value;
     return note_range(f, c, said, row[c->place]);
 }
@@ -140,7 +147,8 @@ static acf_status blank_cells(acf_table_file *f, int64_t rows, const char *given
 
 acf_status acf_table_file_blank(const acf_schema *known, int64_t rows, const char *given, acf_table **out) {
     size_t bytes;
-    if (rows < 0 || rows > ACF_TABLE_ROWS_MAX) return acf_fail(ACF_ESHAPE, "a table of %lld rows; expected 0 to 2^47", (long long)rows);
+    if (rows < 0 || rows > ACF_TABLE_ROWS_MAX)
+        return acf_fail(ACF_ESHAPE, "a table of %lld rows; expected 0 to 2^47", (long long)rows);
     if (!acf_bytes(known->D, sizeof(double), &bytes) || !acf_bytes(rows ? rows : 1, bytes, &bytes)) return ACF_EMEMORY;
     acf_status status = ACF_EMEMORY;
     acf_table *t;

@@ -3,10 +3,10 @@
 
 #include <math.h>
 
-#define PILE_LEAST 4     /* cells that are a pile, at least, */
-#define PILE_SHARE 0.01  /* of all cells, */
-#define PILE_STEEP 2     /* or so many times those of the next value */
-#define NEAR_ONE 0.25    /* of the upper tenth's length: how near to 1 or 100 the largest value is */
+#define PILE_LEAST 4    /* cells that are a pile, at least, */
+#define PILE_SHARE 0.01 /* of all cells, */
+#define PILE_STEEP 2    /* or so many times those of the next value */
+#define NEAR_ONE 0.25   /* of the upper tenth's length: how near to 1 or 100 the largest value is */
 
 int64_t acf_bounds_equal(const double *sorted, int64_t n, int64_t at, int by) {
     int64_t count = 0;
@@ -22,7 +22,9 @@ static bool piled(const double *sorted, int64_t n, bool upper) {
     return (double)last >= PILE_SHARE * (double)n || last >= PILE_STEEP * acf_bounds_equal(sorted, n, next, by);
 }
 
-static double quantile(const double *sorted, int64_t n, double share) { return sorted[(int64_t)(share * (double)(n - 1))]; }
+static double quantile(const double *sorted, int64_t n, double share) {
+    return sorted[(int64_t)(share * (double)(n - 1))];
+}
 
 acf_bounds acf_bounds_declared(const double *sorted, int64_t n, const acf_column *column) {
     acf_bounds b = {.low = -INFINITY, .high = INFINITY};
@@ -39,9 +41,12 @@ acf_bounds acf_bounds_find(const double *sorted, int64_t n, const acf_column *co
     if (column->bounded) return b;
     if (least == most) return (acf_bounds){least, most, true, true};
     b.low_filled = piled(sorted, n, false), b.high_filled = piled(sorted, n, true);
-    if (b.low_filled) b.low = least;
-    else if (least >= 0 && least <= quantile(sorted, n, 0.1) - least) b.low = 0;
-    if (b.high_filled) b.high = most;
+    if (b.low_filled)
+        b.low = least;
+    else if (least >= 0 && least <= quantile(sorted, n, 0.1) - least)
+        b.low = 0;
+    if (b.high_filled)
+        b.high = most;
     else if (b.low >= 0 && most <= 100) {
         const double end = most <= 1 ? 1 : 100;
         if (end - most <= NEAR_ONE * (most - quantile(sorted, n, 0.9))) b.high = end;

@@ -1,6 +1,6 @@
 /* Tests of a column's bounds. */
-#include "table/bounds.h"
 #include "harness/check.h"
+#include "table/bounds.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -199,7 +199,8 @@ int acf_calendar_look(acf_calendar_survey *s, const char *text, size_t n) {
     int64_t days;
     s->cells++;
     if (!split(text, n, &p)) return -1;
-    bool dmy = date_of(&p, 'd', &days), mdy = p.f.mark != '.' && date_of(&p, 'm', &days); /* dots are written day first */
+    bool dmy = date_of(&p, 'd', &days),
+         mdy = p.f.mark != '.' && date_of(&p, 'm', &days); /* dots are written day first */
     if (p.f.month && !date_of(&p, p.f.order, &days)) return -1;
     if (p.f.order == 'y' && !date_of(&p, 'y', &days)) return -1;
     if (p.f.order == 'd' && !p.f.month && !dmy && !mdy) return -1;
@@ -260,18 +261,24 @@ static void write_named(acf_calendar f, int y, int m, int d, acf_text *out) {
     const int wide = f.padded ? 2 : 1;
     memcpy(name, months[m - 1], f.month == 'b' ? 3 : strlen(months[m - 1]));
     for (char *p = name; *p; p++) *p = (char)(f.letters == 'u' ? *p & ~32 : f.letters == 'l' ? *p | 32 : *p);
-    if (f.order == 'y') acf_text_addf(out, "%04d%c%s%c%0*d", y, f.mark, name, f.mark, wide, d);
-    else if (f.order == 'm') acf_text_addf(out, "%s %0*d, %04d", name, wide, d, y);
-    else acf_text_addf(out, "%0*d%c%s%c%04d", wide, d, f.mark, name, f.mark, y);
+    if (f.order == 'y')
+        acf_text_addf(out, "%04d%c%s%c%0*d", y, f.mark, name, f.mark, wide, d);
+    else if (f.order == 'm')
+        acf_text_addf(out, "%s %0*d, %04d", name, wide, d, y);
+    else
+        acf_text_addf(out, "%0*d%c%s%c%04d", wide, d, f.mark, name, f.mark, y);
 }
 
 static void write_date(acf_calendar f, int64_t days, acf_text *out) {
     int y, m, d;
     day_of(days, &y, &m, &d);
     int a = f.order == 'm' ? m : d, b = f.order == 'm' ? d : m, wide = f.padded ? 2 : 1;
-    if (f.month) write_named(f, y, m, d, out);
-    else if (f.order == 'y') acf_text_addf(out, "%04d%c%0*d%c%0*d", y, f.mark, wide, m, f.mark, wide, d);
-    else acf_text_addf(out, "%0*d%c%0*d%c%04d", wide, a, f.mark, wide, b, f.mark, y);
+    if (f.month)
+        write_named(f, y, m, d, out);
+    else if (f.order == 'y')
+        acf_text_addf(out, "%04d%c%0*d%c%0*d", y, f.mark, wide, m, f.mark, wide, d);
+    else
+        acf_text_addf(out, "%0*d%c%0*d%c%04d", wide, a, f.mark, wide, b, f.mark, y);
 }
 
 /* second: of the day; ticks: its fraction in the last decimal that is shown. */
@@ -334,12 +341,14 @@ char *acf_calendar_pattern(acf_calendar f, char out[ACF_CALENDAR_PATTERN_MAX]) {
     const char *day = f.padded ? "DD" : "D", *month = month_pattern(f);
     if (f.order == 'y') acf_text_addf(&t, "YYYY%c%s%c%s", f.mark, month, f.mark, day);
     if (f.order == 'd') acf_text_addf(&t, "%s%c%s%cYYYY", day, f.mark, month, f.mark);
-    if (f.order == 'm' && f.month) acf_text_addf(&t, "%s %s, YYYY", month, day);
-    else if (f.order == 'm') acf_text_addf(&t, "%s%c%s%cYYYY", month, f.mark, day, f.mark);
+    if (f.order == 'm' && f.month)
+        acf_text_addf(&t, "%s %s, YYYY", month, day);
+    else if (f.order == 'm')
+        acf_text_addf(&t, "%s%c%s%cYYYY", month, f.mark, day, f.mark);
     if (f.join) acf_text_add_bytes(&t, &f.join, 1);
     if (!f.order || f.join) {
-        acf_text_addf(&t, "%s:MM%s%s%.*s%s", f.hour2 ? "HH" : "H", f.seconds ? ":SS" : "", f.decimals ? "." : "", f.decimals,
-                      "fffffffff", f.zulu ? "Z" : "");
+        acf_text_addf(&t, "%s:MM%s%s%.*s%s", f.hour2 ? "HH" : "H", f.seconds ? ":SS" : "", f.decimals ? "." : "",
+                      f.decimals, "fffffffff", f.zulu ? "Z" : "");
         if (f.half) acf_text_addf(&t, "%s%s", f.half_gap ? " " : "", f.half == 'P' ? "AM" : "am");
     }
     return out;
@@ -351,10 +360,10 @@ static bool date_at(int k, acf_calendar *f) {
     static const char orders[] = {'y', 'd', 'm'}, marks[] = {'-', '/', '.', ' '}, months_as[] = {0, 'b', 'B'},
                       letters[] = {'t', 'u', 'l'};
     *f = (acf_calendar){.order = orders[k % 3],
-                    .mark = marks[k / 3 % 4],
-                    .month = months_as[k / 12 % 3],
-                    .letters = letters[k / 36 % 3],
-                    .padded = k / 108 % 2};
+                        .mark = marks[k / 3 % 4],
+                        .month = months_as[k / 12 % 3],
+                        .letters = letters[k / 36 % 3],
+                        .padded = k / 108 % 2};
     if (!f->month) f->letters = 0;
     return k < 216;
 }

@@ -19,17 +19,17 @@
 
 /* How a column writes its dates and times. By value. */
 typedef struct acf_calendar {
-    char order;     /* 'y': year, month, day; 'd': day first; 'm': month first; 0: a time of day, no date */
-    char mark;      /* between the parts of a date: - / . or, beside the name of a month, a space */
-    char month;     /* 0: a number; 'b': Jan, 'B': January, in English */
-    char letters;   /* of the month: 't' Jan, 'u' JAN, 'l' jan */
-    char half;      /* 0: 24 hours; 'P': AM and PM, 'p': am and pm */
-    bool half_gap;  /* a space stands before it */
-    char join;      /* between date and clock: T or a space; 0: only one of them */
-    bool padded;    /* day and month have two digits */
-    bool hour2;     /* hours have two digits */
-    bool seconds;   /* the clock has them */
-    bool zulu;      /* Z at the end */
+    char order;      /* 'y': year, month, day; 'd': day first; 'm': month first; 0: a time of day, no date */
+    char mark;       /* between the parts of a date: - / . or, beside the name of a month, a space */
+    char month;      /* 0: a number; 'b': Jan, 'B': January, in English */
+    char letters;    /* of the month: 't' Jan, 'u' JAN, 'l' jan */
+    char half;       /* 0: 24 hours; 'P': AM and PM, 'p': am and pm */
+    bool half_gap;   /* a space stands before it */
+    char join;       /* between date and clock: T or a space; 0: only one of them */
+    bool padded;     /* day and month have two digits */
+    bool hour2;      /* hours have two digits */
+    bool seconds;    /* the clock has them */
+    bool zulu;       /* Z at the end */
     int8_t decimals; /* of seconds, 0..9 */
 } acf_calendar;
 
@@ -42,9 +42,9 @@ static inline bool acf_calendar_is_date(acf_calendar f) { return f.order != 0 &&
 
 /* Cells of a column that are written alike. */
 typedef struct acf_calendar_form {
-    int64_t fit;      /* so many */
-    int64_t dmy, mdy; /* of those that can be read with the day first; with the month first */
-    acf_calendar format;  /* padded, hour2: as long as no cell says otherwise */
+    int64_t fit;         /* so many */
+    int64_t dmy, mdy;    /* of those that can be read with the day first; with the month first */
+    acf_calendar format; /* padded, hour2: as long as no cell says otherwise */
 } acf_calendar_form;
 
 /* What the cells of a column have in common. Starts as zeros. */

@@ -65,7 +65,8 @@ static void formats_are_read_and_written(void **state) {
     assert_string_equal(written("DD/MM/YYYY", 18695.4), "09/03/2021");
     assert_string_equal(written("M/D/YYYY", 18695), "3/9/2021");
     assert_string_equal(written("YYYY-MM-DDTHH:MM:SSZ", 1e9 + 0.4), "2001-09-09T01:46:40Z");
-    assert_string_equal(written("YYYY-MM-DD HH:MM", 1e9), "2001-09-09 01:47"); /* 40 seconds: the next minute is nearer */
+    assert_string_equal(written("YYYY-MM-DD HH:MM", 1e9),
+                        "2001-09-09 01:47"); /* 40 seconds: the next minute is nearer */
     assert_string_equal(written("YYYY-MM-DD HH:MM:SS.fff", -0.0004), "1970-01-01 00:00:00.000");
     assert_string_equal(written("H:MM", 3725), "1:02");
     assert_string_equal(written("HH:MM:SS", 86399.7), "23:59:59"); /* never 24:00:00 */
@@ -77,12 +78,14 @@ static void formats_are_read_and_written(void **state) {
 
 static void what_is_no_date_is_refused(void **state) {
     (void)state;
-    static const char *const wrong[] = {"",           "2021",        "2021-3",      "2021-02-29",  "2021-13-01",  "2021-00-10",
-                                        "0000-01-01", "2021-03/09",  "2021-03-09 ", "2021-03-09T", "21-03-09",    "2021-03-091",
-                                        "-021-03-09", "2021-003-09", "2021--9",     "20210-3-09",  "1e3-03-09"};
+    static const char *const wrong[] = {"",           "2021",        "2021-3",     "2021-02-29",  "2021-13-01",
+                                        "2021-00-10", "0000-01-01",  "2021-03/09", "2021-03-09 ", "2021-03-09T",
+                                        "21-03-09",   "2021-03-091", "-021-03-09", "2021-003-09", "2021--9",
+                                        "20210-3-09", "1e3-03-09"};
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
         if (!isnan(value("YYYY-MM-DD", wrong[i]))) fail_msg("'%s' was taken for a date", wrong[i]);
-    static const char *const clocks[] = {"24:00", "12:60", "12:5", "1:2:3", "12:00:60", "12:00:00.", "12:00:00.1234567890", ":12:00", "12:00z"};
+    static const char *const clocks[] = {
+        "24:00", "12:60", "12:5", "1:2:3", "12:00:60", "12:00:00.", "12:00:00.1234567890", ":12:00", "12:00z"};
     for (size_t i = 0; i < sizeof clocks / sizeof clocks[0]; i++)
         if (!isnan(value("HH:MM:SS", clocks[i]))) fail_msg("'%s' was taken for a time", clocks[i]);
     assert_true(isnan(value("YYYY-MM-DD", "2021/03/09"))); /* another mark is another format */
@@ -94,9 +97,18 @@ static void what_is_no_date_is_refused(void **state) {
 
 static void patterns_come_back(void **state) {
     (void)state;
-    static const char *const right[] = {"YYYY-MM-DD",          "YYYY/M/D",       "DD.MM.YYYY",       "D/M/YYYY",
-                                        "M-D-YYYY",            "HH:MM",          "H:MM:SS",          "HH:MM:SS.fffffffff",
-                                        "YYYY-MM-DDTHH:MM:SSZ", "D.M.YYYY H:MM", "HH:MMZ",           "MM/DD/YYYY HH:MM:SS.f"};
+    static const char *const right[] = {"YYYY-MM-DD",
+                                        "YYYY/M/D",
+                                        "DD.MM.YYYY",
+                                        "D/M/YYYY",
+                                        "M-D-YYYY",
+                                        "HH:MM",
+                                        "H:MM:SS",
+                                        "HH:MM:SS.fffffffff",
+                                        "YYYY-MM-DDTHH:MM:SSZ",
+                                        "D.M.YYYY H:MM",
+                                        "HH:MMZ",
+                                        "MM/DD/YYYY HH:MM:SS.f"};
     static const char *const words[] = {"DD-Mon-YYYY",          "D MON YYYY",      "YYYY/mon/DD", "D-Month-YYYY",
                                         "Mon D, YYYY",          "MONTH DD, YYYY",  "HH:MM AM",    "H:MM:SSam",
                                         "DD-Mon-YYYY HH:MM AM", "Mon D, YYYY H:MM"};
@@ -200,12 +212,18 @@ static void columns_may_hold_other_things(void **state) {
     assert_string_equal(mostly("03/04/2021|soon"), "?DD/MM/YYYY 1");
     assert_string_equal(mostly("25/04/2021|05/26/2021"), "no DD/MM/YYYY 1");
     /* One slip among ten that are clear; and among nine. */
-    assert_string_equal(mostly("25/04/2021|26/04/2021|27/04/2021|28/04/2021|29/04/2021|30/04/2021|22/04/2021|23/04/2021|24/04/2021|21/04/2021|03/04/2021|05/26/2021"),
-                        "DD/MM/YYYY 11");
-    assert_string_equal(mostly("04/25/2021|04/26/2021|04/27/2021|04/28/2021|04/29/2021|04/30/2021|04/22/2021|04/23/2021|04/24/2021|04/21/2021|03/04/2021|26/05/2021"),
-                        "MM/DD/YYYY 11");
-    assert_string_equal(mostly("25/04/2021|26/04/2021|27/04/2021|28/04/2021|29/04/2021|30/04/2021|22/04/2021|23/04/2021|24/04/2021|05/26/2021"),
-                        "no DD/MM/YYYY 9");
+    assert_string_equal(
+        mostly(
+            "25/04/2021|26/04/2021|27/04/2021|28/04/2021|29/04/2021|30/04/2021|22/04/2021|23/04/2021|24/04/2021|21/04/2021|03/04/2021|05/26/2021"),
+        "DD/MM/YYYY 11");
+    assert_string_equal(
+        mostly(
+            "04/25/2021|04/26/2021|04/27/2021|04/28/2021|04/29/2021|04/30/2021|04/22/2021|04/23/2021|04/24/2021|04/21/2021|03/04/2021|26/05/2021"),
+        "MM/DD/YYYY 11");
+    assert_string_equal(
+        mostly(
+            "25/04/2021|26/04/2021|27/04/2021|28/04/2021|29/04/2021|30/04/2021|22/04/2021|23/04/2021|24/04/2021|05/26/2021"),
+        "no DD/MM/YYYY 9");
 }
 
 static void steps_are_what_is_shown(void **state) {

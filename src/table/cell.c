@@ -56,7 +56,8 @@ static acf_cell_state number_read(const acf_field_spec *c, const char *text, siz
 
 acf_cell_state acf_cell_read(const acf_schema *s, const acf_field_spec *c, const char *text, size_t n, double *value) {
     *value = (double)NAN;
-    if (acf_na_strings_has(&s->na_strings, text, n) || (c->na_strings && acf_na_strings_has(c->na_strings, text, n))) return ACF_CELL_MISSING;
+    if (acf_na_strings_has(&s->na_strings, text, n) || (c->na_strings && acf_na_strings_has(c->na_strings, text, n)))
+        return ACF_CELL_MISSING;
     switch (c->kind) {
     case ACF_KIND_REAL:
     case ACF_KIND_INTEGER: return number_read(c, text, n, value);
@@ -93,8 +94,10 @@ static int64_t nearest_level(const acf_field_spec *c, double v) {
     int64_t low = 0, high = c->levels.n - 1;
     while (low < high) { /* the first that is not below v */
         int64_t middle = low + (high - low) / 2;
-        if (c->value[middle] < v) low = middle + 1;
-        else high = middle;
+        if (c->value[middle] < v)
+            low = middle + 1;
+        else
+            high = middle;
     }
     return low > 0 && v - c->value[low - 1] <= c->value[low] - v ? low - 1 : low;
 }
@@ -120,13 +123,16 @@ static double round_decimals(double v, int decimals) {
 }
 
 /* What is no number becomes one that was observed. */
-static double within(const acf_field_spec *c, double v) { return c->declared || isnan(v) ? clamp(v, c->min, c->max) : v; }
+static double within(const acf_field_spec *c, double v) {
+    return c->declared || isnan(v) ? clamp(v, c->min, c->max) : v;
+}
 
 /* Numbers may leave the observed range, because a tail may be longer than what was seen of it; the model knows a column's plain bounds
  * (bounds.h). They may not leave the range that the user declared. */
 double acf_cell_round(const acf_field_spec *c, double v) {
     switch (c->kind) {
-    case ACF_KIND_REAL: return within(c, c->digits ? round_digits(v, c->digits) : c->decimals < 0 ? v : round_decimals(v, c->decimals));
+    case ACF_KIND_REAL:
+        return within(c, c->digits ? round_digits(v, c->digits) : c->decimals < 0 ? v : round_decimals(v, c->decimals));
     case ACF_KIND_INTEGER: return within(c, c->digits ? round_digits(floor(v + 0.5), c->digits) : floor(v + 0.5));
     case ACF_KIND_ORDINAL: return c->value[nearest_level(c, v)];
     case ACF_KIND_CATEGORY: return clamp(floor(v + 0.5), 0, (double)(acf_spec_classes(c) - 1));
@@ -142,8 +148,10 @@ double acf_cell_round(const acf_field_spec *c, double v) {
 /* 88.60 where the column always has two decimals, else 88.6. */
 static void write_number(const acf_field_spec *c, double v, acf_text *out) {
     char text[ACF_NUMBER_FIXED_MAX];
-    if (c->digits || c->decimals < 0) acf_number_shortest(text, v);
-    else acf_number_fixed(text, v, c->decimals);
+    if (c->digits || c->decimals < 0)
+        acf_number_shortest(text, v);
+    else
+        acf_number_fixed(text, v, c->decimals);
     char *point = strchr(text, '.');
     if (point && !c->fixed && !strchr(text, 'e')) {
         char *end = text + strlen(text);
@@ -177,7 +185,9 @@ void acf_cell_write(const acf_field_spec *c, double value, acf_text *out) {
         acf_text_add_bytes(out, e->text, e->length);
         break;
     }
-    case ACF_KIND_CATEGORY: acf_text_add_bytes(out, c->levels.entry[(int64_t)v].text, c->levels.entry[(int64_t)v].length); break;
+    case ACF_KIND_CATEGORY:
+        acf_text_add_bytes(out, c->levels.entry[(int64_t)v].text, c->levels.entry[(int64_t)v].length);
+        break;
     case ACF_KIND_DATE:
     case ACF_KIND_TIME: acf_calendar_write(c->when, v, out); break;
     case ACF_KIND_CONSTANT: acf_text_add_bytes(out, c->levels.entry[0].text, c->levels.entry[0].length); break;

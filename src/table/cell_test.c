@@ -10,8 +10,10 @@
 static acf_schema *schema(const char *column) {
     char text[1024];
     acf_text t = acf_text_into(text, sizeof text);
-    acf_text_addf(&t, "{\"rows\": 9, \"named\": true, \"missing_markers\": [\"\", \"NA\"], \"columns\": [{\"name\": \"x\", \"observed\": 9, \"missing\": 0, %s}]}",
-                  column);
+    acf_text_addf(
+        &t,
+        "{\"rows\": 9, \"named\": true, \"missing_markers\": [\"\", \"NA\"], \"columns\": [{\"name\": \"x\", \"observed\": 9, \"missing\": 0, %s}]}",
+        column);
     json_t *v;
     acf_schema *s = NULL;
     const acf_json_source from = {"test", ACF_EMODEL};
@@ -24,8 +26,10 @@ static acf_schema *schema(const char *column) {
 static void reads(const acf_schema *s, const char *text, acf_cell_state state, double value) {
     double v = 77;
     assert_int_equal(acf_cell_read(s, &s->column[0], text, strlen(text), &v), state);
-    if (state == ACF_CELL_PRESENT) assert_true(v == value);
-    else assert_true(isnan(v));
+    if (state == ACF_CELL_PRESENT)
+        assert_true(v == value);
+    else
+        assert_true(isnan(v));
 }
 
 static void writes(const acf_schema *s, double value, const char *text) {
@@ -37,7 +41,8 @@ static void writes(const acf_schema *s, double value, const char *text) {
 
 static void reals(void **state) {
     (void)state;
-    acf_schema *s = schema("\"kind\": \"real\", \"min\": 0, \"max\": 100, \"decimals\": 2, \"other\": [\"over\"], \"markers\": [\"-9\"]");
+    acf_schema *s = schema(
+        "\"kind\": \"real\", \"min\": 0, \"max\": 100, \"decimals\": 2, \"other\": [\"over\"], \"markers\": [\"-9\"]");
     reads(s, "12.50", ACF_CELL_PRESENT, 12.5);
     reads(s, "-3e2", ACF_CELL_PRESENT, -300);
     reads(s, "NA", ACF_CELL_MISSING, 0);
@@ -79,7 +84,8 @@ static void integers(void **state) {
     writes(s, 120.2, "120");
     writes(s, (double)NAN, "17");
     acf_schema_free(s);
-    s = schema("\"kind\": \"integer\", \"min\": 17, \"max\": 90, \"decimals\": 0, \"declared\": true"); /* and not the declared one */
+    s = schema(
+        "\"kind\": \"integer\", \"min\": 17, \"max\": 90, \"decimals\": 0, \"declared\": true"); /* and not the declared one */
     writes(s, 3, "17");
     writes(s, 1e30, "90");
     writes(s, 41.5, "42");
@@ -102,8 +108,9 @@ static void integers(void **state) {
 /* Where every time is on the hour, so is what is filled in. */
 static void times_have_steps(void **state) {
     (void)state;
-    acf_schema *s = schema("\"kind\": \"time\", \"format\": \"YYYY-MM-DD HH:MM:SS\", \"min\": \"2021-01-01 03:00:00\", \"max\": \"2021-02-01 05:00:00\", "
-                           "\"step\": 3600");
+    acf_schema *s = schema(
+        "\"kind\": \"time\", \"format\": \"YYYY-MM-DD HH:MM:SS\", \"min\": \"2021-01-01 03:00:00\", \"max\": \"2021-02-01 05:00:00\", "
+        "\"step\": 3600");
     double noon;
     const char text[] = "2021-01-15 12:00:00";
     assert_true(acf_calendar_read(s->column[0].when, text, sizeof text - 1, &noon));
@@ -119,7 +126,8 @@ static void times_have_steps(void **state) {
 
 static void ordinals(void **state) {
     (void)state;
-    acf_schema *s = schema("\"kind\": \"ordinal\", \"min\": 1, \"max\": 10, \"levels\": [\"1\", \"2\", \"5\", \"10\"], \"counts\": [1, 1, 1, 1]");
+    acf_schema *s = schema(
+        "\"kind\": \"ordinal\", \"min\": 1, \"max\": 10, \"levels\": [\"1\", \"2\", \"5\", \"10\"], \"counts\": [1, 1, 1, 1]");
     reads(s, "5", ACF_CELL_PRESENT, 5);
     reads(s, "5.0", ACF_CELL_PRESENT, 5);
     reads(s, "7", ACF_CELL_PRESENT, 7); /* a number between levels is a number */
@@ -131,7 +139,8 @@ static void ordinals(void **state) {
     writes(s, 8, "10");
     writes(s, 99, "10");
     acf_schema_free(s);
-    s = schema("\"kind\": \"ordinal\", \"min\": 0, \"max\": 2, \"levels\": [\"low\", \"middle\", \"high\"], \"counts\": [1, 1, 1]");
+    s = schema(
+        "\"kind\": \"ordinal\", \"min\": 0, \"max\": 2, \"levels\": [\"low\", \"middle\", \"high\"], \"counts\": [1, 1, 1]");
     reads(s, "middle", ACF_CELL_PRESENT, 1);
     reads(s, "huge", ACF_CELL_KEPT, 0);
     reads(s, "1", ACF_CELL_KEPT, 0);
@@ -142,7 +151,8 @@ static void ordinals(void **state) {
 
 static void categories(void **state) {
     (void)state;
-    acf_schema *s = schema("\"kind\": \"category\", \"levels\": [\"F\", \"M\", \"rare\", \"rarer\"], \"counts\": [4, 3, 1, 1], \"pooled\": 2");
+    acf_schema *s = schema(
+        "\"kind\": \"category\", \"levels\": [\"F\", \"M\", \"rare\", \"rarer\"], \"counts\": [4, 3, 1, 1], \"pooled\": 2");
     assert_int_equal(acf_spec_classes(&s->column[0]), 3);
     reads(s, "F", ACF_CELL_PRESENT, 0);
     reads(s, "rare", ACF_CELL_PRESENT, 2);
@@ -158,7 +168,8 @@ static void categories(void **state) {
 /* A class that levels share is one of them, as often as they occur. */
 static void shared_classes(void **state) {
     (void)state;
-    acf_schema *s = schema("\"kind\": \"category\", \"levels\": [\"F\", \"M\", \"a\", \"b\", \"c\"], \"counts\": [4, 3, 5, 2, 1], \"pooled\": 3");
+    acf_schema *s = schema(
+        "\"kind\": \"category\", \"levels\": [\"F\", \"M\", \"a\", \"b\", \"c\"], \"counts\": [4, 3, 5, 2, 1], \"pooled\": 3");
     const acf_field_spec *c = &s->column[0];
     acf_assert_close(acf_spec_leading(c), 5.0 / 8, 1e-15, "the part of the most frequent");
     for (int k = 0; k < 80; k++) {
@@ -181,7 +192,8 @@ static void shared_classes(void **state) {
 
 static void dates(void **state) {
     (void)state;
-    acf_schema *s = schema("\"kind\": \"date\", \"format\": \"DD/MM/YYYY\", \"min\": \"01/02/1970\", \"max\": \"03/02/1970\"");
+    acf_schema *s =
+        schema("\"kind\": \"date\", \"format\": \"DD/MM/YYYY\", \"min\": \"01/02/1970\", \"max\": \"03/02/1970\"");
     reads(s, "02/02/1970", ACF_CELL_PRESENT, 32);
     reads(s, "1970-02-02", ACF_CELL_WRONG, 0);
     reads(s, "30/02/1970", ACF_CELL_WRONG, 0);
@@ -198,8 +210,9 @@ static void dates(void **state) {
 
 static void what_is_not_modelled_is_kept(void **state) {
     (void)state;
-    acf_schema *s = schema("\"kind\": \"category\", \"levels\": [\"a\"], \"counts\": [9]}, {\"name\": \"y\", \"observed\": 1, \"missing\": 8, "
-                           "\"kind\": \"constant\", \"value\": \"kg\"}, {\"name\": \"id\", \"observed\": 9, \"missing\": 0, \"kind\": \"identifier\"");
+    acf_schema *s = schema(
+        "\"kind\": \"category\", \"levels\": [\"a\"], \"counts\": [9]}, {\"name\": \"y\", \"observed\": 1, \"missing\": 8, "
+        "\"kind\": \"constant\", \"value\": \"kg\"}, {\"name\": \"id\", \"observed\": 9, \"missing\": 0, \"kind\": \"identifier\"");
     char out[16];
     double v;
     acf_text t = acf_text_into(out, sizeof out);
@@ -230,5 +243,7 @@ static void numbers_of_matrices(void **state) {
     acf_schema_free(s);
 }
 
-ACF_TESTS(cell, cmocka_unit_test(reals), cmocka_unit_test(integers), cmocka_unit_test(times_have_steps), cmocka_unit_test(ordinals), cmocka_unit_test(categories), cmocka_unit_test(shared_classes),
-          cmocka_unit_test(dates), cmocka_unit_test(what_is_not_modelled_is_kept), cmocka_unit_test(numbers_of_matrices))
+ACF_TESTS(cell, cmocka_unit_test(reals), cmocka_unit_test(integers), cmocka_unit_test(times_have_steps),
+          cmocka_unit_test(ordinals), cmocka_unit_test(categories), cmocka_unit_test(shared_classes),
+          cmocka_unit_test(dates), cmocka_unit_test(what_is_not_modelled_is_kept),
+          cmocka_unit_test(numbers_of_matrices))

@@ -78,7 +78,8 @@ static acf_status __attribute__((format(printf, 3, 4))) refuse(const acf_csv *cs
 static int64_t line_of(const acf_csv *csv, const char *p) {
     int64_t line = csv->line;
     char before = 0;
-    for (const char *q = csv->buffer + csv->start; q < p; before = *q++) line += *q == '\r' || (*q == '\n' && before != '\r');
+    for (const char *q = csv->buffer + csv->start; q < p; before = *q++)
+        line += *q == '\r' || (*q == '\n' && before != '\r');
     return line;
 }
 
@@ -87,7 +88,8 @@ static const char *column_name(const acf_csv *csv, int64_t j, char out[ACF_EXCER
     char name[ACF_EXCERPT_MAX];
     *out = '\0';
     if (j < csv->header.n)
-        snprintf(out, ACF_EXCERPT_MAX + 8, " ('%s')", excerpt(name, csv->header.field[j].text, csv->header.field[j].length));
+        snprintf(out, ACF_EXCERPT_MAX + 8, " ('%s')",
+                 excerpt(name, csv->header.field[j].text, csv->header.field[j].length));
     return out;
 }
 
@@ -105,19 +107,23 @@ static acf_status refuse_byte(acf_csv *csv) {
     }
     column_name(csv, column - 1, name);
     if (c == 0)
-        return refuse(csv, line, "column %lld%s holds a NUL byte, expected text; the file is damaged, or no text table", (long long)column,
-                      name);
-    return refuse(csv, line, "column %lld%s: byte 0x%02x is not UTF-8 text; convert the file, for instance: iconv -f WINDOWS-1252 -t UTF-8",
-                  (long long)column, name, c);
+        return refuse(csv, line, "column %lld%s holds a NUL byte, expected text; the file is damaged, or no text table",
+                      (long long)column, name);
+    return refuse(
+        csv, line,
+        "column %lld%s: byte 0x%02x is not UTF-8 text; convert the file, for instance: iconv -f WINDOWS-1252 -t UTF-8",
+        (long long)column, name, c);
 }
 
 /* Too long a record is most often a quote that was never closed: say where it opens. */
 static acf_status refuse_long(const acf_csv *csv) {
     if (csv->scan.open)
-        return refuse(csv, line_of(csv, csv->scan.wrong),
-                      "a quote (%c) opens here and is not closed within %zu MiB; close it, or read the file without quotes",
-                      csv->dialect.quote, ACF_CSV_RECORD_MAX >> 20);
-    return refuse(csv, csv->line, "the record that begins here is longer than %zu MiB, which is the limit; is this a text table?",
+        return refuse(
+            csv, line_of(csv, csv->scan.wrong),
+            "a quote (%c) opens here and is not closed within %zu MiB; close it, or read the file without quotes",
+            csv->dialect.quote, ACF_CSV_RECORD_MAX >> 20);
+    return refuse(csv, csv->line,
+                  "the record that begins here is longer than %zu MiB, which is the limit; is this a text table?",
                   ACF_CSV_RECORD_MAX >> 20);
 }
 
@@ -131,8 +137,10 @@ static acf_status refuse_quotes(const acf_csv *csv, acf_scan_end r) {
     while (stop < end && *stop != '\n' && *stop != '\r') stop++;
     excerpt(seen, p, (size_t)(stop - p));
     if (r == ACF_SCAN_OPEN)
-        return refuse(csv, line, "column %lld%s: the quote in front of '%s' is never closed; close it, or read the file without quotes",
-                      (long long)column, name, excerpt(seen, p + 1, (size_t)(stop - p - 1)));
+        return refuse(
+            csv, line,
+            "column %lld%s: the quote in front of '%s' is never closed; close it, or read the file without quotes",
+            (long long)column, name, excerpt(seen, p + 1, (size_t)(stop - p - 1)));
     return refuse(
         csv, line,
         "column %lld%s: found '%s' behind a closing quote, expected the separator; a quote inside a quoted value is written twice",
@@ -145,11 +153,13 @@ static void ragged_hint(const acf_csv *csv, char *out, size_t cap) {
     const char *begin = s->field[0].raw, *end = begin + s->bytes;
     char name[ACF_SEPARATOR_NAME_MAX];
     if (csv->row == 0 && csv->header.n + 1 == s->n && csv->header.n > 1) {
-        snprintf(out, cap, "the first column seems to have no name: write one (in R: write.table(..., col.names = NA))");
+        snprintf(out, cap,
+                 "the first column seems to have no name: write one (in R: write.table(..., col.names = NA))");
         return;
     }
     if (s->lines > 1) {
-        snprintf(out, cap, "a quoted value in it goes over %lld lines: is a closing quote missing?", (long long)s->lines);
+        snprintf(out, cap, "a quoted value in it goes over %lld lines: is a closing quote missing?",
+                 (long long)s->lines);
         return;
     }
     for (const char *other = ",;\t|"; *other; other++) {
@@ -162,9 +172,11 @@ static void ragged_hint(const acf_csv *csv, char *out, size_t cap) {
     if (csv->columns == 1)
         snprintf(out, cap, "lines above the table must be removed, and another separator can be given");
     else if (s->n > csv->columns)
-        snprintf(out, cap, "a value that holds the separator (%s) must be in quotes", acf_separator_name(csv->dialect.separator, name));
+        snprintf(out, cap, "a value that holds the separator (%s) must be in quotes",
+                 acf_separator_name(csv->dialect.separator, name));
     else
-        snprintf(out, cap, "the line is cut short, or separators (%s) are missing", acf_separator_name(csv->dialect.separator, name));
+        snprintf(out, cap, "the line is cut short, or separators (%s) are missing",
+                 acf_separator_name(csv->dialect.separator, name));
 }
 
 /* A row of the wrong length, with the place where reader and writer of the file came apart. */
@@ -174,8 +186,9 @@ static acf_status refuse_ragged(const acf_csv *csv) {
     bool more = s->n > csv->columns;
     const acf_field *f = &s->field[more ? csv->columns : s->n - 1];
     ragged_hint(csv, hint, sizeof hint);
-    return refuse(csv, csv->line, "found %lld fields, expected %lld as in line %lld; %s '%s'; %s", (long long)s->n, (long long)csv->columns,
-                  (long long)csv->columns_line, more ? "the first too many is" : "it ends after", excerpt(seen, f->text, f->length), hint);
+    return refuse(csv, csv->line, "found %lld fields, expected %lld as in line %lld; %s '%s'; %s", (long long)s->n,
+                  (long long)csv->columns, (long long)csv->columns_line,
+                  more ? "the first too many is" : "it ends after", excerpt(seen, f->text, f->length), hint);
 }
 
 /* ---- bytes -------------------------------------------------------------------------------------------------------- */
@@ -276,11 +289,15 @@ static acf_status scan_next(acf_csv *csv, bool cells) {
             return ACF_OK;
         }
         const char *begin = csv->buffer + csv->start;
-        acf_scan_end r = held == 0 ? ACF_SCAN_MORE : acf_scan_record(&csv->scan, begin, csv->buffer + csv->end, csv->eof);
-        size_t reach = r == ACF_SCAN_RECORD ? csv->scan.bytes : r == ACF_SCAN_BEHIND ? (size_t)(csv->scan.wrong - begin) : held;
+        acf_scan_end r =
+            held == 0 ? ACF_SCAN_MORE : acf_scan_record(&csv->scan, begin, csv->buffer + csv->end, csv->eof);
+        size_t reach = r == ACF_SCAN_RECORD   ? csv->scan.bytes
+                       : r == ACF_SCAN_BEHIND ? (size_t)(csv->scan.wrong - begin)
+                                              : held;
         if (r == ACF_SCAN_MEMORY) return ACF_EMEMORY;
         if (r == ACF_SCAN_FIELDS)
-            return refuse(csv, csv->line, "more than %d fields, which is the limit; is this a text table?", ACF_CSV_FIELDS_MAX);
+            return refuse(csv, csv->line, "more than %d fields, which is the limit; is this a text table?",
+                          ACF_CSV_FIELDS_MAX);
         if (csv->bad < csv->start + reach) return refuse_byte(csv);
         if (reach > ACF_CSV_RECORD_MAX) return refuse_long(csv);
         if (r == ACF_SCAN_OPEN || r == ACF_SCAN_BEHIND) return refuse_quotes(csv, r);
@@ -354,8 +371,10 @@ static acf_status check_encoding(const acf_csv *csv, size_t n) {
     bool mark = n >= 2 && ((b[0] == 0xff && b[1] == 0xfe) || (b[0] == 0xfe && b[1] == 0xff));
     bool every_other = n >= 8 && ((zeros[0] > n / 4 && zeros[1] == 0) || (zeros[1] > n / 4 && zeros[0] == 0));
     if (mark || every_other)
-        return acf_fail(ACF_EDATA, "%s is UTF-16 text, expected UTF-8; convert it: iconv -f UTF-16 -t UTF-8, or save it as \"CSV UTF-8\"",
-                        acf_csv_path(csv));
+        return acf_fail(
+            ACF_EDATA,
+            "%s is UTF-16 text, expected UTF-8; convert it: iconv -f UTF-16 -t UTF-8, or save it as \"CSV UTF-8\"",
+            acf_csv_path(csv));
     return ACF_OK;
 }
 
@@ -474,8 +493,8 @@ static acf_status check_want(const acf_csv_want *w) {
         unsigned char c = (unsigned char)both[i];
         bool none = i == 1 && c == '\n';
         if (c == 0 || none || (c >= ' ' && c < 0x7f && !(i == 1 && c == ' ')) || (i == 0 && c == '\t')) continue;
-        return acf_fail(ACF_EUSAGE, "byte 0x%02x cannot be the %s of a table, expected a printable ASCII character%s", c,
-                        i ? "quote" : "separator", i ? "" : " or a tab");
+        return acf_fail(ACF_EUSAGE, "byte 0x%02x cannot be the %s of a table, expected a printable ASCII character%s",
+                        c, i ? "quote" : "separator", i ? "" : " or a tab");
     }
     if (w->separator && w->separator == w->quote)
         return acf_fail(ACF_EUSAGE, "'%c' cannot be both the separator and the quote of a table", w->separator);
@@ -502,7 +521,9 @@ acf_status acf_csv_open_blocks(const char *path, const acf_csv_want *want, size_
     return ACF_OK;
 }
 
-acf_status acf_csv_open(const char *path, const acf_csv_want *want, acf_csv **out) { return acf_csv_open_blocks(path, want, BLOCK, out); }
+acf_status acf_csv_open(const char *path, const acf_csv_want *want, acf_csv **out) {
+    return acf_csv_open_blocks(path, want, BLOCK, out);
+}
 
 /* The header's fields stay csv's. */
 acf_status acf_csv_again(const acf_csv *csv, acf_csv **out) {
@@ -517,8 +538,10 @@ acf_status acf_csv_again(const acf_csv *csv, acf_csv **out) {
     again->header = csv->header;
     acf_status status = acf_source_again(csv->source, &again->source);
     if (status == ACF_OK) status = acf_csv_rewind(again);
-    if (status) acf_csv_close(again);
-    else *out = again;
+    if (status)
+        acf_csv_close(again);
+    else
+        *out = again;
     return status;
 }
 

@@ -28,7 +28,8 @@ typedef enum acf_choice3 { ACF_AUTO, ACF_NO, ACF_YES } acf_choice3;
 
 /* What the caller knows; zeros and AUTO mean: find out. */
 typedef struct acf_csv_want {
-    char separator;     /* 0: detect among , ; tab | and runs of white space; ' ' = runs of spaces and tabs; any other ASCII character */
+    char
+        separator; /* 0: detect among , ; tab | and runs of white space; ' ' = runs of spaces and tabs; any other ASCII character */
     char quote;         /* 0: detect among " and '; '\n' = the file has no quoting; any other ASCII character */
     acf_choice3 header; /* the first record names the columns */
 } acf_csv_want;
@@ -38,21 +39,24 @@ typedef struct acf_dialect {
     char separator; /* ' ' = runs of spaces and tabs */
     char quote;     /* '\n' = none */
     bool header;
-    bool guessed;   /* the header was looked for, not given */
-    bool crlf;      /* records end in CR LF (of the first record) */
-    bool bom;       /* the file begins with a UTF-8 byte order mark */
-    bool rownames;  /* the header has one name fewer than rows have cells, as R writes it: the first column has none */
+    bool guessed;  /* the header was looked for, not given */
+    bool crlf;     /* records end in CR LF (of the first record) */
+    bool bom;      /* the file begins with a UTF-8 byte order mark */
+    bool rownames; /* the header has one name fewer than rows have cells, as R writes it: the first column has none */
     char preamble[12]; /* Excel's first line, "sep=;" with its line end; "": none */
-    bool padded;    /* white space stands beside the separators of most records (fields are trimmed in any case) */
+    bool padded;       /* white space stands beside the separators of most records (fields are trimmed in any case) */
 } acf_dialect;
 
 typedef struct acf_field {
-    const char *text; /* the value: quotes removed, doubled quotes undone, white space around an unquoted one trimmed; not NUL-terminated */
+    const char *
+        text; /* the value: quotes removed, doubled quotes undone, white space around an unquoted one trimmed; not NUL-terminated */
     size_t length;
-    const char *raw; /* the bytes of the file between the separators, white space included: to be written back untouched. Of a run of
+    const char *
+        raw; /* the bytes of the file between the separators, white space included: to be written back untouched. Of a run of
                       * white space that separates, the first byte is the separator and the others begin the next field's raw */
     size_t raw_length;
-    bool quoted; /* a quoted "NA" is text, and a quoted empty field an empty string, where the caller makes that difference */
+    bool
+        quoted; /* a quoted "NA" is text, and a quoted empty field an empty string, where the caller makes that difference */
 } acf_field;
 
 typedef struct acf_record {

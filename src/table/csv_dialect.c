@@ -61,7 +61,8 @@ static bool is_several_numbers(const char *p, size_t n) {
     bool gap = false;
     if (is_number(p, n)) return false;
     for (size_t i = 0; i < n; i++) {
-        if (!strchr("0123456789+-.,eE \t", p[i]) || (p[i] == '-' && i > 0 && isdigit((unsigned char)p[i - 1]))) return false;
+        if (!strchr("0123456789+-.,eE \t", p[i]) || (p[i] == '-' && i > 0 && isdigit((unsigned char)p[i - 1])))
+            return false;
         gap |= p[i] == ' ' || p[i] == '\t';
     }
     return gap;
@@ -86,7 +87,8 @@ static bool looks_whole(const acf_field *f, char separator) {
     if (is_several_numbers(p, n)) return false;
     if (separator != ',' && is_comma_number(p, n)) return true;
     for (size_t i = 0; i < n; i++)
-        if (p[i] && p[i] != ' ' && p[i] != separator && strchr(separators, p[i]) && (i + 1 == n || p[i + 1] != ' ')) return false;
+        if (p[i] && p[i] != ' ' && p[i] != separator && strchr(separators, p[i]) && (i + 1 == n || p[i + 1] != ' '))
+            return false;
     return true;
 }
 
@@ -123,7 +125,8 @@ static bool judge(const char *text, size_t n, bool eof, char separator, char quo
         for (int64_t j = 0; j < s.scan.n; j++) {
             const acf_field *f = &s.scan.field[j];
             if (f->quoted || f->length > 0) seen++, whole += looks_whole(f, separator);
-            spaces |= separator != ' ' && f->raw_length > 0 && (is_white(f->raw[0]) || is_white(f->raw[f->raw_length - 1]));
+            spaces |=
+                separator != ' ' && f->raw_length > 0 && (is_white(f->raw[0]) || is_white(f->raw[f->raw_length - 1]));
         }
         cells += s.scan.n;
         padded += spaces;
@@ -174,7 +177,9 @@ typedef struct grid {
     int64_t rows, columns;
 } grid;
 
-static bool same(const cell *a, const cell *b) { return a->length == b->length && memcmp(a->text, b->text, a->length) == 0; }
+static bool same(const cell *a, const cell *b) {
+    return a->length == b->length && memcmp(a->text, b->text, a->length) == 0;
+}
 
 /* The usual markers of a missing cell. Which ones a table has is found out later; here a wrong guess costs one vote. */
 static bool is_missing(const cell *c) { return acf_na_strings_is_usual(c->text, c->length); }
@@ -279,7 +284,8 @@ static bool is_year(int64_t v) { return v >= FIRST_YEAR && v <= LAST_YEAR; }
 static bool are_years(const grid *g, int64_t i, int64_t from, int64_t to) {
     const int64_t step = whole_at(g, i, from + 1) - whole_at(g, i, from);
     for (int64_t j = from; j < to; j++)
-        if (!is_year(whole_at(g, i, j)) || (j > from && whole_at(g, i, j) - whole_at(g, i, j - 1) != step)) return false;
+        if (!is_year(whole_at(g, i, j)) || (j > from && whole_at(g, i, j) - whole_at(g, i, j - 1) != step))
+            return false;
     return step != 0;
 }
 
@@ -349,7 +355,8 @@ static acf_status read_grid(const char *text, size_t n, bool eof, const acf_dial
     *g = (grid){.columns = r == RECORD ? s.scan.n : 0};
     int64_t rows = g->columns ? 2 + CELLS_MAX / g->columns : 0;
     if (rows > RECORDS_MAX) rows = RECORDS_MAX;
-    if (g->columns && !(g->cell = acf_alloc((size_t)(rows * g->columns) * sizeof *g->cell, "the look at a table"))) status = ACF_EMEMORY;
+    if (g->columns && !(g->cell = acf_alloc((size_t)(rows * g->columns) * sizeof *g->cell, "the look at a table")))
+        status = ACF_EMEMORY;
     for (; status == ACF_OK && g->rows < rows && r != END && r != NO_MEMORY; r = sample_next(&s)) {
         if (r != RECORD || s.scan.n != g->columns) continue;
         for (int64_t j = 0; j < g->columns; j++)
@@ -396,7 +403,9 @@ acf_status acf_dialect_detect(const char *text, size_t n, bool eof, const acf_cs
     bool memory = true;
     out->rownames = want->header != ACF_NO && has_rownames(text, n, eof, out, &memory);
     if (!memory) return ACF_EMEMORY;
-    if (out->rownames) out->header = true;
-    else if (want->header == ACF_AUTO) ACF_TRY(detect_header(text, n, eof, out));
+    if (out->rownames)
+        out->header = true;
+    else if (want->header == ACF_AUTO)
+        ACF_TRY(detect_header(text, n, eof, out));
     return ACF_OK;
 }

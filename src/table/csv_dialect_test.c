@@ -70,7 +70,7 @@ static void quotes(void **state) {
     assert_dialect("'a,b',1\n'c',2\n'd,e',3\n", ", ' data");
     assert_dialect("\"a;b\",1\n\"c;d\",2\n\"e\",3\n", ", \" data");
     assert_dialect("\"a\nb\",1\n\"c\",2\n", ", \" data");
-    assert_dialect("x,y\nit's,1\n'90s,2\nold,3\n", ", \" header"); /* apostrophes in text */
+    assert_dialect("x,y\nit's,1\n'90s,2\nold,3\n", ", \" header");     /* apostrophes in text */
     assert_dialect("x,y\n\"a,1\n\"b,2\n\"c,3\n\"d,4\n", ", n header"); /* quotes that never close */
     assert_dialect("\"a\" \"b c\"\n1 2\n3 4\n", "  \" header");
     /* A wrong line does not change the dialect of the others, and gets its sentence. */
@@ -87,11 +87,11 @@ static void names_above_figures(void **state) {
     assert_dialect("sex,length\nM,0.5\nF,0.6\nM,0.7\n", ", \" header");
     assert_dialect("day,n\n2020-01-01,1\n2020-01-02,3\n", ", \" header");
     assert_dialect("2020-01-01,10:30\n2020-01-02,11:00\n", ", \" data");
-    assert_dialect("x,y\n1,?\nNA,4\n,5\n", ", \" header");  /* holes do not vote */
-    assert_dialect("?,3\n1,4\n2,5\n", ", \" data");         /* a name is not a hole */
+    assert_dialect("x,y\n1,?\nNA,4\n,5\n", ", \" header"); /* holes do not vote */
+    assert_dialect("?,3\n1,4\n2,5\n", ", \" data");        /* a name is not a hole */
     assert_dialect("3,?,alfa\n1,164,audi\n2,158,audi\n", ", \" data");
-    assert_dialect("id,value,value\n1,2,3\n4,5,6\n", ", \" header"); /* twins are an error of later, not data */
-    assert_dialect(",x,y\n0,1.5,2\n1,3.5,4\n", ", \" header");      /* pandas leaves its row numbers nameless */
+    assert_dialect("id,value,value\n1,2,3\n4,5,6\n", ", \" header");    /* twins are an error of later, not data */
+    assert_dialect(",x,y\n0,1.5,2\n1,3.5,4\n", ", \" header");          /* pandas leaves its row numbers nameless */
     assert_dialect("0,1,2,3,4\n5,3,1,2,0\n4,3,1,1,0\n", ", \" header"); /* and numbers nameless columns */
     assert_dialect(",0,1,2,3,4\n0,5,3,1,2,0\n1,4,3,1,1,0\n", ", \" header");
     assert_dialect("0,1,2,3\n5,3,1,2\n4,3,1,1\n", ", \" data");
@@ -103,8 +103,10 @@ static void names_above_figures(void **state) {
 /* Years and other rising numbers may be names, where the cells under them are unlike. */
 static void names_that_are_numbers(void **state) {
     (void)state;
-    assert_dialect("country,code,1990,1991,1992\nUtopia,UT,1675.04,,1949.59\nErewhon,ER,994.94,1003.82,1134.67\n", ", \" header");
-    assert_dialect("country,1990,1991,1992\nUtopia,1675,1990,1949\nErewhon,1994,2003,1634\n", ", \" header"); /* no row below is a series */
+    assert_dialect("country,code,1990,1991,1992\nUtopia,UT,1675.04,,1949.59\nErewhon,ER,994.94,1003.82,1134.67\n",
+                   ", \" header");
+    assert_dialect("country,1990,1991,1992\nUtopia,1675,1990,1949\nErewhon,1994,2003,1634\n",
+                   ", \" header"); /* no row below is a series */
     assert_dialect("country,1990,1995,2000\nUtopia,1,2,3\nErewhon,4,5,6\n", ", \" header");
     assert_dialect("region,2019,2020\nN,869,263\nS,655,522\nN,100,100\n", ", \" header");
     assert_dialect("id,2019,2020\n1,79,747\n2,492,149\n", ", \" header");
@@ -131,8 +133,10 @@ static void names_above_words(void **state) {
     assert_dialect("p,x,s\ne,x,s\np,b,y\ne,b,s\np,x,y\n", ", \" data");
     assert_dialect("class,cap,smell\ne,x,s\np,b,y\ne,b,s\np,x,y\n", ", \" header");
     assert_dialect("Ann,Ann\nBob,Bo\nCid,Ci\n", ", \" data"); /* two names alike are not likely names */
-    assert_dialect("name,city\nAnn,London\nBob,Paris\nCid,Rome\n", ", \" header"); /* nothing repeats: most files have one */
-    assert_dialect("sex,colour,2020\nM,red,5\nF,blue,6\nM,red,7\nF,red,8\n", ", \" header"); /* two names against a year */
+    assert_dialect("name,city\nAnn,London\nBob,Paris\nCid,Rome\n",
+                   ", \" header"); /* nothing repeats: most files have one */
+    assert_dialect("sex,colour,2020\nM,red,5\nF,blue,6\nM,red,7\nF,red,8\n",
+                   ", \" header"); /* two names against a year */
     assert_dialect("Ann,5\nBob,6\nCid,7\n", ", \" data");
     assert_dialect("ADT1_YEAST  0.58  MIT\nADT2_YEAST  0.43  MIT\nADT3_YEAST  0.64  NUC\n", "  \" data");
 }
@@ -183,7 +187,8 @@ static void real_tables(void **state) {
         snprintf(path, sizeof path, "%s/%s", tables(), real[i].name);
         if (acf_csv_open(path, NULL, &csv) != ACF_OK) fail_msg("%s", acf_error());
         const acf_dialect *d = acf_csv_dialect(csv);
-        snprintf(seen, sizeof seen, "%c %c %s%s", d->separator, d->quote, d->header ? "header" : "data", d->padded ? " ~" : "");
+        snprintf(seen, sizeof seen, "%c %c %s%s", d->separator, d->quote, d->header ? "header" : "data",
+                 d->padded ? " ~" : "");
         assert_string_equal(seen, real[i].dialect);
         assert_int_equal(acf_csv_columns(csv), real[i].columns);
         while (r.n) {
@@ -196,4 +201,5 @@ static void real_tables(void **state) {
 }
 
 ACF_TESTS(csv_dialect, cmocka_unit_test(separators), cmocka_unit_test(quotes), cmocka_unit_test(names_above_figures),
-          cmocka_unit_test(names_that_are_numbers), cmocka_unit_test(names_above_words), cmocka_unit_test(what_is_given_is_kept), cmocka_unit_test(real_tables))
+          cmocka_unit_test(names_that_are_numbers), cmocka_unit_test(names_above_words),
+          cmocka_unit_test(what_is_given_is_kept), cmocka_unit_test(real_tables))

@@ -66,46 +66,60 @@ static void assert_refused(const char *text, size_t n, const acf_csv_want *want,
 static void ragged_rows(void **state) {
     (void)state;
     const acf_csv_want comma = {',', '"', ACF_AUTO}, runs = {' ', '"', ACF_AUTO};
-    REFUSED("a,b,c\n1,2,3\n4,5\n", &comma, 1,
-            ", line 3: found 2 fields, expected 3 as in line 1; it ends after '5'; the line is cut short, or separators (',') are missing");
-    REFUSED("\n1,2,3\n4,5,6,7,8\n", &comma, 1,
-            ", line 3: found 5 fields, expected 3 as in line 2; the first too many is '7'; a value that holds the separator (',') must be in quotes");
-    REFUSED("a,b,c\n1,2,3\n4;5;6\n", &comma, 1,
-            ", line 3: found 1 fields, expected 3 as in line 1; it ends after '4;5;6'; with ';' as separator it has as many as expected");
+    REFUSED(
+        "a,b,c\n1,2,3\n4,5\n", &comma, 1,
+        ", line 3: found 2 fields, expected 3 as in line 1; it ends after '5'; the line is cut short, or separators (',') are missing");
+    REFUSED(
+        "\n1,2,3\n4,5,6,7,8\n", &comma, 1,
+        ", line 3: found 5 fields, expected 3 as in line 2; the first too many is '7'; a value that holds the separator (',') must be in quotes");
+    REFUSED(
+        "a,b,c\n1,2,3\n4;5;6\n", &comma, 1,
+        ", line 3: found 1 fields, expected 3 as in line 1; it ends after '4;5;6'; with ';' as separator it has as many as expected");
     REFUSED("a,b\n1,2,,\n3,4,\n", &comma, 0,
             ", line 2: found 4 fields, expected 2 as in line 1; the first too many is ''; a value that holds the "
             "separator (',') must be in quotes");
-    REFUSED("a b\n1 2\nx y z\n", &runs, 1,
-            ", line 3: found 3 fields, expected 2 as in line 1; the first too many is 'z'; a value that holds the separator (white space) must be "
-            "in quotes");
-    REFUSED("x y z\n1 0.1 0.2 0.3\n2 0.4 0.5\n3 0.4 0.5 0.6\n", NULL, 0,
-            ", line 2: found 4 fields, expected 3 as in line 1; the first too many is '0.3'; the first column seems to have no name: write one (in "
-            "R: write.table(..., col.names = NA))");
-    REFUSED("a,b\n1,2\n\"x\n3,4\n5,6\",7,8\n9,10\n", &comma, 1,
-            ", line 3: found 3 fields, expected 2 as in line 1; the first too many is '8'; a quoted value in it goes over 3 lines: is a closing "
-            "quote missing?");
-    REFUSED("My table\n\na,b\n1,2\n3,4\n5,6\n7,8\n", NULL, 1, /* below one name, a blank line is a cell */
-            ", line 3: found 2 fields, expected 1 as in line 1; the first too many is 'b'; lines above the table must be removed, and another "
-            "separator can be given");
-    REFUSED("a,b\n1,2\n\x1b[31mred,\x07,\xc2\x9b\n", &comma, 1,
-            ", line 3: found 3 fields, expected 2 as in line 1; the first too many is '?'; a value that holds the separator (',') must be in quotes");
+    REFUSED(
+        "a b\n1 2\nx y z\n", &runs, 1,
+        ", line 3: found 3 fields, expected 2 as in line 1; the first too many is 'z'; a value that holds the separator (white space) must be "
+        "in quotes");
+    REFUSED(
+        "x y z\n1 0.1 0.2 0.3\n2 0.4 0.5\n3 0.4 0.5 0.6\n", NULL, 0,
+        ", line 2: found 4 fields, expected 3 as in line 1; the first too many is '0.3'; the first column seems to have no name: write one (in "
+        "R: write.table(..., col.names = NA))");
+    REFUSED(
+        "a,b\n1,2\n\"x\n3,4\n5,6\",7,8\n9,10\n", &comma, 1,
+        ", line 3: found 3 fields, expected 2 as in line 1; the first too many is '8'; a quoted value in it goes over 3 lines: is a closing "
+        "quote missing?");
+    REFUSED(
+        "My table\n\na,b\n1,2\n3,4\n5,6\n7,8\n", NULL, 1, /* below one name, a blank line is a cell */
+        ", line 3: found 2 fields, expected 1 as in line 1; the first too many is 'b'; lines above the table must be removed, and another "
+        "separator can be given");
+    REFUSED(
+        "a,b\n1,2\n\x1b[31mred,\x07,\xc2\x9b\n", &comma, 1,
+        ", line 3: found 3 fields, expected 2 as in line 1; the first too many is '?'; a value that holds the separator (',') must be in quotes");
 }
 
 static void quotes_that_do_not_close(void **state) {
     (void)state;
     const acf_csv_want comma = {',', '"', ACF_AUTO}, bare = {',', '"', ACF_NO}, runs = {' ', '"', ACF_AUTO};
-    REFUSED("a,b\n1,2\n3,\"x\n5,6\n", &comma, 1,
-            ", line 3: column 2 ('b'): the quote in front of 'x' is never closed; close it, or read the file without quotes");
-    REFUSED("1,2\n\"a\nb\",\"c\"\" \nd\n", &bare, 1,
-            ", line 3: column 2: the quote in front of 'c\"\" ' is never closed; close it, or read the file without quotes");
-    REFUSED("a,b\n1,2\n\"x\ny\" z,4\n5,6\n", &comma, 1,
-            ", line 4: column 1 ('a'): found 'z,4' behind a closing quote, expected the separator; a quote inside a quoted value is written twice");
-    REFUSED("a b\n1 2\n\"x\"y 4\n", &runs, 1,
-            ", line 3: column 1 ('a'): found 'y 4' behind a closing quote, expected the separator; a quote inside a quoted value is written twice");
+    REFUSED(
+        "a,b\n1,2\n3,\"x\n5,6\n", &comma, 1,
+        ", line 3: column 2 ('b'): the quote in front of 'x' is never closed; close it, or read the file without quotes");
+    REFUSED(
+        "1,2\n\"a\nb\",\"c\"\" \nd\n", &bare, 1,
+        ", line 3: column 2: the quote in front of 'c\"\" ' is never closed; close it, or read the file without quotes");
+    REFUSED(
+        "a,b\n1,2\n\"x\ny\" z,4\n5,6\n", &comma, 1,
+        ", line 4: column 1 ('a'): found 'z,4' behind a closing quote, expected the separator; a quote inside a quoted value is written twice");
+    REFUSED(
+        "a b\n1 2\n\"x\"y 4\n", &runs, 1,
+        ", line 3: column 1 ('a'): found 'y 4' behind a closing quote, expected the separator; a quote inside a quoted value is written twice");
 }
 
 #define NUL_IN(column) ": column " column " holds a NUL byte, expected text; the file is damaged, or no text table"
-#define NOT_UTF8(column, byte) ": column " column ": byte " byte " is not UTF-8 text; convert the file, for instance: iconv -f WINDOWS-1252 -t UTF-8"
+#define NOT_UTF8(column, byte)                                                                                         \
+    ": column " column ": byte " byte                                                                                  \
+    " is not UTF-8 text; convert the file, for instance: iconv -f WINDOWS-1252 -t UTF-8"
 
 static void bytes_that_are_no_text(void **state) {
     (void)state;
@@ -113,23 +127,25 @@ static void bytes_that_are_no_text(void **state) {
     REFUSED("a,b\n1,2\n\0", NULL, 1, ", line 3" NUL_IN("1 ('a')"));
     REFUSED("name,city\nann,K\xf6ln\n", NULL, 0, ", line 2" NOT_UTF8("2 ('city')", "0xf6"));
     REFUSED("1,2\n3,\"a\nb\n\xff\"\n", NULL, 1, ", line 4" NOT_UTF8("2", "0xff"));
-    REFUSED("1,2\n\"\xc0\xaf\",5\n", NULL, 1, ", line 2" NOT_UTF8("1", "0xc0"));      /* overlong */
-    REFUSED("1,2\n3,\xed\xa0\x80\n", NULL, 1, ", line 2" NOT_UTF8("2", "0xed"));       /* a surrogate */
-    REFUSED("1,2\n3,\xf4\x90\x80\x80\n", NULL, 1, ", line 2" NOT_UTF8("2", "0xf4"));   /* beyond Unicode */
-    REFUSED("1,2\n3,\xe2\x82\n4,5\n", NULL, 1, ", line 2" NOT_UTF8("2", "0xe2"));      /* cut by a line end */
-    REFUSED("1,2\n3,\xe2\x82", NULL, 1, ", line 2" NOT_UTF8("2", "0xe2"));             /* and by the end of the file */
+    REFUSED("1,2\n\"\xc0\xaf\",5\n", NULL, 1, ", line 2" NOT_UTF8("1", "0xc0"));     /* overlong */
+    REFUSED("1,2\n3,\xed\xa0\x80\n", NULL, 1, ", line 2" NOT_UTF8("2", "0xed"));     /* a surrogate */
+    REFUSED("1,2\n3,\xf4\x90\x80\x80\n", NULL, 1, ", line 2" NOT_UTF8("2", "0xf4")); /* beyond Unicode */
+    REFUSED("1,2\n3,\xe2\x82\n4,5\n", NULL, 1, ", line 2" NOT_UTF8("2", "0xe2"));    /* cut by a line end */
+    REFUSED("1,2\n3,\xe2\x82", NULL, 1, ", line 2" NOT_UTF8("2", "0xe2"));           /* and by the end of the file */
     REFUSED("1 2\n  3 \x80\n", NULL, 1, ", line 2" NOT_UTF8("2", "0x80"));
     REFUSED("1 2\n\x80 3\n", NULL, 1, ", line 2" NOT_UTF8("1", "0x80"));
     REFUSED("n\xe4me,b\n1,2\n", NULL, 0, ", line 1" NOT_UTF8("1", "0xe4"));
     /* What is wrong first is said first. */
-    REFUSED("a,b\n1,2\n\"x\"\xff,3\n", (&(const acf_csv_want){',', '"', ACF_AUTO}), 1,
-            ", line 3: column 1 ('a'): found '?,3' behind a closing quote, expected the separator; a quote inside a quoted value is written twice");
+    REFUSED(
+        "a,b\n1,2\n\"x\"\xff,3\n", (&(const acf_csv_want){',', '"', ACF_AUTO}), 1,
+        ", line 3: column 1 ('a'): found '?,3' behind a closing quote, expected the separator; a quote inside a quoted value is written twice");
     char text[200] = "a,b\n"; /* the fast check looks at 64 bytes at once */
     for (size_t at = 4; at < 140; at++) {
         char sentence[200];
         memset(text + 4, 'x', 150);
         text[5] = ',', text[150] = '\n', text[at == 5 ? 6 : at] = '\x80';
-        snprintf(sentence, sizeof sentence, ", line 2" NOT_UTF8("%d ('%c')", "0x80"), at == 4 ? 1 : 2, at == 4 ? 'a' : 'b');
+        snprintf(sentence, sizeof sentence, ", line 2" NOT_UTF8("%d ('%c')", "0x80"), at == 4 ? 1 : 2,
+                 at == 4 ? 'a' : 'b');
         assert_refused(text, 151, NULL, 0, sentence);
     }
 }
@@ -140,7 +156,9 @@ static void files_that_are_no_tables(void **state) {
     REFUSED("\xef\xbb\xbf", NULL, 0, " is empty, expected a table");
     REFUSED("\n \r\n\t\n", NULL, 0, " is empty, expected a table");
 #define UTF16 " is UTF-16 text, expected UTF-8; convert it: iconv -f UTF-16 -t UTF-8, or save it as \"CSV UTF-8\""
-    REFUSED("\xff\xfe" "a\0,\0b\0\n\0", NULL, 0, UTF16);
+    REFUSED("\xff\xfe"
+            "a\0,\0b\0\n\0",
+            NULL, 0, UTF16);
     REFUSED("\xfe\xff\0a\0,\0b\0\n", NULL, 0, UTF16);
     REFUSED("\xff\xfe\x2d\x4e\x87\x65", NULL, 0, UTF16); /* no zero in it */
     REFUSED("a\0,\0b\0\n\0001\0,\0002\0\n\0", NULL, 0, UTF16);
@@ -164,9 +182,12 @@ static void separators_that_cannot_be(void **state) {
     static const struct {
         acf_csv_want want;
         const char *sentence;
-    } cases[] = {{{.separator = '\n'}, "byte 0x0a cannot be the separator of a table, expected a printable ASCII character or a tab"},
-                 {{.separator = '\x01'}, "byte 0x01 cannot be the separator of a table, expected a printable ASCII character or a tab"},
-                 {{.separator = '\xe4'}, "byte 0xe4 cannot be the separator of a table, expected a printable ASCII character or a tab"},
+    } cases[] = {{{.separator = '\n'},
+                  "byte 0x0a cannot be the separator of a table, expected a printable ASCII character or a tab"},
+                 {{.separator = '\x01'},
+                  "byte 0x01 cannot be the separator of a table, expected a printable ASCII character or a tab"},
+                 {{.separator = '\xe4'},
+                  "byte 0xe4 cannot be the separator of a table, expected a printable ASCII character or a tab"},
                  {{.quote = '\r'}, "byte 0x0d cannot be the quote of a table, expected a printable ASCII character"},
                  {{.quote = '\t'}, "byte 0x09 cannot be the quote of a table, expected a printable ASCII character"},
                  {{.quote = ' '}, "byte 0x20 cannot be the quote of a table, expected a printable ASCII character"},
@@ -201,7 +222,8 @@ static void assert_sentence(const acf_csv_want *want, int64_t rows, const char *
 
 static void records_have_a_limit(void **state) {
     (void)state;
-    static const char too_long[] = ", line 2: the record that begins here is longer than 64 MiB, which is the limit; is this a text table?";
+    static const char too_long[] =
+        ", line 2: the record that begins here is longer than 64 MiB, which is the limit; is this a text table?";
     int64_t rows;
     put_long("a\n", 2 + ACF_CSV_RECORD_MAX, "\n"); /* the limit itself is allowed */
     assert_int_equal(read_all(&(acf_csv_want){',', '"', ACF_YES}, 1 << 18, &rows), ACF_OK);
@@ -211,15 +233,19 @@ static void records_have_a_limit(void **state) {
     put_long("a\n", 3 + ACF_CSV_RECORD_MAX, "x");
     assert_sentence(&(acf_csv_want){',', '"', ACF_YES}, 0, too_long);
     put_long("x", 3 * ACF_CSV_RECORD_MAX, "x"); /* not one line end: no need to read all of it */
-    assert_sentence(NULL, 0, ", line 1: the record that begins here is longer than 64 MiB, which is the limit; is this a text table?");
+    assert_sentence(
+        NULL, 0,
+        ", line 1: the record that begins here is longer than 64 MiB, which is the limit; is this a text table?");
     put_long("a,b\n1,2\n\n3,\"\n\n4", 2 * ACF_CSV_RECORD_MAX, "\n");
-    assert_sentence(&(acf_csv_want){',', '"', ACF_YES}, 1,
-                    ", line 4: a quote (\") opens here and is not closed within 64 MiB; close it, or read the file without quotes");
+    assert_sentence(
+        &(acf_csv_want){',', '"', ACF_YES}, 1,
+        ", line 4: a quote (\") opens here and is not closed within 64 MiB; close it, or read the file without quotes");
 }
 
 static void fields_have_a_limit(void **state) {
     (void)state;
-    for (size_t first = 0; first < 64; first++) { /* room for fields is made a chunk ahead, wherever chunks begin to be full */
+    for (size_t first = 0; first < 64;
+         first++) { /* room for fields is made a chunk ahead, wherever chunks begin to be full */
         char line[2000];
         memset(line, 'x', first);
         memset(line + first, ',', sizeof line - first);
@@ -240,7 +266,8 @@ static void fields_have_a_limit(void **state) {
     text[n - 1] = ',';
     text[n] = '\n';
     acf_memfile_put(&file, text, n + 1);
-    assert_sentence(&(acf_csv_want){',', '"', ACF_NO}, 0, ", line 1: more than 1000000 fields, which is the limit; is this a text table?");
+    assert_sentence(&(acf_csv_want){',', '"', ACF_NO}, 0,
+                    ", line 1: more than 1000000 fields, which is the limit; is this a text table?");
     free(text);
 }
 
@@ -261,10 +288,13 @@ static const char *const seeds[] = {
 /* One to three edits: a byte replaced (half of the time by one that means something), a bit flipped, bytes removed, copied or doubled, the end
  * cut off. Returns the new size. */
 static size_t damage(char *b, size_t n, uint32_t round) {
-    static const char telling[] = ",;\t| \"'\n\r\xff\xc3\x80" "1a";
+    static const char telling[] = ",;\t| \"'\n\r\xff\xc3\x80"
+                                  "1a";
     for (uint32_t k = 0; k < 1 + round % 3 && n > 0; k++) {
-        size_t at = draw(round, 8 * k, (uint32_t)n), len = 1 + draw(round, 8 * k + 1, 8), from = draw(round, 8 * k + 2, (uint32_t)n);
-        char byte = draw(round, 8 * k + 3, 2) ? telling[draw(round, 8 * k + 4, sizeof telling)] : (char)draw(round, 8 * k + 4, 256);
+        size_t at = draw(round, 8 * k, (uint32_t)n), len = 1 + draw(round, 8 * k + 1, 8),
+               from = draw(round, 8 * k + 2, (uint32_t)n);
+        char byte = draw(round, 8 * k + 3, 2) ? telling[draw(round, 8 * k + 4, sizeof telling)]
+                                              : (char)draw(round, 8 * k + 4, 256);
         if (len > n - at) len = n - at;
         if (len > n - from) len = n - from;
         switch (draw(round, 8 * k + 5, 6)) {
@@ -284,10 +314,14 @@ static void assert_consistent(const char *b, size_t n, const acf_dialect *d, con
     assert_true(r->row == row && r->line >= 1);
     for (int64_t j = 0; j < r->n; j++) {
         const acf_field *f = &r->field[j];
-        assert_true(f->length <= f->raw_length && acf_text_is_utf8(f->text, f->length) && !memchr(f->text, 0, f->length));
+        assert_true(f->length <= f->raw_length && acf_text_is_utf8(f->text, f->length) &&
+                    !memchr(f->text, 0, f->length));
         assert_true(f->raw_length == 0 || memmem(b, n, f->raw, f->raw_length));
-        if (!f->quoted) assert_true(f->raw_length == 0 || f->length == 0 || memmem(f->raw, f->raw_length, f->text, f->length));
-        if (!f->quoted) assert_false(memchr(f->raw, '\n', f->raw_length) || (d->separator != ' ' && memchr(f->raw, d->separator, f->raw_length)));
+        if (!f->quoted)
+            assert_true(f->raw_length == 0 || f->length == 0 || memmem(f->raw, f->raw_length, f->text, f->length));
+        if (!f->quoted)
+            assert_false(memchr(f->raw, '\n', f->raw_length) ||
+                         (d->separator != ' ' && memchr(f->raw, d->separator, f->raw_length)));
         if (f->quoted) assert_true(f->raw_length >= f->length + 2 && memchr(f->raw, d->quote, f->raw_length));
     }
 }
@@ -336,7 +370,8 @@ static void damaged_files_never_hurt(void **state) {
         acf_status status, small_status;
         uint64_t h = read_hashed(b, n, 1 << 18, &status);
         uint64_t small = read_hashed(b, n, blocks[round % 4], &small_status);
-        if (h != small || status != small_status) fail_msg("round %u: block %zu reads otherwise: %s", round, blocks[round % 4], acf_error());
+        if (h != small || status != small_status)
+            fail_msg("round %u: block %zu reads otherwise: %s", round, blocks[round % 4], acf_error());
         if (status != ACF_OK) assert_int_equal(status, ACF_EDATA);
         taken += status == ACF_OK;
         refused += status != ACF_OK;
@@ -375,7 +410,8 @@ static void every_allocation_may_fail(void **state) {
         for (int j = 0; j < 600; j++) n += (size_t)sprintf(wide + n, ",%d", i * j);
     }
     for (int gzip = 0; gzip < 2; gzip++) {
-        acf_memfile_put(&file, gzip ? (void *)packed : wide, gzip ? acf_lab_gzip(seeds[0], strlen(seeds[0]), packed, sizeof packed) : n);
+        acf_memfile_put(&file, gzip ? (void *)packed : wide,
+                        gzip ? acf_lab_gzip(seeds[0], strlen(seeds[0]), packed, sizeof packed) : n);
         int64_t live = acf_alloc_live(), failures = 0;
         for (int64_t i = 1;; i++, failures++) {
             acf_csv *csv = NULL;
@@ -440,4 +476,5 @@ static void a_file_that_changes_is_noticed(void **state) {
 ACF_TESTS(csv, WITH_FILE(ragged_rows), WITH_FILE(quotes_that_do_not_close), WITH_FILE(bytes_that_are_no_text),
           WITH_FILE(files_that_are_no_tables), WITH_FILE(separators_that_cannot_be), WITH_FILE(records_have_a_limit),
           WITH_FILE(fields_have_a_limit), WITH_FILE(damaged_files_never_hurt), WITH_FILE(damaged_gzip_never_hurts),
-          WITH_FILE(every_allocation_may_fail), WITH_FILE(goes_on_when_there_is_memory), WITH_FILE(a_file_that_changes_is_noticed))
+          WITH_FILE(every_allocation_may_fail), WITH_FILE(goes_on_when_there_is_memory),
+          WITH_FILE(a_file_that_changes_is_noticed))

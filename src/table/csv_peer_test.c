@@ -3,8 +3,8 @@
 #include "table/csv.h"
 
 #include "base/rng.h"
-#include "harness/file_lab.h"
 #include "harness/check.h"
+#include "harness/file_lab.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -101,7 +101,8 @@ static void reads_what_python_writes(void **state) {
 
 /* 20 rows of 4 values, in the dialect and as Python must read them. */
 static void write_table(int number, const acf_dialect *d) {
-    static const char *const piece[] = {",", ";", "\t", "|", " ", "\"", "'", "\n", "\r", "\r\n", "a", "1.5", "\xc3\xa9"};
+    static const char *const piece[] = {",",  ";",  "\t",   "|", " ",   "\"",      "'",
+                                        "\n", "\r", "\r\n", "a", "1.5", "\xc3\xa9"};
     char path[128];
     snprintf(path, sizeof path, "%s/%d.csv", folder.path, number);
     FILE *csv = fopen(path, "wb"), *values = open_values(number, "wb");

@@ -62,7 +62,8 @@ static int64_t count_lines(const char *p, const char *end) {
 
 /* A quoted field that begins at raw and whose quote opens at `open`. On ACF_SCAN_RECORD the field is put and *next is what ends it: a
  * separator, a line end, or the end of the input. */
-static acf_scan_end put_quoted(acf_scan *s, const char *raw, const char *open, const char *end, bool eof, const char **next) {
+static acf_scan_end put_quoted(acf_scan *s, const char *raw, const char *open, const char *end, bool eof,
+                               const char **next) {
     const char *close = open + 1;
     int64_t doubled = 0;
     s->wrong = open;
@@ -70,7 +71,8 @@ static acf_scan_end put_quoted(acf_scan *s, const char *raw, const char *open, c
     for (;; close += 2, doubled++) {
         close = memchr(close, s->quote, (size_t)(end - close));
         if (!close) return eof ? ACF_SCAN_OPEN : ACF_SCAN_MORE;
-        if (close + 1 == end || close[1] != s->quote) break; /* at the end of the block: perhaps the first of two; below, MORE */
+        if (close + 1 == end || close[1] != s->quote)
+            break; /* at the end of the block: perhaps the first of two; below, MORE */
     }
     s->open = false;
     const char *p = close + 1;
@@ -119,7 +121,8 @@ static acf_scan_end finish(acf_scan *s, const char *begin, const char *p, const 
  * multiplication that puts byte k at bit 56 + k, where no two meet. */
 static inline uint64_t marks(const char *p, char separator, char quote) {
     uint8_t flag[CHUNK];
-    for (int i = 0; i < CHUNK; i++) flag[i] = (uint8_t)((p[i] == separator) | (p[i] == quote) | (p[i] == '\n') | (p[i] == '\r'));
+    for (int i = 0; i < CHUNK; i++)
+        flag[i] = (uint8_t)((p[i] == separator) | (p[i] == quote) | (p[i] == '\n') | (p[i] == '\r'));
     uint64_t bits = 0;
     for (int k = 0; k < CHUNK / 8; k++) {
         uint64_t eight;

@@ -73,14 +73,16 @@ static void assert_table(const char *text, size_t n, const acf_csv_want *want, c
         acf_csv *csv = open_blocks(want, blocks[b]);
         for (int pass = 0; pass < 2; pass++) {
             show(csv, seen, sizeof seen);
-            if (strcmp(seen, expected) != 0) fail_msg("block %zu, pass %d: %s\nexpected: %s", blocks[b], pass, seen, expected);
+            if (strcmp(seen, expected) != 0)
+                fail_msg("block %zu, pass %d: %s\nexpected: %s", blocks[b], pass, seen, expected);
             assert_int_equal(acf_csv_rewind(csv), ACF_OK);
         }
         acf_csv_close(csv);
     }
 }
 #define TABLE(text, want, expected) assert_table(text, sizeof(text) - 1, want, expected)
-#define WANT(...) &(acf_csv_want) { __VA_ARGS__ }
+#define WANT(...)                                                                                                      \
+    &(acf_csv_want) { __VA_ARGS__ }
 
 /* ---- records and fields --------------------------------------------------------------------------------------------- */
 
@@ -111,7 +113,9 @@ static void records_and_their_ends(void **state) {
     TABLE("a,b\rc,d\re,f", &comma, "1: <a> <b> cr / 2: <c> <d> cr / 3: <e> <f> .");
     TABLE("a,b\r\r\nc,d\n", &comma, "1: <a> <b> cr / 3: <c> <d>"); /* the middle is a blank line */
     TABLE("\n\n  \t\na,b\n\r\n \r\nc,d\n\n\n", &comma, "4: <a> <b> / 7: <c> <d>");
-    TABLE("\xef\xbb\xbf" "a,b\n\xef\xbb\xbf,d\n", &comma, "1: <a> <b> / 2: <\xef\xbb\xbf> <d>");
+    TABLE("\xef\xbb\xbf"
+          "a,b\n\xef\xbb\xbf,d\n",
+          &comma, "1: <a> <b> / 2: <\xef\xbb\xbf> <d>");
     TABLE("x", &comma, "1: <x> .");
     TABLE("x\n", &comma, "1: <x>");
     TABLE(",\n,", &comma, "1: <> <> / 2: <> <> .");
@@ -123,7 +127,8 @@ static void blank_lines_of_one_column(void **state) {
     (void)state;
     const acf_csv_want data = {',', '"', ACF_NO}, header = {',', '"', ACF_YES}, runs = {' ', '"', ACF_YES};
     TABLE("a\n1\n\n3\n", &header, "[-1] 1: <a> / 2: <1> / 3: <> / 4: <3>");
-    TABLE("\n\na\r\n\r\n \t\r\n3", &header, "[-1] 3: <a> crlf / 4: <> crlf / 5: <> crlf / 6: <3> ."); /* above the names is nothing */
+    TABLE("\n\na\r\n\r\n \t\r\n3", &header,
+          "[-1] 3: <a> crlf / 4: <> crlf / 5: <> crlf / 6: <3> .");       /* above the names is nothing */
     TABLE("a\n1\n\n\n", &header, "[-1] 1: <a> / 2: <1> / 3: <> / 4: <>"); /* every line end ends a cell */
     TABLE("a\n1\n ", &header, "[-1] 1: <a> / 2: <1> / 3: <> .");
     TABLE("\n\n1\n2\n", &data, "1: <> / 2: <> / 3: <1> / 4: <2>");
@@ -194,7 +199,8 @@ static void raw_bytes_are_kept(void **state) {
 
 static void headers(void **state) {
     (void)state;
-    TABLE("name,\"the \"\"age\"\"\"\nann,5\nbob,6\n", WANT(0), "[-1] 1: <name> \"the \"age\"\" / 2: <ann> <5> / 3: <bob> <6>");
+    TABLE("name,\"the \"\"age\"\"\"\nann,5\nbob,6\n", WANT(0),
+          "[-1] 1: <name> \"the \"age\"\" / 2: <ann> <5> / 3: <bob> <6>");
     TABLE("\xef\xbb\xbf\n\"a\nb\",c\r\n1,2\r\n", WANT(0), "[-1] 2: \"a\nb\" <c> crlf / 4: <1> <2> crlf");
     TABLE("a,b\n1,2\n", WANT(.header = ACF_NO), "1: <a> <b> / 2: <1> <2>");
     TABLE("1,2\n3,4\n", WANT(.header = ACF_YES), "[-1] 1: <1> <2> / 2: <3> <4>");
@@ -238,7 +244,8 @@ static void wide_records(void **state) {
     char *text = malloc(WIDE * 8);
     size_t n = 0;
     for (int row = 0; row < 3; row++)
-        for (int j = 0; j < WIDE; j++) n += (size_t)sprintf(text + n, "%d%c", (row * 7 + j) % 10, j + 1 < WIDE ? ',' : '\n');
+        for (int j = 0; j < WIDE; j++)
+            n += (size_t)sprintf(text + n, "%d%c", (row * 7 + j) % 10, j + 1 < WIDE ? ',' : '\n');
     acf_memfile_put(&file, text, n);
     for (size_t b = 0; b < BLOCKS; b++) {
         acf_csv *csv = open_blocks(NULL, blocks[b]);
@@ -246,7 +253,8 @@ static void wide_records(void **state) {
         assert_int_equal(acf_csv_columns(csv), WIDE);
         for (int row = 0; row < 3; row++) {
             next_ok(csv, &r);
-            for (int j = 0; j < WIDE; j++) assert_true(r.field[j].length == 1 && *r.field[j].text == '0' + (row * 7 + j) % 10);
+            for (int j = 0; j < WIDE; j++)
+                assert_true(r.field[j].length == 1 && *r.field[j].text == '0' + (row * 7 + j) % 10);
         }
         acf_csv_close(csv);
     }
@@ -258,7 +266,8 @@ static void memory_is_constant(void **state) {
     (void)state;
     size_t n = 0, cap = 8 << 20;
     char *text = malloc(cap);
-    for (int row = 0; n + 100 < cap; row++) n += (size_t)sprintf(text + n, "%d,\"a \"\"%d\"\"\",%d\n", row % 1000, row % 7, row % 100);
+    for (int row = 0; n + 100 < cap; row++)
+        n += (size_t)sprintf(text + n, "%d,\"a \"\"%d\"\"\",%d\n", row % 1000, row % 7, row % 100);
     acf_memfile_put(&file, text, n);
     acf_csv *csv = open_blocks(NULL, 1 << 16);
     acf_record r;
@@ -286,8 +295,8 @@ static uint32_t draw(uint32_t round, uint32_t which, uint32_t below) {
 
 /* A nasty value: mostly what means something in some dialect. */
 static size_t make_value(char *out, uint32_t round, uint32_t cell) {
-    static const char *const piece[] = {",", ";", "\t", "|", " ", "\"", "'", "\n", "\r", "\r\n",
-                                        "a", "1.5", "-", "NA", "\xc3\xa9", "\xf0\x9f\x98\x80"};
+    static const char *const piece[] = {",",  ";",    "\t", "|",   " ", "\"", "'",        "\n",
+                                        "\r", "\r\n", "a",  "1.5", "-", "NA", "\xc3\xa9", "\xf0\x9f\x98\x80"};
     size_t n = 0, pieces = draw(round, 100 * cell, 5);
     for (uint32_t k = 0; k < pieces; k++) {
         const char *p = piece[draw(round, 100 * cell + 1 + k, sizeof piece / sizeof *piece)];
@@ -327,8 +336,8 @@ static void assert_values(acf_csv *csv, uint32_t round) {
             char value[VALUE_MAX];
             size_t n = make_value(value, round, row * COLUMNS + j);
             if (r.field[j].length != n || memcmp(r.field[j].text, value, n) != 0)
-                fail_msg("round %u, row %u, column %u: '%.*s', expected '%.*s'", round, row, j, (int)r.field[j].length, r.field[j].text,
-                         (int)n, value);
+                fail_msg("round %u, row %u, column %u: '%.*s', expected '%.*s'", round, row, j, (int)r.field[j].length,
+                         r.field[j].text, (int)n, value);
         }
     }
     next_ok(csv, &r);

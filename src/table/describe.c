@@ -6,8 +6,8 @@
 
 #include <string.h>
 
-#define NAME_WIDTH 24   /* of the column of names, at most */
-#define SAID_WIDTH 60   /* of a list of levels, about */
+#define NAME_WIDTH 24 /* of the column of names, at most */
+#define SAID_WIDTH 60 /* of a list of levels, about */
 
 /* Letters as a terminal counts them, near enough: bytes that begin a character. */
 static size_t width_of(const char *s) {
@@ -48,14 +48,19 @@ static void missing_of(const acf_field_spec *c, char *out, size_t cap) {
     int64_t all = c->observed + c->missing;
     int64_t tenths = all ? (1000 * c->missing + all / 2) / all : 0;
     acf_text t = acf_text_into(out, cap);
-    if (c->missing == 0) acf_text_add(&t, "-");
-    else acf_text_addf(&t, "%lld (%lld.%lld %%)", (long long)c->missing, (long long)(tenths / 10), (long long)(tenths % 10));
+    if (c->missing == 0)
+        acf_text_add(&t, "-");
+    else
+        acf_text_addf(&t, "%lld (%lld.%lld %%)", (long long)c->missing, (long long)(tenths / 10),
+                      (long long)(tenths % 10));
 }
 
 static void add_value(const acf_field_spec *c, double v, acf_text *out) {
     char text[ACF_NUMBER_FIXED_MAX];
-    if (c->kind == ACF_KIND_DATE || c->kind == ACF_KIND_TIME) acf_calendar_write(c->when, v, out);
-    else acf_text_add(out, acf_number_shortest(text, v));
+    if (c->kind == ACF_KIND_DATE || c->kind == ACF_KIND_TIME)
+        acf_calendar_write(c->when, v, out);
+    else
+        acf_text_add(out, acf_number_shortest(text, v));
 }
 
 /* "3 levels: I (1342), M (1528), F (1307)", as many as fit the line. */
@@ -65,7 +70,8 @@ static void add_levels(const acf_field_spec *c, acf_text *out) {
     int64_t own = c->levels.n - c->pooled, i = 0;
     acf_text_addf(out, "%lld levels: ", (long long)c->levels.n);
     for (; i < own && (i == 0 || out->len - begin < SAID_WIDTH); i++)
-        acf_text_addf(out, "%s%s (%lld)", i ? ", " : "", acf_text_excerpt(shown, c->levels.entry[i].text), (long long)c->levels.entry[i].count);
+        acf_text_addf(out, "%s%s (%lld)", i ? ", " : "", acf_text_excerpt(shown, c->levels.entry[i].text),
+                      (long long)c->levels.entry[i].count);
     if (i < own) acf_text_add(out, ", ...");
     if (c->pooled) acf_text_addf(out, "; %lld rare ones as one", (long long)c->pooled);
 }
@@ -84,8 +90,10 @@ static void add_holds(const acf_field_spec *c, acf_text *out) {
     add_value(c, c->min, out);
     acf_text_add(out, " to ");
     add_value(c, c->max, out);
-    if (c->kind == ACF_KIND_DATE || c->kind == ACF_KIND_TIME) acf_text_addf(out, " (%s)", acf_calendar_pattern(c->when, pattern));
-    if (c->kind == ACF_KIND_REAL && c->decimals > 0) acf_text_addf(out, ", %d decimal%s", c->decimals, c->decimals > 1 ? "s" : "");
+    if (c->kind == ACF_KIND_DATE || c->kind == ACF_KIND_TIME)
+        acf_text_addf(out, " (%s)", acf_calendar_pattern(c->when, pattern));
+    if (c->kind == ACF_KIND_REAL && c->decimals > 0)
+        acf_text_addf(out, ", %d decimal%s", c->decimals, c->decimals > 1 ? "s" : "");
 }
 
 /* A list like `ls -l`: one line a column, nothing cut but long names and levels. */
@@ -96,8 +104,9 @@ void acf_describe(const acf_schema *s, const char *file, const char *how, const 
         size_t n = width_of(name_of(s->column[j].name, name));
         if (n > wide) wide = n;
     }
-    acf_text_addf(out, "%s%s%lld row%s, %lld column%s, %lld modelled\n%s%s\n", file, *file ? ": " : "", (long long)s->rows, s->rows == 1 ? "" : "s", (long long)s->n, s->n == 1 ? "" : "s",
-                  (long long)s->D, how, *how ? "\n" : "");
+    acf_text_addf(out, "%s%s%lld row%s, %lld column%s, %lld modelled\n%s%s\n", file, *file ? ": " : "",
+                  (long long)s->rows, s->rows == 1 ? "" : "s", (long long)s->n, s->n == 1 ? "" : "s", (long long)s->D,
+                  how, *how ? "\n" : "");
     padded(out, "column", wide + 2);
     acf_text_add(out, "kind        missing         holds\n");
     for (int64_t j = 0; j < s->n; j++) {
@@ -117,13 +126,15 @@ void acf_describe(const acf_schema *s, const char *file, const char *how, const 
 }
 
 /* The schema itself, and beside it what is not taken when it is given back: where it comes from and what was noted. */
-acf_status acf_describe_json(const acf_schema *s, const char *file, const char *how, const acf_warnings *warnings, acf_text *out) {
+acf_status acf_describe_json(const acf_schema *s, const char *file, const char *how, const acf_warnings *warnings,
+                             acf_text *out) {
     json_t *value;
     ACF_TRY(acf_schema_to_json(s, &value));
     json_t *list = json_array();
     bool ok = !*file || json_object_set_new(value, "file", json_string(file)) == 0;
     ok = (!*how || json_object_set_new(value, "dialect", json_string(how)) == 0) && ok;
-    for (int i = 0; warnings && i < warnings->n; i++) ok = json_array_append_new(list, json_string(warnings->text[i])) == 0 && ok;
+    for (int i = 0; warnings && i < warnings->n; i++)
+        ok = json_array_append_new(list, json_string(warnings->text[i])) == 0 && ok;
     ok = json_object_set_new(value, "warnings", list) == 0 && ok; /* takes the list, also when it fails */
     if (ok) acf_json_write(out, value, 2);
     json_decref(value);

@@ -2,13 +2,14 @@
 #ifndef ACF_TABLE_DESCRIBE_H
 #define ACF_TABLE_DESCRIBE_H
 
-#include "table/warnings.h"
 #include "table/schema.h"
+#include "table/warnings.h"
 
 /* Lines for people. file names the source, how says how it is written, "" for none. notes may be NULL. */
 void acf_describe(const acf_schema *s, const char *file, const char *how, const acf_warnings *warnings, acf_text *out);
 
 /* JSON that can be edited and given back as a schema file. Fails: ACF_EMEMORY. */
-acf_status acf_describe_json(const acf_schema *s, const char *file, const char *how, const acf_warnings *warnings, acf_text *out);
+acf_status acf_describe_json(const acf_schema *s, const char *file, const char *how, const acf_warnings *warnings,
+                             acf_text *out);
 
 #endif

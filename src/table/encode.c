@@ -29,8 +29,8 @@ acf_status acf_encoder_create(const acf_column *column, int64_t D, acf_encoder *
     }
     if (!(e->column = acf_columns_copy(column, D)) || !(e->mean = zeros(D, sizeof *e->mean)) ||
         !(e->scale = zeros(D, sizeof *e->scale)) || !(e->log_jacobian = zeros(D, sizeof *e->log_jacobian)) ||
-        !(e->resolution = zeros(D, sizeof *e->resolution)) || !(e->normal_scores = zeros(D, sizeof *e->normal_scores)) ||
-        !(e->support = zeros(D, sizeof *e->support)) ||
+        !(e->resolution = zeros(D, sizeof *e->resolution)) ||
+        !(e->normal_scores = zeros(D, sizeof *e->normal_scores)) || !(e->support = zeros(D, sizeof *e->support)) ||
         !(e->least = zeros(D, sizeof *e->least)) || !(e->most = zeros(D, sizeof *e->most)) ||
         !(e->observed = zeros(D, sizeof *e->observed)) || !(e->first = zeros(D, sizeof *e->first)) ||
         !(e->count = zeros(classes, sizeof *e->count)) ||
@@ -53,7 +53,8 @@ void acf_encoder_free(acf_encoder *e) {
     for (int64_t j = 0; e->normal_scores && j < e->D; j++) acf_normal_scores_free(&e->normal_scores[j]);
     for (int64_t j = 0; e->support && j < e->D; j++) acf_support_free(&e->support[j]);
     acf_release(e->column);
-    acf_release(e->resolution), acf_release(e->support), acf_release(e->normal_scores), acf_release(e->least), acf_release(e->most);
+    acf_release(e->resolution), acf_release(e->support), acf_release(e->normal_scores), acf_release(e->least),
+        acf_release(e->most);
     acf_release(e->mean), acf_release(e->scale), acf_release(e->log_jacobian);
     acf_release(e->observed), acf_release(e->first), acf_release(e->count), acf_release(e->categorical);
     acf_release(e);
@@ -69,9 +70,9 @@ typedef struct fit {
     const acf_table *t;
     const acf_rows *rows;
     const acf_holdout *hold;
-    uint8_t *held;                            /* (D) of the row at hand */
-    double *least, *most, *middle, *half;     /* (D) */
-    double *sum, *square;                     /* (D) of (x - middle) / half, and of its squared distance to the mean */
+    uint8_t *held;                        /* (D) of the row at hand */
+    double *least, *most, *middle, *half; /* (D) */
+    double *sum, *square;                 /* (D) of (x - middle) / half, and of its squared distance to the mean */
 } fit;
 
 static void sweep(fit *f, void (*cell)(fit *, int64_t, double)) {
@@ -167,7 +168,7 @@ typedef struct shaping {
     const acf_rows *rows;
     const acf_holdout *hold;
     const acf_encoding *how;
-    int64_t capacity;         /* cells taken of a column at most */
+    int64_t capacity;     /* cells taken of a column at most */
     uint8_t *held;        /* (D) */
     double *value;        /* (columns, room) cells taken */
     double *least, *most; /* (D) of all visible cells */
@@ -193,9 +194,11 @@ static void take_cells(shaping *s, int64_t from, int64_t to) {
 /* The bounds of column j, and the map that has nothing beyond them: where values pile up at an end there is nothing to bend. */
 static acf_status shape_ends(acf_encoder *e, int64_t j, const acf_bounds *b, double from, double to) {
     const double margin = acf_resolution_step(e->resolution[j]) / 2;
-    const acf_normal_scores_ends ends = {.low = b->low_filled ? -INFINITY : (b->low - margin - e->mean[j]) / e->scale[j],
-                                .high = b->high_filled ? INFINITY : (b->high + margin - e->mean[j]) / e->scale[j],
-                                .from = from, .to = to};
+    const acf_normal_scores_ends ends = {
+        .low = b->low_filled ? -INFINITY : (b->low - margin - e->mean[j]) / e->scale[j],
+        .high = b->high_filled ? INFINITY : (b->high + margin - e->mean[j]) / e->scale[j],
+        .from = from,
+        .to = to};
     e->least[j] = b->low, e->most[j] = b->high;
     return acf_normal_scores_bend(&e->normal_scores[j], &ends);
 }
@@ -210,14 +213,16 @@ static acf_status shape_column(shaping *s, int64_t j, double *value, int64_t n) 
         e->resolution[j] = acf_resolution_find(value, n, s->t->column[j].clock);
         ACF_TRY(acf_support_find(value, n, e->resolution[j], &e->support[j]));
     }
-    const acf_bounds bounds = (s->how->normal_scores ? acf_bounds_find : acf_bounds_declared)(value, n, &s->t->column[j]);
+    const acf_bounds bounds =
+        (s->how->normal_scores ? acf_bounds_find : acf_bounds_declared)(value, n, &s->t->column[j]);
     if (!s->how->normal_scores) {
         e->least[j] = bounds.low, e->most[j] = bounds.high;
         return ACF_OK;
     }
     for (int64_t k = 0; k < n; k++) value[k] = (value[k] - e->mean[j]) / e->scale[j];
     ACF_TRY(acf_normal_scores_fit(value, n, acf_resolution_step(e->resolution[j]) / e->scale[j], &e->normal_scores[j]));
-    return shape_ends(e, j, &bounds, value[(int64_t)(OUTER * (double)(n - 1))], value[(int64_t)((1 - OUTER) * (double)(n - 1))]);
+    return shape_ends(e, j, &bounds, value[(int64_t)(OUTER * (double)(n - 1))],
+                      value[(int64_t)((1 - OUTER) * (double)(n - 1))]);
 }
 
 static acf_status shape_columns(shaping *s, int64_t block) {
@@ -259,7 +264,8 @@ acf_status acf_encoder_check(const acf_encoder *e, const acf_table *t) {
         const acf_column *c = &t->column[j], *own = &e->column[j];
         acf_column_text(where, t->column, j);
         if ((c->classes > 0) != (own->classes > 0))
-            return acf_fail(ACF_ESHAPE, "%s is %s; the model expects a %s one", where, acf_encoder_kind(c), acf_encoder_kind(own));
+            return acf_fail(ACF_ESHAPE, "%s is %s; the model expects a %s one", where, acf_encoder_kind(c),
+                            acf_encoder_kind(own));
         if (c->classes > own->classes)
             return acf_fail(ACF_ESHAPE, "%s has %d classes; the model knows %d", where, (int)c->classes,
                             (int)own->classes);
@@ -294,7 +300,8 @@ double acf_encoder_round(const acf_encoder *e, int64_t j, double x) {
 double acf_decode(const acf_encoder *e, int64_t j, acf_real z) {
     int32_t classes = e->column[j].classes;
     if (classes == 0)
-        return acf_encoder_round(e, j, e->mean[j] + e->scale[j] * acf_normal_scores_inverse(&e->normal_scores[j], (double)z));
+        return acf_encoder_round(e, j,
+                                 e->mean[j] + e->scale[j] * acf_normal_scores_inverse(&e->normal_scores[j], (double)z));
     double code = nearbyint((double)z);
     if (!(code > 0.0)) return 0.0; /* NaN too */
     return fmin(code, (double)(classes - 1));

@@ -20,27 +20,27 @@
 #define ACF_TABLE_ENCODE_H
 
 #include "base/json.h"
-#include "table/support.h"
+#include "table/normal_scores.h"
 #include "table/resolution.h"
 #include "table/split.h"
+#include "table/support.h"
 #include "table/table.h"
-#include "table/normal_scores.h"
 
 /* Nothing changes after fitting: threads may share it. All arrays are owned. */
 typedef struct acf_encoder {
     int64_t D;
     int64_t n_categorical;
-    acf_column *column;   /* (D) names, and the number of classes or 0 */
-    double *mean, *scale; /* (D) of the observed cells; categorical: 0 and 1 */
-    double *log_jacobian; /* (D) log |dt/dx| = -log scale: add it to a log-density of t for one of x */
-    acf_resolution *resolution; /* (D) none: values are taken as they are */
-    acf_support *support; /* (D) none: any value */
-    acf_normal_scores *normal_scores;       /* (D) of t; the identity where there is none */
-    double *least, *most; /* (D) what a decoded real stays within; -INFINITY and INFINITY: anything */
-    int64_t *observed;    /* (D) cells it was fitted on */
-    int64_t *first;       /* (D) where a column's counts begin in count */
-    int64_t *count;       /* cells of each class, column after column, in the order of codes */
-    int32_t *categorical; /* (n_categorical) the categorical columns */
+    acf_column *column;               /* (D) names, and the number of classes or 0 */
+    double *mean, *scale;             /* (D) of the observed cells; categorical: 0 and 1 */
+    double *log_jacobian;             /* (D) log |dt/dx| = -log scale: add it to a log-density of t for one of x */
+    acf_resolution *resolution;       /* (D) none: values are taken as they are */
+    acf_support *support;             /* (D) none: any value */
+    acf_normal_scores *normal_scores; /* (D) of t; the identity where there is none */
+    double *least, *most;             /* (D) what a decoded real stays within; -INFINITY and INFINITY: anything */
+    int64_t *observed;                /* (D) cells it was fitted on */
+    int64_t *first;                   /* (D) where a column's counts begin in count */
+    int64_t *count;                   /* cells of each class, column after column, in the order of codes */
+    int32_t *categorical;             /* (n_categorical) the categorical columns */
 } acf_encoder;
 
 /* Fits to these rows of t (NULL: all) without the cells that hold holds out (NULL: none). Scale is the standard

@@ -13,13 +13,15 @@ static bool shape_to_json(const acf_encoder *e, int64_t j, json_t *o) {
     if (isfinite(e->least[j])) ok = ok && json_object_set_new(o, "least", json_real(e->least[j])) == 0;
     if (isfinite(e->most[j])) ok = ok && json_object_set_new(o, "most", json_real(e->most[j])) == 0;
     if (e->resolution[j].every)
-        ok = ok && json_object_set_new(o, "step", json_pack("{s:I, s:i}", "every", (json_int_t)e->resolution[j].every, "decimals",
-                                                            e->resolution[j].decimals)) == 0;
+        ok = ok && json_object_set_new(o, "step",
+                                       json_pack("{s:I, s:i}", "every", (json_int_t)e->resolution[j].every, "decimals",
+                                                 e->resolution[j].decimals)) == 0;
     if (e->support[j].n)
         ok = ok && json_object_set_new(o, "values", acf_json_numbers(e->support[j].value, e->support[j].n)) == 0;
     if (w->n)
-        ok = ok && json_object_set_new(o, "normal_scores", json_pack("{s:o, s:o}", "t", acf_json_numbers(w->t, w->n), "z",
-                                                            acf_json_numbers(w->z, w->n))) == 0;
+        ok = ok && json_object_set_new(o, "normal_scores",
+                                       json_pack("{s:o, s:o}", "t", acf_json_numbers(w->t, w->n), "z",
+                                                 acf_json_numbers(w->z, w->n))) == 0;
     return ok;
 }
 
@@ -98,14 +100,15 @@ static acf_status read_step(acf_json_source from, const json_t *o, acf_resolutio
     ACF_TRY(acf_json_int(from, o, "every", &every));
     ACF_TRY(acf_json_int(from, o, "decimals", &decimals));
     if (every < 1 || decimals < 0 || decimals > ACF_STEP_DECIMALS_MAX)
-        return acf_fail(from.status, "%s: 'step' is %lld with %lld decimals; expected 1 or more, with 0 to %d", from.name,
-                        (long long)every, (long long)decimals, ACF_STEP_DECIMALS_MAX);
+        return acf_fail(from.status, "%s: 'step' is %lld with %lld decimals; expected 1 or more, with 0 to %d",
+                        from.name, (long long)every, (long long)decimals, ACF_STEP_DECIMALS_MAX);
     *out = (acf_resolution){every, (int32_t)decimals};
     return ACF_OK;
 }
 
 static acf_status read_numbers(acf_json_source from, const char *key, const json_t *list, double *out) {
-    for (size_t k = 0; k < json_array_size(list); k++) ACF_TRY(acf_json_to_real(from, key, json_array_get(list, k), &out[k]));
+    for (size_t k = 0; k < json_array_size(list); k++)
+        ACF_TRY(acf_json_to_real(from, key, json_array_get(list, k), &out[k]));
     return ACF_OK;
 }
 
@@ -116,11 +119,13 @@ static acf_status read_warp(acf_json_source from, const json_t *o, acf_normal_sc
     ACF_TRY(acf_json_member(from, o, "z", &z));
     size_t n = json_array_size(t);
     if (n < 2 || n > ACF_NORMAL_SCORES_KNOTS || json_array_size(z) != n)
-        return acf_fail(from.status, "%s: 'normal_scores' must have two lists, 't' and 'z', of 2 to %d numbers each", from.name, ACF_NORMAL_SCORES_KNOTS);
+        return acf_fail(from.status, "%s: 'normal_scores' must have two lists, 't' and 'z', of 2 to %d numbers each",
+                        from.name, ACF_NORMAL_SCORES_KNOTS);
     ACF_TRY(acf_normal_scores_create((int32_t)n, out));
     ACF_TRY(read_numbers(from, "t", t, out->t));
     ACF_TRY(read_numbers(from, "z", z, out->z));
-    if (!acf_normal_scores_valid(out)) return acf_fail(from.status, "%s: the numbers of 'normal_scores' must be finite and ascend", from.name);
+    if (!acf_normal_scores_valid(out))
+        return acf_fail(from.status, "%s: the numbers of 'normal_scores' must be finite and ascend", from.name);
     return ACF_OK;
 }
 
@@ -130,7 +135,8 @@ static acf_status read_values(acf_json_source from, const json_t *list, acf_supp
         return acf_fail(from.status, "%s: 'values' must be a list of 2 to %d numbers", from.name, ACF_SUPPORT_MAX);
     ACF_TRY(acf_support_create((int32_t)n, out));
     ACF_TRY(read_numbers(from, "values", list, out->value));
-    if (!acf_support_valid(out)) return acf_fail(from.status, "%s: the numbers of 'values' must be finite and ascend", from.name);
+    if (!acf_support_valid(out))
+        return acf_fail(from.status, "%s: the numbers of 'values' must be finite and ascend", from.name);
     return ACF_OK;
 }
 
@@ -139,8 +145,10 @@ static acf_status read_shape(acf_json_source from, const json_t *o, acf_encoder 
     ACF_TRY(read_bound(from, o, "least", &e->least[j]));
     ACF_TRY(read_bound(from, o, "most", &e->most[j]));
     if (!(e->least[j] <= e->most[j]))
-        return acf_fail(from.status, "%s: 'least' is %g and 'most' %g; expected a range", from.name, e->least[j], e->most[j]);
-    const json_t *step = json_object_get(o, "step"), *values = json_object_get(o, "values"), *normal_scores = json_object_get(o, "normal_scores");
+        return acf_fail(from.status, "%s: 'least' is %g and 'most' %g; expected a range", from.name, e->least[j],
+                        e->most[j]);
+    const json_t *step = json_object_get(o, "step"), *values = json_object_get(o, "values"),
+                 *normal_scores = json_object_get(o, "normal_scores");
     if (step) ACF_TRY(read_step(from, step, &e->resolution[j]));
     if (values) ACF_TRY(read_values(from, values, &e->support[j]));
     return normal_scores ? read_warp(from, normal_scores, &e->normal_scores[j]) : ACF_OK;
@@ -189,8 +197,10 @@ static acf_status read_columns(acf_json_source from, const json_t *list, acf_col
     for (size_t j = 0; j < D; j++) {
         acf_json_place_column(&at, from, (int64_t)j);
         const json_t *o = json_array_get(list, j);
-        if (column[j].classes > 0) ACF_TRY(read_counts(at.from, o, *e, (int64_t)j));
-        else ACF_TRY(read_real(at.from, o, *e, (int64_t)j));
+        if (column[j].classes > 0)
+            ACF_TRY(read_counts(at.from, o, *e, (int64_t)j));
+        else
+            ACF_TRY(read_real(at.from, o, *e, (int64_t)j));
     }
     return ACF_OK;
 }
@@ -205,7 +215,9 @@ acf_status acf_encoder_from_json(acf_json_source from, const json_t *object, acf
     acf_encoder *e = NULL;
     acf_status status = read_columns(from, list, column, &e);
     acf_release(column);
-    if (status != ACF_OK) acf_encoder_free(e);
-    else *out = e;
+    if (status != ACF_OK)
+        acf_encoder_free(e);
+    else
+        *out = e;
     return status;
 }

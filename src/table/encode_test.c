@@ -31,10 +31,8 @@ static bool close_to(double a, double b) { return fabs(a - b) <= 1e-13 * fmax(fa
 static void moments_and_counts(void **state) {
     (void)state;
     /*                   real   3 classes   constant  empty  one cell  two */
-    const double x[] = {1.0,   2,          7.0,      NAN,   NAN,      -1.0,
-                        2.0,   0,          7.0,      NAN,   5.0,      NAN,
-                        NAN,   2,          NAN,      NAN,   NAN,      1.0,
-                        6.0,   NAN,        7.0,      NAN,   NAN,      NAN};
+    const double x[] = {1.0, 2, 7.0, NAN, NAN, -1.0, 2.0, 0,   7.0, NAN, 5.0, NAN,
+                        NAN, 2, NAN, NAN, NAN, 1.0,  6.0, NAN, 7.0, NAN, NAN, NAN};
     const acf_column c[6] = {{"a", 0}, {"k", 3}, {"const", 0}, {NULL, 0}, {"single", 0}, {"two", 0}};
     acf_table *t = table(x, 4, 6, c);
     acf_encoder *e = fitted(t, NULL, NULL);
@@ -59,11 +57,11 @@ static void hard_columns_are_exact(void **state) {
     enum { N = 1000 };
     static double x[N * 5];
     for (int i = 0; i < N; i++) {
-        x[i * 5 + 0] = 1e15 + i % 2;                    /* mean 1e15 + 0.5, deviation 0.5 */
-        x[i * 5 + 1] = i == 0 ? 1e12 : 0.0;             /* one outlier */
-        x[i * 5 + 2] = i % 2 ? 1.5e308 : -1.5e308;      /* the range is wider than a double */
-        x[i * 5 + 3] = i % 2 ? 3e-310 : 1e-310;         /* subnormal: the scale is held at the least normal number */
-        x[i * 5 + 4] = 0.1;                             /* constant, though sums of 0.1 are not exact */
+        x[i * 5 + 0] = 1e15 + i % 2;               /* mean 1e15 + 0.5, deviation 0.5 */
+        x[i * 5 + 1] = i == 0 ? 1e12 : 0.0;        /* one outlier */
+        x[i * 5 + 2] = i % 2 ? 1.5e308 : -1.5e308; /* the range is wider than a double */
+        x[i * 5 + 3] = i % 2 ? 3e-310 : 1e-310;    /* subnormal: the scale is held at the least normal number */
+        x[i * 5 + 4] = 0.1;                        /* constant, though sums of 0.1 are not exact */
     }
     acf_table *t = table(x, N, 5, NULL);
     acf_encoder *e = fitted(t, NULL, NULL);
@@ -121,10 +119,13 @@ static bool same_encoder(const acf_encoder *a, const acf_encoder *b) {
     int64_t classes = 0;
     for (int64_t j = 0; j < a->D; j++) {
         classes += a->column[j].classes;
-        if (a->resolution[j].every != b->resolution[j].every || a->resolution[j].decimals != b->resolution[j].decimals) return false;
-        if (!same_warp(&a->normal_scores[j], &b->normal_scores[j]) || !same_repertoire(&a->support[j], &b->support[j])) return false;
+        if (a->resolution[j].every != b->resolution[j].every || a->resolution[j].decimals != b->resolution[j].decimals)
+            return false;
+        if (!same_warp(&a->normal_scores[j], &b->normal_scores[j]) || !same_repertoire(&a->support[j], &b->support[j]))
+            return false;
     }
-    return a->D == b->D && memcmp(a->least, b->least, n) == 0 && memcmp(a->most, b->most, n) == 0 && memcmp(a->mean, b->mean, n) == 0 && memcmp(a->scale, b->scale, n) == 0 &&
+    return a->D == b->D && memcmp(a->least, b->least, n) == 0 && memcmp(a->most, b->most, n) == 0 &&
+           memcmp(a->mean, b->mean, n) == 0 && memcmp(a->scale, b->scale, n) == 0 &&
            memcmp(a->log_jacobian, b->log_jacobian, n) == 0 && memcmp(a->observed, b->observed, n) == 0 &&
            memcmp(a->first, b->first, n) == 0 && memcmp(a->count, b->count, (size_t)classes * sizeof *a->count) == 0 &&
            a->n_categorical == b->n_categorical;
@@ -138,7 +139,9 @@ static void only_training_cells_are_seen(void **state) {
     const acf_column c[D] = {{NULL, 0}, {NULL, 0}, {NULL, 6}, {NULL, 0}};
     for (int i = 0; i < N * D; i++) {
         acf_rng_counter at = {3, (uint64_t)i, ACF_STREAM_TEST, 0, 0};
-        x[i] = i % D == 2 ? (double)acf_rng_below(at, 6) : i % D == 1 ? nearbyint(20 * acf_rng_normal(at)) / 4 : acf_rng_normal(at);
+        x[i] = i % D == 2   ? (double)acf_rng_below(at, 6)
+               : i % D == 1 ? nearbyint(20 * acf_rng_normal(at)) / 4
+                            : acf_rng_normal(at);
     }
     acf_table *t = table(x, N, D, c);
     acf_row_split s;
@@ -192,11 +195,14 @@ static void json_is_exact(void **state) {
     assert_int_equal(acf_json_parse(from, text, strlen(text), sizeof text, &in), ACF_OK);
     assert_int_equal(acf_encoder_from_json(from, in, &back), ACF_OK);
     assert_true(same_encoder(e, back));
-    assert_true(back->resolution[0].every == 5 && back->resolution[0].decimals == 1 && back->normal_scores[2].n > 2 && back->normal_scores[5].n == 0);
+    assert_true(back->resolution[0].every == 5 && back->resolution[0].decimals == 1 && back->normal_scores[2].n > 2 &&
+                back->normal_scores[5].n == 0);
     for (int j = 0; j < D; j++) {
         assert_int_equal(back->column[j].classes, c[j].classes);
-        if (c[j].name) assert_string_equal(back->column[j].name, c[j].name);
-        else assert_null(back->column[j].name);
+        if (c[j].name)
+            assert_string_equal(back->column[j].name, c[j].name);
+        else
+            assert_null(back->column[j].name);
     }
     json_decref(out), json_decref(in);
     acf_encoder_free(e), acf_encoder_free(back), acf_table_free(t);
@@ -232,8 +238,10 @@ static void wrong_json_gets_a_sentence(void **state) {
          "m: column 0: 'normal_scores' must have two lists, 't' and 'z', of 2 to 96 numbers each"},
         {REAL ", \"normal_scores\": {\"t\": 1, \"z\": [0]}}]}",
          "m: column 0: 'normal_scores' must have two lists, 't' and 'z', of 2 to 96 numbers each"},
-        {REAL ", \"normal_scores\": {\"t\": [0, 1], \"z\": [0, 0]}}]}", "m: column 0: the numbers of 'normal_scores' must be finite and ascend"},
-        {REAL ", \"normal_scores\": {\"t\": [0, 1], \"z\": [0, \"x\"]}}]}", "m: column 0: 'z' is text, expected a number"},
+        {REAL ", \"normal_scores\": {\"t\": [0, 1], \"z\": [0, 0]}}]}",
+         "m: column 0: the numbers of 'normal_scores' must be finite and ascend"},
+        {REAL ", \"normal_scores\": {\"t\": [0, 1], \"z\": [0, \"x\"]}}]}",
+         "m: column 0: 'z' is text, expected a number"},
         {"{\"columns\": [{\"kind\": \"categorical\", \"counts\": []}]}",
          "m: column 0: 'counts' must be a list of at least one number"},
         {"{\"columns\": [{\"kind\": \"categorical\", \"counts\": [1, \"x\"]}]}",
@@ -269,7 +277,8 @@ static void few_values_are_all_that_is_decoded(void **state) {
         const double y = acf_decode(e, 0, (acf_real)(-5 + 0.01 * i));
         assert_true(y == 0 || y == 0.5 || y == 0.83);
     }
-    assert_true(acf_encoder_round(e, 0, 0.3) == 0.5 && acf_encoder_round(e, 0, 0.7) == 0.83 && acf_encoder_round(e, 0, -3) == 0);
+    assert_true(acf_encoder_round(e, 0, 0.3) == 0.5 && acf_encoder_round(e, 0, 0.7) == 0.83 &&
+                acf_encoder_round(e, 0, -3) == 0);
     assert_int_equal(acf_encoder_to_json(e, &out), ACF_OK);
     assert_int_equal(acf_encoder_from_json((acf_json_source){"test", ACF_EMODEL}, out, &back), ACF_OK);
     assert_true(back->support[0].n == 3 && same_encoder(e, back));
@@ -283,7 +292,8 @@ static void few_values_are_all_that_is_decoded(void **state) {
 /* ---- resolution, warp and range ----------------------------------------------------------------------------------- */
 
 enum { SHAPE_N = 3000, SHAPE_D = 6 };
-static const acf_column shape_columns[SHAPE_D] = {{"price", 0}, {"grade", 0}, {"gain", 0}, {"weight", 0}, {"k", 3}, {"one", 0}};
+static const acf_column shape_columns[SHAPE_D] = {{"price", 0},  {"grade", 0}, {"gain", 0},
+                                                  {"weight", 0}, {"k", 3},     {"one", 0}};
 
 /* Prices with two decimals, heavy-tailed; grades 1..10; 92 % zeros; a measurement; a category; a constant. */
 static acf_table *shape_table(void) {
@@ -292,7 +302,8 @@ static acf_table *shape_table(void) {
         double e = acf_rng_normal((acf_rng_counter){6, (uint64_t)i, ACF_STREAM_TEST, 0, 0});
         double u = acf_rng_uniform((acf_rng_counter){6, (uint64_t)i, ACF_STREAM_TEST, 1, 0});
         double *row = x + i * SHAPE_D;
-        row[0] = nearbyint(100 * exp(2 + e)) / 100, row[1] = floor(1 + 10 * u * u), row[2] = u < 0.92 ? 0 : nearbyint(3000 * exp(e));
+        row[0] = nearbyint(100 * exp(2 + e)) / 100, row[1] = floor(1 + 10 * u * u),
+        row[2] = u < 0.92 ? 0 : nearbyint(3000 * exp(e));
         row[3] = e, row[4] = i % 3, row[5] = 0.1;
         if (i % 7 == 0) row[i % 4] = (double)NAN;
     }
@@ -304,7 +315,8 @@ static void clocks_are_decoded_in_their_steps(void **state) {
     (void)state;
     static double x[2 * SHAPE_N];
     for (int i = 0; i < SHAPE_N; i++)
-        x[2 * i] = x[2 * i + 1] = 3600 * floor(5000 * acf_rng_uniform((acf_rng_counter){8, (uint64_t)i, ACF_STREAM_TEST, 0, 0}));
+        x[2 * i] = x[2 * i + 1] =
+            3600 * floor(5000 * acf_rng_uniform((acf_rng_counter){8, (uint64_t)i, ACF_STREAM_TEST, 0, 0}));
     acf_table *t = table(x, SHAPE_N, 2, (const acf_column[]){{.name = "when", .clock = true}, {.name = "number"}});
     acf_encoder *e = shaped(t, NULL, NULL);
     assert_true(acf_resolution_step(e->resolution[0]) == 3600 && acf_resolution_step(e->resolution[1]) == 200);
@@ -317,7 +329,8 @@ static void columns_are_understood(void **state) {
     acf_table *t = shape_table();
     acf_encoder *e = shaped(t, NULL, NULL);
     assert_true(acf_resolution_step(e->resolution[0]) == 0.01 && acf_resolution_step(e->resolution[1]) == 1);
-    assert_true(acf_resolution_step(e->resolution[2]) == 1 && e->resolution[3].every == 0 && e->resolution[5].every == 0);
+    assert_true(acf_resolution_step(e->resolution[2]) == 1 && e->resolution[3].every == 0 &&
+                e->resolution[5].every == 0);
     assert_true(e->least[1] == 1 && e->most[1] == 10 && e->least[2] == 0 && e->least[5] == 0.1 && e->most[5] == 0.1);
     assert_true(e->least[3] == -INFINITY && e->most[3] == INFINITY); /* its tails go on */
     for (int j = 0; j < 3; j++) assert_true(e->normal_scores[j].n > 2);
@@ -351,11 +364,14 @@ static void decoded_values_could_be_observed(void **state) {
             double x = t->x[i * SHAPE_D + j], back;
             if (!acf_table_present(x)) continue;
             back = acf_decode(e, j, acf_encode(e, j, x));
-            if (e->resolution[j].every) assert_true(back == x);
-            else assert_true(fabs(back - x) <= 20 * (double)ACF_REAL_EPS * (1 + fabs(x)));
+            if (e->resolution[j].every)
+                assert_true(back == x);
+            else
+                assert_true(fabs(back - x) <= 20 * (double)ACF_REAL_EPS * (1 + fabs(x)));
         }
     assert_true(isnan(acf_decode(e, 0, (acf_real)NAN)));
-    assert_true(acf_encoder_round(e, 1, 4.6) == 5 && acf_encoder_round(e, 1, 99) == 10 && acf_encoder_round(e, 0, 7.12345) == 7.12);
+    assert_true(acf_encoder_round(e, 1, 4.6) == 5 && acf_encoder_round(e, 1, 99) == 10 &&
+                acf_encoder_round(e, 0, 7.12345) == 7.12);
     acf_encoder_free(e), acf_table_free(t);
 }
 
@@ -374,7 +390,8 @@ static void noise_is_uniform_and_keyed(void **state) {
     }
     assert_true(fabs(sum) < 0.01 && fabs(square - 1 / 12.0) < 0.003);
     double y = acf_dequantise(e, 1, 4, 3, 7, 5);
-    assert_true(y == acf_dequantise(e, 1, 4, 3, 7, 5) && y != acf_dequantise(e, 1, 4, 4, 7, 5) && y != acf_dequantise(e, 1, 4, 3, 8, 5));
+    assert_true(y == acf_dequantise(e, 1, 4, 3, 7, 5) && y != acf_dequantise(e, 1, 4, 4, 7, 5) &&
+                y != acf_dequantise(e, 1, 4, 3, 8, 5));
     assert_true(y != acf_dequantise(e, 1, 4, 3, 7, 6) && y - 4 != acf_dequantise(e, 2, 4, 3, 7, 5) - 4);
     acf_encoder_free(e), acf_table_free(t);
 }
@@ -386,7 +403,8 @@ static void slopes_are_those_of_encoding(void **state) {
     acf_encoder *e = shaped(t, NULL, NULL);
     for (int j = 0; j < 4; j++) {
         if (j == 2) continue; /* its spike is too narrow for the grid */
-        double sum = 0, to = e->mean[j] + e->scale[j], from = fmax(e->least[j] + 0.02 * e->scale[j], to - 4 * e->scale[j]), h = (to - from) / 4000;
+        double sum = 0, to = e->mean[j] + e->scale[j],
+               from = fmax(e->least[j] + 0.02 * e->scale[j], to - 4 * e->scale[j]), h = (to - from) / 4000;
         for (int k = 0; k < 4000; k++) sum += h * exp(acf_encode_log_slope(e, j, from + h * (k + 0.5)));
         double rise = (double)acf_encode(e, j, to) - (double)acf_encode(e, j, from);
         assert_true(fabs(sum / rise - 1) < 0.01);
@@ -439,7 +457,8 @@ static void other_tables_are_refused(void **state) {
 static void memory_may_run_out(void **state) {
     (void)state;
     const acf_column c[2] = {{"a", 0}, {"k", 3}};
-    acf_table *t = table((const double[]){0, 0, 0, 1, 1, 2, 2, 0, 3, 1}, 5, 2, c); /* two fifths of the cells are 0: a spike */
+    acf_table *t =
+        table((const double[]){0, 0, 0, 1, 1, 2, 2, 0, 3, 1}, 5, 2, c); /* two fifths of the cells are 0: a spike */
     json_t *o = NULL;
     acf_encoder *e = fitted(t, NULL, NULL);
     assert_int_equal(acf_encoder_shape(e, t, NULL, NULL, &(acf_encoding){true, true}), ACF_OK);
@@ -466,10 +485,11 @@ static void memory_may_run_out(void **state) {
     acf_table_free(t);
 }
 
-ACF_TESTS(encode, cmocka_unit_test(few_values_are_all_that_is_decoded), cmocka_unit_test(columns_are_understood), cmocka_unit_test(clocks_are_decoded_in_their_steps), cmocka_unit_test(decoded_values_could_be_observed),
+ACF_TESTS(encode, cmocka_unit_test(few_values_are_all_that_is_decoded), cmocka_unit_test(columns_are_understood),
+          cmocka_unit_test(clocks_are_decoded_in_their_steps), cmocka_unit_test(decoded_values_could_be_observed),
           cmocka_unit_test(noise_is_uniform_and_keyed), cmocka_unit_test(slopes_are_those_of_encoding),
-          cmocka_unit_test(large_columns_are_sampled), cmocka_unit_test(moments_and_counts), cmocka_unit_test(hard_columns_are_exact),
-          cmocka_unit_test(values_go_and_come_back), cmocka_unit_test(densities_are_in_the_users_units),
-          cmocka_unit_test(only_training_cells_are_seen), cmocka_unit_test(json_is_exact),
-          cmocka_unit_test(wrong_json_gets_a_sentence), cmocka_unit_test(other_tables_are_refused),
-          cmocka_unit_test(memory_may_run_out))
+          cmocka_unit_test(large_columns_are_sampled), cmocka_unit_test(moments_and_counts),
+          cmocka_unit_test(hard_columns_are_exact), cmocka_unit_test(values_go_and_come_back),
+          cmocka_unit_test(densities_are_in_the_users_units), cmocka_unit_test(only_training_cells_are_seen),
+          cmocka_unit_test(json_is_exact), cmocka_unit_test(wrong_json_gets_a_sentence),
+          cmocka_unit_test(other_tables_are_refused), cmocka_unit_test(memory_may_run_out))

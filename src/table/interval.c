@@ -118,8 +118,10 @@ static acf_interval shorten(const sample *v, acf_interval in, double level, cons
         const bool may_fall = down.value >= low.value && may_go(below + above, below + lost(v, down, central), wanted);
         if (!may_rise && !may_fall) return (acf_interval){low.value, high.value};
         const bool shorter = up.value - low.value > high.value - down.value;
-        if (may_rise && (!may_fall || low.at < high.at || (low.at == high.at && shorter))) low = up;
-        else high = down;
+        if (may_rise && (!may_fall || low.at < high.at || (low.at == high.at && shorter)))
+            low = up;
+        else
+            high = down;
     }
 }
 
@@ -136,8 +138,10 @@ void acf_weighted_add(acf_weighted *d, const double *value, int64_t n, double ea
     for (int64_t to = d->n - 1; k >= 0; to--) {
         const bool own = i >= 0 && d->value[i] > value[k];
         d->value[to] = own ? d->value[i] : value[k], d->weight[to] = own ? d->weight[i] : each;
-        if (own) i--;
-        else k--;
+        if (own)
+            i--;
+        else
+            k--;
     }
 }
 

@@ -9,7 +9,9 @@
 
 enum { MOST = 120 };
 
-static double uniform(int64_t i, uint32_t draw) { return acf_rng_uniform((acf_rng_counter){5, (uint64_t)i, ACF_STREAM_TEST, 0, draw}); }
+static double uniform(int64_t i, uint32_t draw) {
+    return acf_rng_uniform((acf_rng_counter){5, (uint64_t)i, ACF_STREAM_TEST, 0, draw});
+}
 
 static int ascending(const void *a, const void *b) {
     const double x = *(const double *)a, y = *(const double *)b;
@@ -17,7 +19,8 @@ static int ascending(const void *a, const void *b) {
 }
 
 static void same(acf_interval in, double low, double high) {
-    if (!(fabs(in.low - low) < 1e-12 && fabs(in.high - high) < 1e-12)) fail_msg("%g to %g, expected %g to %g", in.low, in.high, low, high);
+    if (!(fabs(in.low - low) < 1e-12 && fabs(in.high - high) < 1e-12))
+        fail_msg("%g to %g, expected %g to %g", in.low, in.high, low, high);
 }
 
 /* Values with these numbers of draws, ascending. */
@@ -87,7 +90,8 @@ static void values_that_can_go_do(void **state) {
     same(acf_interval_of(x, m, 0.01, NULL), 1.455, 1.545); /* its ends do not pass each other */
     m = draws_of((int[]){19, 1}, 2, x);
     same(acf_interval_of(x, m, 0.9, NULL), 1, 1);
-    m = draws_of((int[]){17, 1, 1}, 3, x); /* 2 are to be outside, and a draw that stands alone is not inside for sure */
+    m = draws_of((int[]){17, 1, 1}, 3,
+                 x); /* 2 are to be outside, and a draw that stands alone is not inside for sure */
     same(acf_interval_of(x, m, 0.9, NULL), 1, 2);
     m = draws_of((int[]){16, 1, 1, 1}, 4, x);
     same(acf_interval_of(x, m, 0.9, NULL), 1, 3);
@@ -115,9 +119,9 @@ static held hold(double (*value)(double), int m) {
 }
 
 static double itself(double u) { return u; }
-static double spike(double u) { return u < 0.6 ? 0 : u; }                       /* a price that is mostly 0 */
-static double grades(double u) { return floor(1 + 9.99 * u * u * u * u); }      /* a half are 1, few are 9 */
-static double rank(double u) { return floor(5 * u); }                           /* five values, each as likely */
+static double spike(double u) { return u < 0.6 ? 0 : u; }                  /* a price that is mostly 0 */
+static double grades(double u) { return floor(1 + 9.99 * u * u * u * u); } /* a half are 1, few are 9 */
+static double rank(double u) { return floor(5 * u); }                      /* five values, each as likely */
 
 static void what_they_hold_of_new_draws(void **state) {
     (void)state;
@@ -218,7 +222,8 @@ static void what_is_shared(void **state) {
     s.value[0] = 7;
     same(acf_interval_of(x, m, 0.9, &s), 1, 5.95); /* 1 is a quantile like any other */
     s.value[0] = 1;
-    same(acf_interval_of(x, m, 0.9, &s), 1, 5); /* 5 are outside, and 3 that have this very value; with 4 at the end it would be 14 */
+    same(acf_interval_of(x, m, 0.9, &s), 1,
+         5); /* 5 are outside, and 3 that have this very value; with 4 at the end it would be 14 */
     s.n = 2, s.value[1] = 4;
     same(acf_interval_of(x, m, 0.9, &s), 1, 4); /* 8, and none of 4 itself */
     m = draws_of((int[]){87, 4, 9}, 3, x);
@@ -246,7 +251,8 @@ static void what_is_shared(void **state) {
     assert_int_equal(s.n, 40); /* three of 120 */
     for (int k = 0; k < 40; k++) assert_true(s.value[k] == k);
     s.n = 0;
-    acf_shared_count(&s, 1, 3, 150), acf_shared_count(&s, 2, 3, 151), acf_shared_count(&s, 3, 4, 200), acf_shared_count(&s, 4, 4, 201);
+    acf_shared_count(&s, 1, 3, 150), acf_shared_count(&s, 2, 3, 151), acf_shared_count(&s, 3, 4, 200),
+        acf_shared_count(&s, 4, 4, 201);
     assert_true(s.n == 2 && s.value[0] == 1 && s.value[1] == 3);
 }
 

@@ -46,7 +46,8 @@ acf_status acf_mask_take_weight(acf_mask_reader *r, double *out) {
     if (!acf_mask_take(r, '*')) return ACF_OK;
     acf_mask_skip_spaces(r);
     const acf_mask_reader start = *r;
-    if (!acf_mask_take_number(r, out) || !(*out > 0.0 && *out <= 1e100)) return acf_mask_wrong(&start, "a weight above 0, at most 1e100");
+    if (!acf_mask_take_number(r, out) || !(*out > 0.0 && *out <= 1e100))
+        return acf_mask_wrong(&start, "a weight above 0, at most 1e100");
     acf_mask_skip_spaces(r);
     return ACF_OK;
 }

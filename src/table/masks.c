@@ -3,8 +3,8 @@
  * Drawing itself is in masks_row.h, as a GPU does it, too. */
 #include "table/masks_row.h"
 
-#include "table/mask_reader.h"
 #include "device/cpu.h"
+#include "table/mask_reader.h"
 
 #include <math.h>
 #include <string.h>
@@ -23,7 +23,8 @@ static acf_status take_part(acf_mask_reader *r, acf_mask_part *out) {
     if (has_p(part.kind)) {
         if (!acf_mask_take(r, ':')) return acf_mask_wrong(r, "':' and a probability, as in bernoulli:0.5");
         acf_mask_reader start = *r;
-        if (!acf_mask_take_number(r, &part.p) || part.p > 1.0) return acf_mask_wrong(&start, "a probability from 0 to 1");
+        if (!acf_mask_take_number(r, &part.p) || part.p > 1.0)
+            return acf_mask_wrong(&start, "a probability from 0 to 1");
     }
     ACF_TRY(acf_mask_take_weight(r, &part.weight));
     *out = part;

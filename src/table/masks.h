@@ -24,7 +24,13 @@
 
 #define ACF_MASKS_MAX 16
 
-typedef enum acf_mask_kind { ACF_MASK_BERNOULLI, ACF_MASK_UNIFORM, ACF_MASK_MARGINAL, ACF_MASK_JOINT, ACF_MASK_PARTIAL } acf_mask_kind;
+typedef enum acf_mask_kind {
+    ACF_MASK_BERNOULLI,
+    ACF_MASK_UNIFORM,
+    ACF_MASK_MARGINAL,
+    ACF_MASK_JOINT,
+    ACF_MASK_PARTIAL
+} acf_mask_kind;
 
 typedef struct acf_mask_part {
     acf_mask_kind kind;

@@ -32,11 +32,13 @@ ACF_MASKS_HERE void acf_mask_words(acf_rng_counter at, int64_t n, uint32_t *out)
 #define acf_mask_words acf_rng_words
 #endif
 
-#define ACF_MASK_ROW_COLUMN 0x80000000u /* the block of a whole row: beyond every column */
+#define ACF_MASK_ROW_COLUMN 0x80000000u  /* the block of a whole row: beyond every column */
 #define ACF_MASK_DROP_COLUMN 0x40000000u /* the blocks that say which cells become missing: beyond every column, too */
 
 /* A 32-bit word as an integer in [0, n), n < 2^31: its place on [0, 1) times n. */
-ACF_MASKS_HERE int64_t acf_mask_scaled(uint32_t word, int64_t n) { return (int64_t)((uint64_t)word * (uint64_t)n >> 32); }
+ACF_MASKS_HERE int64_t acf_mask_scaled(uint32_t word, int64_t n) {
+    return (int64_t)((uint64_t)word * (uint64_t)n >> 32);
+}
 
 /* Chooses a part by weight with the first two words of the row's block. */
 ACF_MASKS_HERE const acf_mask_part *acf_mask_choose(const acf_masks *masks, const uint32_t row[4]) {
@@ -89,7 +91,8 @@ ACF_MASKS_HERE void acf_mask_model_one(int64_t which, int64_t D, uint8_t *b, con
 }
 
 /* m (D): of the present cells that are not given, the which-th stays, each other is missing with probability p. */
-ACF_MASKS_HERE void acf_mask_drop(acf_rng_counter at, double p, int64_t which, int64_t D, const uint8_t *b, uint8_t *m) {
+ACF_MASKS_HERE void acf_mask_drop(acf_rng_counter at, double p, int64_t which, int64_t D, const uint8_t *b,
+                                  uint8_t *m) {
     uint64_t below = (uint64_t)(p * 0x1p32);
     uint32_t words[ACF_MASK_WORDS];
     for (int64_t j = 0; j < D; j++) {
@@ -118,10 +121,12 @@ ACF_MASKS_HERE void acf_masks_row(const acf_masks *masks, acf_rng_counter at, in
     if (part->kind == ACF_MASK_UNIFORM || part->kind == ACF_MASK_PARTIAL) {
         const int64_t given = acf_mask_scaled(row[2], present);
         acf_mask_subset(at, given, present, D, b, m);
-        if (part->kind == ACF_MASK_PARTIAL) acf_mask_drop(at, part->p, acf_mask_scaled(row[3], present - given), D, b, m);
+        if (part->kind == ACF_MASK_PARTIAL)
+            acf_mask_drop(at, part->p, acf_mask_scaled(row[3], present - given), D, b, m);
         return;
     }
-    if (acf_mask_bernoulli(at, part->p, D, b, m) == present) acf_mask_model_one(acf_mask_scaled(row[3], present), D, b, m);
+    if (acf_mask_bernoulli(at, part->p, D, b, m) == present)
+        acf_mask_model_one(acf_mask_scaled(row[3], present), D, b, m);
     if (part->kind == ACF_MASK_MARGINAL)
         for (int64_t j = 0; j < D; j++) m[j] ^= b[j], b[j] = 0;
 }

@@ -150,9 +150,11 @@ static void partial_leaves_some_missing(void **state) {
         if (size_of(rest) == 4) count[size_of(modelled(i))]++, all++;
         for (int j = 0; j < D; j++) modelled_at[j] += (int)(modelled(i) >> j & 1);
     }
-    for (int k = 0; k < 4; k++) law[k + 1] = exp(lgamma(4) - lgamma(k + 1) - lgamma(4 - k) + k * log(1 - p) + (3 - k) * log(p)) * all / N;
+    for (int k = 0; k < 4; k++)
+        law[k + 1] = exp(lgamma(4) - lgamma(k + 1) - lgamma(4 - k) + k * log(1 - p) + (3 - k) * log(p)) * all / N;
     assert_fits(count, law);
-    for (int j = 0; j < D; j++) assert_true(j == 4 ? modelled_at[j] == 0 : fabs((double)(modelled_at[j] - modelled_at[0])) < 5 * sqrt(N * 0.5));
+    for (int j = 0; j < D; j++)
+        assert_true(j == 4 ? modelled_at[j] == 0 : fabs((double)(modelled_at[j] - modelled_at[0])) < 5 * sqrt(N * 0.5));
     drawn("partial:0", 0x10, 9);
     for (int i = 0; i < N; i++) assert_int_equal(modelled(i) | given(i), 0x6f);
     drawn("partial:1", 0x10, 9);
@@ -246,7 +248,8 @@ static void cells_are_independent(void **state) {
 /* What a batch models stays within the room that is planned for it, and comes near it: in all columns, and in the first three. */
 static void batches_have_room(void **state) {
     (void)state;
-    static const char *const texts[] = {"bernoulli:0.5", "uniform", "marginal:0.3", "partial:0.6 + uniform*2", "bernoulli:0.9*3 + joint"};
+    static const char *const texts[] = {"bernoulli:0.5", "uniform", "marginal:0.3", "partial:0.6 + uniform*2",
+                                        "bernoulli:0.9*3 + joint"};
     enum { ROWS = 100 };
     for (size_t k = 0; k < sizeof texts / sizeof *texts; k++) {
         const acf_masks masks = parsed(texts[k]);
@@ -262,7 +265,8 @@ static void batches_have_room(void **state) {
             }
         for (int part = 0; part < 2; part++)
             if (most[part] > capacity[part] || most[part] < capacity[part] - 0.25)
-                fail_msg("%s: %.3f of the cells are modelled, there is room for %.3f", texts[k], most[part], capacity[part]);
+                fail_msg("%s: %.3f of the cells are modelled, there is room for %.3f", texts[k], most[part],
+                         capacity[part]);
     }
     const acf_masks joint = parsed("joint");
     assert_true(acf_masks_capacity(&joint, 10, 4, 4) == 1);
@@ -295,7 +299,8 @@ static void wrong_text_gets_a_sentence(void **state) {
     (void)state;
     static const char *const cases[][2] = {
         {"", "masks '': at the end: expected bernoulli:P, uniform, marginal:P, partial:P or joint"},
-        {"bernouli:0.5", "masks 'bernouli:0.5': at 'bernouli:0.5': expected bernoulli:P, uniform, marginal:P, partial:P or joint"},
+        {"bernouli:0.5",
+         "masks 'bernouli:0.5': at 'bernouli:0.5': expected bernoulli:P, uniform, marginal:P, partial:P or joint"},
         {"bernoulli", "masks 'bernoulli': at the end: expected ':' and a probability, as in bernoulli:0.5"},
         {"bernoulli:1.5", "masks 'bernoulli:1.5': at '1.5': expected a probability from 0 to 1"},
         {"bernoulli:-1", "masks 'bernoulli:-1': at '-1': expected a probability from 0 to 1"},
@@ -319,8 +324,9 @@ static void wrong_text_gets_a_sentence(void **state) {
     }
 }
 
-ACF_TESTS(masks, cmocka_unit_test(batches_have_room), cmocka_unit_test(bernoulli_has_its_law), cmocka_unit_test(uniform_has_its_law),
-          cmocka_unit_test(marginal_turns_the_given_into_missing), cmocka_unit_test(joint_gives_nothing), cmocka_unit_test(partial_leaves_some_missing),
+ACF_TESTS(masks, cmocka_unit_test(batches_have_room), cmocka_unit_test(bernoulli_has_its_law),
+          cmocka_unit_test(uniform_has_its_law), cmocka_unit_test(marginal_turns_the_given_into_missing),
+          cmocka_unit_test(joint_gives_nothing), cmocka_unit_test(partial_leaves_some_missing),
           cmocka_unit_test(mixtures_choose_by_weight), cmocka_unit_test(rows_without_cells_stay_empty),
           cmocka_unit_test(a_row_does_not_know_its_batch), cmocka_unit_test(cells_are_independent),
           cmocka_unit_test(text_goes_and_comes_back), cmocka_unit_test(wrong_text_gets_a_sentence))

@@ -29,9 +29,10 @@ acf_status acf_match_unknown(const acf_schema *s, const char *name) {
 static acf_status missing(const acf_table_file *f, int64_t j) {
     const acf_field_spec *c = &f->schema->column[j];
     char name[ACF_EXCERPT_MAX];
-    return acf_fail(ACF_EDATA,
-                    "%s: it has no column '%s' (%s), which the model needs; add it, with empty cells if its values are not known",
-                    acf_table_file_path(f), acf_text_excerpt(name, c->name), acf_kind_names[c->kind]);
+    return acf_fail(
+        ACF_EDATA,
+        "%s: it has no column '%s' (%s), which the model needs; add it, with empty cells if its values are not known",
+        acf_table_file_path(f), acf_text_excerpt(name, c->name), acf_kind_names[c->kind]);
 }
 
 /* For each column of the schema its place in the file: at (n), -1 for none. */
@@ -39,7 +40,8 @@ static acf_status missing(const acf_table_file *f, int64_t j) {
 static acf_status find_names(acf_table_file *f, int64_t *at) {
     acf_text_counts names = acf_text_counts_make(ACF_CSV_FIELDS_MAX, f->texts);
     acf_status status = ACF_OK;
-    for (int64_t c = 0; c < f->columns && status == ACF_OK; c++) status = acf_text_counts_add(&names, f->name[c], strlen(f->name[c]), c);
+    for (int64_t c = 0; c < f->columns && status == ACF_OK; c++)
+        status = acf_text_counts_add(&names, f->name[c], strlen(f->name[c]), c);
     for (int64_t j = 0; j < f->schema->n && status == ACF_OK; j++)
         at[j] = acf_text_counts_find(&names, f->schema->column[j].name, strlen(f->schema->column[j].name));
     acf_text_counts_clear(&names);
@@ -51,10 +53,12 @@ static acf_status moved(const acf_table_file *f, int64_t j, int64_t at, int64_t 
     char where[ACF_FIELD_TEXT_MAX], before[ACF_EXCERPT_MAX], columns[512];
     acf_text t = acf_text_into(columns, sizeof columns);
     list_columns(f->schema, &t);
-    return acf_fail(ACF_EDATA,
-                    "%s, %s: the columns stand in another order than when the model was made: this one stood behind '%s'. Put them in the model's order (%s), "
-                    "or use the option 'any-order' to have them found by name",
-                    acf_table_file_path(f), acf_field_text(where, f->schema->column[j].name, at), acf_text_excerpt(before, f->name[last]), columns);
+    return acf_fail(
+        ACF_EDATA,
+        "%s, %s: the columns stand in another order than when the model was made: this one stood behind '%s'. Put them in the model's order (%s), "
+        "or use the option 'any-order' to have them found by name",
+        acf_table_file_path(f), acf_field_text(where, f->schema->column[j].name, at),
+        acf_text_excerpt(before, f->name[last]), columns);
 }
 
 /* A column that is not needed may be gone; one that is needed may not, since empty cells say the same and leave no doubt. Another order may be meant, or be another
@@ -68,7 +72,7 @@ static acf_status use_names(acf_table_file *f, const int64_t *at, bool any_order
         if (at[j] < 0 && s->column[j].place >= 0) return missing(f, j);
         if (at[j] < 0) {
             ACF_TRY(acf_warnings_addf(&f->warnings, "column '%s' (%s) is not in this file; the model does not need it",
-                                   acf_text_excerpt(name, s->column[j].name), acf_kind_names[s->column[j].kind]));
+                                      acf_text_excerpt(name, s->column[j].name), acf_kind_names[s->column[j].kind]));
             continue;
         }
         f->spec[at[j]] = j;
@@ -77,7 +81,10 @@ static acf_status use_names(acf_table_file *f, const int64_t *at, bool any_order
         another |= at[j] < last;
         last = at[j];
     }
-    return another ? acf_warnings_addf(&f->warnings, "the columns stand in another order than when the model was made; they were found by name") : ACF_OK;
+    return another ? acf_warnings_addf(
+                         &f->warnings,
+                         "the columns stand in another order than when the model was made; they were found by name")
+                   : ACF_OK;
 }
 
 static acf_status match_names(acf_table_file *f, bool any_order) {
@@ -95,12 +102,14 @@ static acf_status match_names(acf_table_file *f, bool any_order) {
 static acf_status match_places(acf_table_file *f, bool has_header) {
     const acf_schema *s = f->schema;
     if (f->columns != s->n)
-        return acf_fail(ACF_EDATA, "%s: it has %lld column%s and the model was made from %lld; without names on both sides they must be as many",
-                        acf_table_file_path(f), (long long)f->columns, f->columns == 1 ? "" : "s", (long long)s->n);
+        return acf_fail(
+            ACF_EDATA,
+            "%s: it has %lld column%s and the model was made from %lld; without names on both sides they must be as many",
+            acf_table_file_path(f), (long long)f->columns, f->columns == 1 ? "" : "s", (long long)s->n);
     for (int64_t c = 0; c < f->columns; c++) f->spec[c] = c;
     if (!s->named && !has_header) return ACF_OK;
-    return acf_warnings_addf(&f->warnings, "%s has no column names; columns were taken in the order of the %s", s->named ? "this file" : "the model",
-                          s->named ? "model" : "file");
+    return acf_warnings_addf(&f->warnings, "%s has no column names; columns were taken in the order of the %s",
+                             s->named ? "this file" : "the model", s->named ? "model" : "file");
 }
 
 /* ---- wishes ----------------------------------------------------------------------------------------------------- */
@@ -108,14 +117,17 @@ static acf_status match_places(acf_table_file *f, bool has_header) {
 /* What columns are is settled once a model knows them. */
 static acf_status check_wishes(const acf_table_file *f, const acf_read_options *w) {
     if (w->file)
-        return acf_fail(ACF_EUSAGE, "a schema file says nothing to a model, which knows what its columns are; leave out the option 'schema'");
+        return acf_fail(
+            ACF_EUSAGE,
+            "a schema file says nothing to a model, which knows what its columns are; leave out the option 'schema'");
     for (int64_t k = 0; w->types && k < w->types->n; k++) {
         const acf_field_spec *wish = &w->types->column[k];
         int64_t j = acf_schema_find(f->schema, wish->name);
         char name[ACF_EXCERPT_MAX];
         if (j >= 0 && f->schema->column[j].kind != wish->kind)
             return acf_fail(ACF_EUSAGE, "option 'types': the model has learned column '%s' as %s; it cannot be %s now",
-                            acf_text_excerpt(name, wish->name), acf_kind_names[f->schema->column[j].kind], acf_kind_names[wish->kind]);
+                            acf_text_excerpt(name, wish->name), acf_kind_names[f->schema->column[j].kind],
+                            acf_kind_names[wish->kind]);
     }
     return ACF_OK;
 }
@@ -140,13 +152,14 @@ acf_status acf_match_unseen_levels(acf_table_file *f, const acf_read_options *w,
         acf_text t = acf_text_into(columns, sizeof columns);
         list_columns(f->schema, &t);
         if (acf_kind_is_modelled(kind))
-            return acf_fail(ACF_EDATA,
-                            "%s, %s: the model does not know this column (%s); it has %s. Remove it, or use the option 'types=%s=identifier' to "
-                            "carry it along",
-                            acf_table_file_path(f), acf_field_text(where, f->name[c], c), acf_kind_names[kind], columns,
-                            acf_text_excerpt(name, f->name[c]));
+            return acf_fail(
+                ACF_EDATA,
+                "%s, %s: the model does not know this column (%s); it has %s. Remove it, or use the option 'types=%s=identifier' to "
+                "carry it along",
+                acf_table_file_path(f), acf_field_text(where, f->name[c], c), acf_kind_names[kind], columns,
+                acf_text_excerpt(name, f->name[c]));
         ACF_TRY(acf_warnings_addf(&f->warnings, "%s (%s) is not a column of the model; it is carried along",
-                               acf_field_text(where, f->name[c], c), acf_kind_names[kind]));
+                                  acf_field_text(where, f->name[c], c), acf_kind_names[kind]));
     }
     return ACF_OK;
 }

@@ -2,8 +2,8 @@
 #ifndef ACF_TABLE_MATCH_H
 #define ACF_TABLE_MATCH_H
 
-#include "table/table_file.h"
 #include "table/profile.h"
+#include "table/table_file.h"
 
 /* Sets f->spec from f->name and f->schema; -1 for a column the schema does not know. Harmless differences (another order, a missing
  * identifier) become notes. Fails: ACF_EDATA (a modelled column is missing; without names: another number of columns), ACF_EUSAGE (a wish

@@ -66,7 +66,9 @@ acf_status acf_memory_schema(const acf_table *t, acf_schema **out) {
     }
     acf_schema_place(s);
 done:
-    if (status) acf_schema_free(s);
-    else *out = s;
+    if (status)
+        acf_schema_free(s);
+    else
+        *out = s;
     return status;
 }

@@ -6,7 +6,9 @@
 #define MARKERS_MAX 65536
 
 /* Far more than anybody names; a hostile schema file may try. */
-acf_na_strings acf_na_strings_make(acf_arena *texts) { return (acf_na_strings){.list = acf_text_counts_make(MARKERS_MAX, texts)}; }
+acf_na_strings acf_na_strings_make(acf_arena *texts) {
+    return (acf_na_strings){.list = acf_text_counts_make(MARKERS_MAX, texts)};
+}
 
 void acf_na_strings_clear(acf_na_strings *m) { acf_text_counts_clear(&m->list); }
 

@@ -9,16 +9,21 @@
 
 /* Compared byte for byte with a cell's text: white space around it and quotes are gone by then. What pandas reads as missing unless told
  * otherwise, further ways to write NA, N/A, NULL and NaN, the \N of databases, and ? . - -- of statistics programs and people. docs/columns.md has the list. */
-#define ACF_NA_STRINGS_USUAL \
-    {"", "NA", "na", "Na", "<NA>", "#NA", "N/A", "n/a", "N/a", "#N/A", "#N/A N/A", "NaN", "nan", "NAN", "Nan", "-NaN", "-nan", "NULL", "null", "Null", \
-     "None", "\\N", "1.#IND", "1.#QNAN", "-1.#IND", "-1.#QNAN", "?", ".", "-", "--"}
+#define ACF_NA_STRINGS_USUAL                                                                                           \
+    {                                                                                                                  \
+        "", "NA", "na", "Na", "<NA>", "#NA", "N/A", "n/a", "N/a", "#N/A", "#N/A N/A", "NaN", "nan", "NAN", "Nan",      \
+            "-NaN", "-nan", "NULL", "null", "Null", "None", "\\N", "1.#IND", "1.#QNAN", "-1.#IND", "-1.#QNAN", "?",    \
+            ".", "-", "--"                                                                                             \
+    }
 
 /* Those that may be values in a column of words: None, Mild, Severe; the symbol of sodium; + and -. They count as missing, and it is said. */
-#define ACF_NA_STRINGS_DOUBTFUL {"None", "Na", "-", "--"}
+#define ACF_NA_STRINGS_DOUBTFUL                                                                                        \
+    { "None", "Na", "-", "--" }
 
 typedef struct acf_na_strings {
-    acf_text_counts list;        /* in the order they were named; `first` is 1 for the usual ones that nobody named, else 0 */
-    uint32_t length[256]; /* bit n of the byte that some begin with: one has n bytes, the last bit: or more. Of byte 0 bit 0: the empty text */
+    acf_text_counts list; /* in the order they were named; `first` is 1 for the usual ones that nobody named, else 0 */
+    uint32_t length
+        [256]; /* bit n of the byte that some begin with: one has n bytes, the last bit: or more. Of byte 0 bit 0: the empty text */
 } acf_na_strings;
 
 /* None yet; keeps texts. Free with acf_na_strings_clear. */

@@ -4,24 +4,26 @@
 
 #include "base/arena.h"
 #include "base/real.h"
+#include "ops/gaussian.h"
 #include "table/bounds.h"
 #include "table/tail.h"
-#include "ops/gaussian.h"
 
 #include <math.h>
 #include <string.h>
 
-#define OUTLIER 5.0 /* distance from the mean, in deviations, and share of one value: a column with neither stays as it is */
+#define OUTLIER                                                                                                        \
+    5.0 /* distance from the mean, in deviations, and share of one value: a column with neither stays as it is */
 #define SPIKE 0.1
-#define FEW 3       /* different values that are a choice between them and not a distribution: there is nothing to make normal */
-#define PRIOR 10.0  /* observations that the prior is worth */
-#define MISS 0.02   /* largest distance of line and curve in z, besides half a standard error of the curve */
-#define FAR 4.0     /* |z| of the curve at most: one observation in 30,000 lies beyond */
-#define GRID 0.2    /* largest distance in z of the points where line and curve are compared, inside a spread value */
-#define LEADING 14   /* knots that lead to an end, */
+#define FEW                                                                                                            \
+    3 /* different values that are a choice between them and not a distribution: there is nothing to make normal */
+#define PRIOR 10.0 /* observations that the prior is worth */
+#define MISS 0.02  /* largest distance of line and curve in z, besides half a standard error of the curve */
+#define FAR 4.0    /* |z| of the curve at most: one observation in 30,000 lies beyond */
+#define GRID 0.2   /* largest distance in z of the points where line and curve are compared, inside a spread value */
+#define LEADING 14 /* knots that lead to an end, */
 #define LEAD_RATIO (2.0 / 3) /* each so much nearer to it than the one before */
-#define NEAR 0.25    /* how far from its end a map that is the identity elsewhere begins to bend, at most */
-#define PILE_LEAST 4.0 /* cells, and their share, that are a pile at an end */
+#define NEAR 0.25            /* how far from its end a map that is the identity elsewhere begins to bend, at most */
+#define PILE_LEAST 4.0       /* cells, and their share, that are a pile at an end */
 #define PILE_SHARE 0.01
 #define STEEP 1e-12 /* least distance of two knots, of t relative to its size and of z: slopes stay within 1e±13 */
 
@@ -51,8 +53,12 @@ bool acf_normal_scores_valid(const acf_normal_scores *w) {
 
 /* ---- use -------------------------------------------------------------------------------------------------------------- */
 
-double acf_normal_scores_forward(const acf_normal_scores *w, double t) { return w->n ? acf_knots_at(w->t, w->z, w->n, t) : t; }
-double acf_normal_scores_inverse(const acf_normal_scores *w, double z) { return w->n ? acf_knots_at(w->z, w->t, w->n, z) : z; }
+double acf_normal_scores_forward(const acf_normal_scores *w, double t) {
+    return w->n ? acf_knots_at(w->t, w->z, w->n, t) : t;
+}
+double acf_normal_scores_inverse(const acf_normal_scores *w, double z) {
+    return w->n ? acf_knots_at(w->z, w->t, w->n, z) : z;
+}
 
 double acf_normal_scores_log_slope(const acf_normal_scores *w, double t) {
     if (!w->n) return 0;
@@ -63,7 +69,7 @@ double acf_normal_scores_log_slope(const acf_normal_scores *w, double t) {
 /* ---- the curve: points (t, z) on it, and how well it is known there ------------------------------------------------------- */
 
 typedef struct curve {
-    int64_t n;        /* observations */
+    int64_t n; /* observations */
     int64_t points;
     double *t, *z, *miss; /* (points) miss: how far a line may be from z here */
 } curve;
@@ -113,7 +119,8 @@ static double count_below(const double *t, int64_t n, double step, double v, int
  * else be spread over its own step, and the tail end with it. */
 static void trace_steps(curve *c, const double *t, double step) {
     const int64_t n = c->n, low = acf_bounds_equal(t, n, 0, 1), high = acf_bounds_equal(t, n, n - 1, -1);
-    const double pile = fmax(PILE_LEAST, PILE_SHARE * (double)n), close = step * 1e-6; /* neighbours' ends meet, up to rounding */
+    const double pile = fmax(PILE_LEAST, PILE_SHARE * (double)n),
+                 close = step * 1e-6; /* neighbours' ends meet, up to rounding */
     const bool whole = low == n, from_middle = !whole && (double)low < pile, to_middle = !whole && (double)high < pile;
     int64_t first = 0;
     double last = from_middle ? t[0] : t[0] - step / 2, before = from_middle ? 0.5 * (double)low : 0;
@@ -196,7 +203,8 @@ static void lay(const curve *c, const span *list, int n, const acf_tail_fit tail
     w->t[k] = c->t[0], w->z[k] = c->z[0];
     for (int i = 0; i < n; i++) {
         double t = c->t[list[i].to], z = c->z[list[i].to];
-        if (!(t - w->t[k] > STEEP * (1 + fabs(t)) && z - w->z[k] > STEEP)) continue; /* flat at its limits, or no wider than rounding */
+        if (!(t - w->t[k] > STEEP * (1 + fabs(t)) && z - w->z[k] > STEEP))
+            continue; /* flat at its limits, or no wider than rounding */
         k++, w->t[k] = t, w->z[k] = z;
     }
     if (k == ACF_NORMAL_SCORES_TAIL) {
@@ -204,7 +212,8 @@ static void lay(const curve *c, const span *list, int n, const acf_tail_fit tail
         return;
     }
     go_on(w->t[ACF_NORMAL_SCORES_TAIL], w->z[ACF_NORMAL_SCORES_TAIL], &tail[0], false, low_t, low_z);
-    for (int i = 0; i < ACF_NORMAL_SCORES_TAIL; i++) w->t[i] = low_t[ACF_NORMAL_SCORES_TAIL - 1 - i], w->z[i] = low_z[ACF_NORMAL_SCORES_TAIL - 1 - i];
+    for (int i = 0; i < ACF_NORMAL_SCORES_TAIL; i++)
+        w->t[i] = low_t[ACF_NORMAL_SCORES_TAIL - 1 - i], w->z[i] = low_z[ACF_NORMAL_SCORES_TAIL - 1 - i];
     go_on(w->t[k], w->z[k], &tail[1], true, w->t + k + 1, w->z + k + 1);
     w->n = k + ACF_NORMAL_SCORES_TAIL + 1;
 }
@@ -224,7 +233,8 @@ static int32_t lead(double t, double z, double slope, double end, double *to_t, 
 
 /* Knots beyond the outermost one of the body, at t and z with this slope, the farthest first: towards an end; where
  * there is none, those that w has; where w is the identity, straight on. Returns their number. */
-static int32_t beyond(const acf_normal_scores *w, bool upper, double t, double z, double slope, double end, double *to_t, double *to_z) {
+static int32_t beyond(const acf_normal_scores *w, bool upper, double t, double z, double slope, double end,
+                      double *to_t, double *to_z) {
     static const acf_tail_fit none = {0};
     double near_t[ACF_NORMAL_SCORES_TAIL], near_z[ACF_NORMAL_SCORES_TAIL];
     const int32_t led = isfinite(end) ? lead(t, z, slope, end, to_t, to_z) : 0;
@@ -240,8 +250,10 @@ static int32_t beyond(const acf_normal_scores *w, bool upper, double t, double z
 acf_status acf_normal_scores_bend(acf_normal_scores *w, const acf_normal_scores_ends *ends) {
     const bool low = isfinite(ends->low), high = isfinite(ends->high);
     double t[ACF_NORMAL_SCORES_KNOTS], z[ACF_NORMAL_SCORES_KNOTS], top_t[LEADING], top_z[LEADING];
-    const double begin[2] = {low ? fmin(ends->from, ends->low + NEAR) : ends->from, high ? fmax(ends->to, ends->high - NEAR) : ends->to};
-    const double *body_t = w->n ? w->t + ACF_NORMAL_SCORES_TAIL : begin, *body_z = w->n ? w->z + ACF_NORMAL_SCORES_TAIL : begin; /* without what stands for the tails */
+    const double begin[2] = {low ? fmin(ends->from, ends->low + NEAR) : ends->from,
+                             high ? fmax(ends->to, ends->high - NEAR) : ends->to};
+    const double *body_t = w->n ? w->t + ACF_NORMAL_SCORES_TAIL : begin,
+                 *body_z = w->n ? w->z + ACF_NORMAL_SCORES_TAIL : begin; /* without what stands for the tails */
     const int32_t body = w->n ? w->n - 2 * ACF_NORMAL_SCORES_TAIL : 2, last = body - 1;
     acf_normal_scores out;
     if ((!low && !high) || !(body_t[0] < body_t[last])) return ACF_OK;
@@ -256,7 +268,8 @@ acf_status acf_normal_scores_bend(acf_normal_scores *w, const acf_normal_scores_
     if (acf_normal_scores_valid(&out)) {
         acf_normal_scores_free(w);
         *w = out;
-    } else acf_normal_scores_free(&out);
+    } else
+        acf_normal_scores_free(&out);
     return ACF_OK;
 }
 
@@ -279,13 +292,16 @@ acf_status acf_normal_scores_fit(const double *t, int64_t n, double step, acf_no
         return ACF_OK;
     }
     size_t bytes;
-    int64_t capacity = 2 * n + (int64_t)(2 * FAR / GRID) + 2; /* points at most: both ends of every value, and those between */
+    int64_t capacity =
+        2 * n + (int64_t)(2 * FAR / GRID) + 2; /* points at most: both ends of every value, and those between */
     if (!acf_bytes(capacity, 3 * sizeof(double), &bytes)) return ACF_EMEMORY;
     double *memory = acf_alloc(bytes, "the curve of a column");
     if (!memory) return ACF_EMEMORY;
     curve c = {.n = n, .t = memory, .z = memory + capacity, .miss = memory + 2 * capacity};
-    if (step > 0) trace_steps(&c, t, step);
-    else trace_values(&c, t);
+    if (step > 0)
+        trace_steps(&c, t, step);
+    else
+        trace_values(&c, t);
     ACF_TRY_DONE(acf_normal_scores_create(ACF_NORMAL_SCORES_CURVE + 2 * ACF_NORMAL_SCORES_TAIL, &w));
     span list[ACF_NORMAL_SCORES_CURVE];
     const acf_tail_fit tail[2] = {acf_tail_find(t, n, false), acf_tail_find(t, n, true)};

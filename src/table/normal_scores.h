@@ -58,8 +58,10 @@ ACF_BOTH int32_t acf_knots_piece(const double *knot, int32_t n, double v) {
     int32_t lo = 0, hi = n - 1;
     while (hi - lo > 1) {
         int32_t middle = (lo + hi) / 2;
-        if (v < knot[middle]) hi = middle;
-        else lo = middle;
+        if (v < knot[middle])
+            hi = middle;
+        else
+            lo = middle;
     }
     return lo;
 }
@@ -71,6 +73,7 @@ ACF_BOTH double acf_knots_at(const double *from, const double *to, int32_t n, do
 
 double acf_normal_scores_forward(const acf_normal_scores *w, double t);
 double acf_normal_scores_inverse(const acf_normal_scores *w, double z);
-double acf_normal_scores_log_slope(const acf_normal_scores *w, double t); /* log dz/dt; at a knot that of the piece above */
+double acf_normal_scores_log_slope(const acf_normal_scores *w,
+                                   double t); /* log dz/dt; at a knot that of the piece above */
 
 #endif

@@ -17,7 +17,20 @@ static double uniform(int i) { return acf_rng_uniform((acf_rng_counter){9, (uint
 static double normal(int i) { return acf_rng_normal((acf_rng_counter){9, (uint64_t)i, ACF_STREAM_TEST, 1, 0}); }
 
 /* Columns as they come. */
-typedef enum shape { LOGNORMAL, CAUCHY, OUTLIERS, SPIKE, WHOLE, SHAPES, NORMAL = SHAPES, UNIFORM, TWO_HUMPS, BINARY, RARE, ALL } shape;
+typedef enum shape {
+    LOGNORMAL,
+    CAUCHY,
+    OUTLIERS,
+    SPIKE,
+    WHOLE,
+    SHAPES,
+    NORMAL = SHAPES,
+    UNIFORM,
+    TWO_HUMPS,
+    BINARY,
+    RARE,
+    ALL
+} shape;
 static double value(shape s, int i) {
     double u = uniform(i), e = normal(i);
     switch (s) {
@@ -87,9 +100,12 @@ static void forward_and_back_are_inverses(void **state) {
             last = at;
             double error = 1e-14 * (fabs(at) * slope + fabs(z) + 1); /* what rounding `at` costs */
             assert_true(fabs(acf_normal_scores_forward(&w, at) - z) <= 100 * error);
-            double h = 1e-4 / slope, rise = acf_normal_scores_forward(&w, at + h) - acf_normal_scores_forward(&w, at - h);
-            double a = exp(acf_normal_scores_log_slope(&w, at - h)), b = exp(acf_normal_scores_log_slope(&w, at + h)); /* a knot may lie between */
-            assert_true(rise >= 2 * h * fmin(fmin(a, b), slope) * 0.9 - 1e-9 && rise <= 2 * h * fmax(fmax(a, b), slope) * 1.1 + 1e-9);
+            double h = 1e-4 / slope,
+                   rise = acf_normal_scores_forward(&w, at + h) - acf_normal_scores_forward(&w, at - h);
+            double a = exp(acf_normal_scores_log_slope(&w, at - h)),
+                   b = exp(acf_normal_scores_log_slope(&w, at + h)); /* a knot may lie between */
+            assert_true(rise >= 2 * h * fmin(fmin(a, b), slope) * 0.9 - 1e-9 &&
+                        rise <= 2 * h * fmax(fmax(a, b), slope) * 1.1 + 1e-9);
         }
         for (int32_t k = 0; k < w.n; k++) {
             assert_true(acf_normal_scores_forward(&w, w.t[k]) == w.z[k]);
@@ -120,10 +136,12 @@ static void few_observations_change_little(void **state) {
     for (int k = 0; k < 3; k++) {
         acf_normal_scores w = fitted(WHOLE, n[k]);
         move[k] = 0;
-        for (double at = -1; at <= 1.2; at += 0.01) move[k] = fmax(move[k], fabs(acf_normal_scores_forward(&w, at) - at));
+        for (double at = -1; at <= 1.2; at += 0.01)
+            move[k] = fmax(move[k], fabs(acf_normal_scores_forward(&w, at) - at));
         acf_normal_scores_free(&w);
     }
-    if (!(move[0] < 0.7 * move[2] && move[1] < move[2] && move[2] > 0.3)) fail_msg("moves %g %g %g", move[0], move[1], move[2]);
+    if (!(move[0] < 0.7 * move[2] && move[1] < move[2] && move[2] > 0.3))
+        fail_msg("moves %g %g %g", move[0], move[1], move[2]);
 }
 
 /* Beyond what was observed: a bound is not a wall, and a heavy tail goes on as it was. */
@@ -179,7 +197,8 @@ static void nothing_to_bend(void **state) {
     acf_normal_scores w;
     for (int n = 0; n <= 3; n++) {
         assert_int_equal(acf_normal_scores_fit(one, n, 0, &w), ACF_OK);
-        assert_true(w.n == 0 && acf_normal_scores_valid(&w) && acf_normal_scores_forward(&w, 1.5) == 1.5 && acf_normal_scores_inverse(&w, 1.5) == 1.5);
+        assert_true(w.n == 0 && acf_normal_scores_valid(&w) && acf_normal_scores_forward(&w, 1.5) == 1.5 &&
+                    acf_normal_scores_inverse(&w, 1.5) == 1.5);
         assert_true(acf_normal_scores_log_slope(&w, 1.5) == 0);
         acf_normal_scores_free(&w);
     }
@@ -188,8 +207,12 @@ static void nothing_to_bend(void **state) {
 static void odd_knots_are_no_warp(void **state) {
     (void)state;
     double a[3] = {0, 1, 2}, b[3] = {0, 1, 1}, c[3] = {0, (double)NAN, 2}, d[3] = {0, 1e-320, 2};
-    assert_true(acf_normal_scores_valid(&(acf_normal_scores){3, a, a}) && !acf_normal_scores_valid(&(acf_normal_scores){3, a, b}) && !acf_normal_scores_valid(&(acf_normal_scores){3, b, a}));
-    assert_true(!acf_normal_scores_valid(&(acf_normal_scores){3, a, c}) && !acf_normal_scores_valid(&(acf_normal_scores){1, a, a}) && !acf_normal_scores_valid(&(acf_normal_scores){3, d, a}));
+    assert_true(acf_normal_scores_valid(&(acf_normal_scores){3, a, a}) &&
+                !acf_normal_scores_valid(&(acf_normal_scores){3, a, b}) &&
+                !acf_normal_scores_valid(&(acf_normal_scores){3, b, a}));
+    assert_true(!acf_normal_scores_valid(&(acf_normal_scores){3, a, c}) &&
+                !acf_normal_scores_valid(&(acf_normal_scores){1, a, a}) &&
+                !acf_normal_scores_valid(&(acf_normal_scores){3, d, a}));
 }
 
 static void memory_may_run_out(void **state) {
@@ -217,14 +240,17 @@ static const acf_normal_scores_ends unit = {.low = -1, .high = 2, .from = -0.9, 
 static void check_bent(const acf_normal_scores *w, const acf_normal_scores *before, double from, double to) {
     double share = 0;
     assert_true(acf_normal_scores_valid(w) && w->n <= ACF_NORMAL_SCORES_KNOTS);
-    for (double v = from; v <= to; v += (to - from) / 50) assert_true(fabs(acf_normal_scores_forward(w, v) - acf_normal_scores_forward(before, v)) < 1e-12);
+    for (double v = from; v <= to; v += (to - from) / 50)
+        assert_true(fabs(acf_normal_scores_forward(w, v) - acf_normal_scores_forward(before, v)) < 1e-12);
     for (double away = 0.04; away > 5e-4; away /= 1.5) {
         const double z = acf_normal_scores_forward(w, -1 + away), next = acf_normal_scores_forward(w, -1 + away / 1.5);
         assert_true(fabs(acf_normal_scores_inverse(w, z) + 1 - away) < 1e-12);
-        if (share > 0) assert_true(fabs((z - next) / share - 1) < 0.05); /* the line between knots is not quite the curve */
+        if (share > 0)
+            assert_true(fabs((z - next) / share - 1) < 0.05); /* the line between knots is not quite the curve */
         share = z - next;
     }
-    assert_true(acf_normal_scores_inverse(w, acf_normal_scores_forward(w, -0.95) - 0.5) > -1); /* five times as far as the start of the bend is from its end */
+    assert_true(acf_normal_scores_inverse(w, acf_normal_scores_forward(w, -0.95) - 0.5) >
+                -1); /* five times as far as the start of the bend is from its end */
 }
 
 static void identity_bends_near_its_ends(void **state) {
@@ -234,8 +260,10 @@ static void identity_bends_near_its_ends(void **state) {
     assert_int_equal(acf_normal_scores_bend(&w, &unit), ACF_OK);
     check_bent(&w, &none, -0.89, 1.79);
     acf_normal_scores_free(&w);
-    assert_int_equal(acf_normal_scores_bend(&w, &(acf_normal_scores_ends){-1, INFINITY, -0.5, 1.8}), ACF_OK); /* it begins 0.25 from its end at the latest */
-    assert_true(fabs(acf_normal_scores_forward(&w, -0.74) + 0.74) < 1e-12 && acf_normal_scores_forward(&w, -0.9) < -0.9);
+    assert_int_equal(acf_normal_scores_bend(&w, &(acf_normal_scores_ends){-1, INFINITY, -0.5, 1.8}),
+                     ACF_OK); /* it begins 0.25 from its end at the latest */
+    assert_true(fabs(acf_normal_scores_forward(&w, -0.74) + 0.74) < 1e-12 &&
+                acf_normal_scores_forward(&w, -0.9) < -0.9);
     assert_true(fabs(acf_normal_scores_forward(&w, 50) - 50) < 1e-9);
     acf_normal_scores_free(&w);
     assert_int_equal(acf_normal_scores_bend(&w, &(acf_normal_scores_ends){-INFINITY, INFINITY, -1, 1}), ACF_OK);
@@ -252,8 +280,10 @@ static void lines_lead_to_their_ends(void **state) {
     const double low = t[0] - 0.1, away = 0.1;
     assert_int_equal(acf_normal_scores_bend(&w, &(acf_normal_scores_ends){low, INFINITY, 0, 0}), ACF_OK);
     assert_true(acf_normal_scores_valid(&w) && w.n > before.n);
-    for (int i = 0; i < N; i += 7) assert_true(fabs(acf_normal_scores_forward(&w, t[i]) - acf_normal_scores_forward(&before, t[i])) < 1e-12);
-    assert_true(fabs(acf_normal_scores_forward(&w, t[N - 1] + 3) - acf_normal_scores_forward(&before, t[N - 1] + 3)) < 1e-12);
+    for (int i = 0; i < N; i += 7)
+        assert_true(fabs(acf_normal_scores_forward(&w, t[i]) - acf_normal_scores_forward(&before, t[i])) < 1e-12);
+    assert_true(fabs(acf_normal_scores_forward(&w, t[N - 1] + 3) - acf_normal_scores_forward(&before, t[N - 1] + 3)) <
+                1e-12);
     const int32_t first = w.n - before.n + ACF_NORMAL_SCORES_TAIL;
     const double slope = (w.z[first + 1] - w.z[first]) / (w.t[first + 1] - w.t[first]);
     const double z = acf_normal_scores_forward(&w, low + away / 9) - acf_normal_scores_forward(&w, t[0]);
@@ -261,7 +291,8 @@ static void lines_lead_to_their_ends(void **state) {
     acf_normal_scores_free(&w);
     assert_int_equal(acf_normal_scores_fit(t, N, 0, &w), ACF_OK);
     assert_int_equal(acf_normal_scores_bend(&w, &(acf_normal_scores_ends){t[0], INFINITY, 0, 0}), ACF_OK);
-    assert_true(w.n == before.n && acf_normal_scores_forward(&w, t[0] - 5) == acf_normal_scores_forward(&before, t[0] - 5));
+    assert_true(w.n == before.n &&
+                acf_normal_scores_forward(&w, t[0] - 5) == acf_normal_scores_forward(&before, t[0] - 5));
     acf_normal_scores_free(&w), acf_normal_scores_free(&before);
 }
 
@@ -271,18 +302,25 @@ static void tails_go_on_beyond_rounded_values(void **state) {
     enum { FEW = 400 };
     const double step = 0.01;
     acf_normal_scores w;
-    for (int i = 0; i < FEW; i++) t[i] = step * nearbyint(acf_normal_quantile((i + 0.5) / FEW, false) * fabs(acf_normal_quantile((i + 0.5) / FEW, false)) / step);
+    for (int i = 0; i < FEW; i++)
+        t[i] = step * nearbyint(acf_normal_quantile((i + 0.5) / FEW, false) *
+                                fabs(acf_normal_quantile((i + 0.5) / FEW, false)) / step);
     qsort(t, FEW, sizeof *t, by_value);
     assert_true(t[FEW - 1] > 5 && t[FEW - 1] > t[FEW - 2] + step);
     assert_int_equal(acf_normal_scores_fit(t, FEW, step, &w), ACF_OK);
-    const double on = acf_normal_tail(acf_normal_scores_forward(&w, t[FEW - 1] - step / 2), true), beyond = acf_normal_tail(acf_normal_scores_forward(&w, t[FEW - 1] + step / 2), true);
+    const double on = acf_normal_tail(acf_normal_scores_forward(&w, t[FEW - 1] - step / 2), true),
+                 beyond = acf_normal_tail(acf_normal_scores_forward(&w, t[FEW - 1] + step / 2), true);
     assert_true(beyond > 0.2 / FEW && on - beyond < 0.2 / FEW);
     const double under = acf_normal_tail(acf_normal_scores_forward(&w, t[0] - step / 2), false);
     assert_true(under > 0.2 / FEW);
     acf_normal_scores_free(&w);
 }
 
-ACF_TESTS(normal_scores, cmocka_unit_test(tails_go_on_beyond_rounded_values), cmocka_unit_test(identity_bends_near_its_ends), cmocka_unit_test(lines_lead_to_their_ends), cmocka_unit_test(makes_columns_normal), cmocka_unit_test(forward_and_back_are_inverses),
-          cmocka_unit_test(slopes_are_derivatives), cmocka_unit_test(few_observations_change_little), cmocka_unit_test(tails_go_on), cmocka_unit_test(tails_go_on_as_they_grow), cmocka_unit_test(tails_stop_growing),
-          cmocka_unit_test(what_needs_no_bending_stays),
-          cmocka_unit_test(nothing_to_bend), cmocka_unit_test(odd_knots_are_no_warp), cmocka_unit_test(memory_may_run_out))
+ACF_TESTS(normal_scores, cmocka_unit_test(tails_go_on_beyond_rounded_values),
+          cmocka_unit_test(identity_bends_near_its_ends), cmocka_unit_test(lines_lead_to_their_ends),
+          cmocka_unit_test(makes_columns_normal), cmocka_unit_test(forward_and_back_are_inverses),
+          cmocka_unit_test(slopes_are_derivatives), cmocka_unit_test(few_observations_change_little),
+          cmocka_unit_test(tails_go_on), cmocka_unit_test(tails_go_on_as_they_grow),
+          cmocka_unit_test(tails_stop_growing), cmocka_unit_test(what_needs_no_bending_stays),
+          cmocka_unit_test(nothing_to_bend), cmocka_unit_test(odd_knots_are_no_warp),
+          cmocka_unit_test(memory_may_run_out))

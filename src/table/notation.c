@@ -71,8 +71,10 @@ static bool take_sign(cursor *c, char *sign) {
 static int mark_at(const cursor *c, size_t *n) {
     int which = -1;
     *n = c->at < c->end && (*c->at == '.' || *c->at == ',');
-    if (*n) which = *c->at == ',';
-    else if ((*n = gap_at(c, &which)) != 0) which += 2;
+    if (*n)
+        which = *c->at == ',';
+    else if ((*n = gap_at(c, &which)) != 0)
+        which += 2;
     return *n && is_digit(c, *n) ? which : -1;
 }
 
@@ -249,8 +251,10 @@ static bool scan_body(cursor *c, body *b) {
         }
         if ((mark = mark_at(c, &n)) < 0) break;
         if (b->kinds == 2) return false; /* nothing follows a decimal mark */
-        if (b->marks == 0) b->first = mark, b->digits[0] = run, b->kinds = 1;
-        else b->threes &= run == 3;
+        if (b->marks == 0)
+            b->first = mark, b->digits[0] = run, b->kinds = 1;
+        else
+            b->threes &= run == 3;
         if (mark != b->first) b->kinds = 2;
         b->last = mark, b->marks++, run = 0, c->at += n;
     }
@@ -262,8 +266,10 @@ static bool scan_body(cursor *c, body *b) {
 }
 
 static void count_group(acf_notation_survey *s, int mark) {
-    if (mark < 2) s->mark[mark].group++;
-    else s->gap[mark - 2]++;
+    if (mark < 2)
+        s->mark[mark].group++;
+    else
+        s->gap[mark - 2]++;
 }
 
 /* What the marks of this number can be; false: nothing. */

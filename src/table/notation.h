@@ -21,8 +21,8 @@
 
 /* All zeros: 1234.5, as programs write it. */
 typedef struct acf_notation {
-    bool comma;                                       /* the decimal mark is a comma */
-    char group[4];                                    /* between thousands, one character of UTF-8; "": nothing */
+    bool comma;    /* the decimal mark is a comma */
+    char group[4]; /* between thousands, one character of UTF-8; "": nothing */
     char prefix[ACF_AFFIX_MAX],
         suffix[ACF_AFFIX_MAX]; /* currency, percent sign, unit, with the blank beside the number */
 } acf_notation;

@@ -19,12 +19,12 @@ struct acf_npy {
     char *path;
     int fd;
     int64_t bytes, offset; /* of the file; of the first item */
-    bool pictures; /* opened for bytes in 2 to 4 dimensions, not for a matrix */
+    bool pictures;         /* opened for bytes in 2 to 4 dimensions, not for a matrix */
     int n_dims;
     int64_t dim[4];
     int64_t rows, columns; /* of a matrix; of pictures: the first dimension, and the product of the others */
-    char kind; /* f i u b */
-    int size;  /* bytes of an item */
+    char kind;             /* f i u b */
+    int size;              /* bytes of an item */
     bool swap, fortran;
 };
 
@@ -47,7 +47,9 @@ static acf_status read_at(const acf_npy *f, void *out, size_t n, int64_t at) {
         ssize_t got = pread(f->fd, p, n, (off_t)at);
         if (got < 0 && errno == EINTR) continue;
         if (got < 0) return acf_fail(ACF_EIO, "cannot read %s: %s", f->path, strerror(errno));
-        if (got == 0) return acf_fail(ACF_EIO, "%s became shorter while it was read; run again when nothing writes to it", f->path);
+        if (got == 0)
+            return acf_fail(ACF_EIO, "%s became shorter while it was read; run again when nothing writes to it",
+                            f->path);
         p += got;
         at += got;
         n -= (size_t)got;
@@ -98,7 +100,8 @@ static acf_status take_text(cursor *c, char *out, size_t cap, const char *what) 
 /* '<f8': byte order, kind, size. */
 static acf_status take_descr(cursor *c, acf_npy *f) {
     char text[16], seen[ACF_EXCERPT_MAX];
-    if (take(c, "[")) return refuse(f, "it holds structures with named fields, expected numbers; save each field as a matrix");
+    if (take(c, "["))
+        return refuse(f, "it holds structures with named fields, expected numbers; save each field as a matrix");
     ACF_TRY(take_text(c, text, sizeof text, "an item type such as '<f8'"));
     static const char *const known[] = {"f4", "f8", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "b1"};
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
@@ -108,7 +111,8 @@ static acf_status take_descr(cursor *c, acf_npy *f) {
             f->swap = *text == '>';
             return ACF_OK;
         }
-    return refuse(f, "its items are of type '%s', expected f4, f8, whole numbers or booleans; convert it: x.astype('f8')",
+    return refuse(f,
+                  "its items are of type '%s', expected f4, f8, whole numbers or booleans; convert it: x.astype('f8')",
                   acf_text_excerpt(seen, text));
 }
 
@@ -141,14 +145,21 @@ static acf_status take_shape(cursor *c, acf_npy *f) {
     }
     const int least = f->pictures ? 2 : 1, most = f->pictures ? 4 : 2;
     if (n < least || n > most)
-        return f->pictures ? refuse(f, "it has %lld dimensions, expected (images, rows, columns), with channels behind them where there are some; reshape it", (long long)n)
-                           : refuse(f, "it has %lld dimensions, expected a matrix with 1 or 2; reshape it", (long long)n);
+        return f->pictures
+                   ? refuse(
+                         f,
+                         "it has %lld dimensions, expected (images, rows, columns), with channels behind them where there are some; reshape it",
+                         (long long)n)
+                   : refuse(f, "it has %lld dimensions, expected a matrix with 1 or 2; reshape it", (long long)n);
     f->n_dims = (int)n;
     f->rows = f->dim[0];
     f->columns = 1;
     for (int i = 1; i < n; i++)
-        if (__builtin_mul_overflow(f->columns, f->dim[i], &f->columns)) return refuse(f, "its shape has more items than can be counted; the file is damaged");
-    if (f->columns == 0) return f->pictures ? refuse(f, "its images have no pixels, expected at least one") : refuse(f, "it has no columns, expected at least one");
+        if (__builtin_mul_overflow(f->columns, f->dim[i], &f->columns))
+            return refuse(f, "its shape has more items than can be counted; the file is damaged");
+    if (f->columns == 0)
+        return f->pictures ? refuse(f, "its images have no pixels, expected at least one")
+                           : refuse(f, "it has no columns, expected at least one");
     return ACF_OK;
 }
 
@@ -175,7 +186,8 @@ static acf_status parse_header(acf_npy *f, const char *text) {
     }
     skip_spaces(&c);
     if (*c.at) return unexpected(&c, "its end");
-    if (seen != 7) return refuse(f, "its header has no '%s'; is this a .npy file that NumPy wrote?", keys[__builtin_ctz(~seen)]);
+    if (seen != 7)
+        return refuse(f, "its header has no '%s'; is this a .npy file that NumPy wrote?", keys[__builtin_ctz(~seen)]);
     return ACF_OK;
 }
 
@@ -185,11 +197,11 @@ static acf_status parse_header(acf_npy *f, const char *text) {
 static acf_status check_size(const acf_npy *f) {
     int64_t need, left = f->bytes - f->offset;
     if (__builtin_mul_overflow(f->rows, f->columns, &need) || __builtin_mul_overflow(need, (int64_t)f->size, &need))
-        return refuse(f, "its shape (%lld, %lld) has more bytes than can be counted; the file is damaged", (long long)f->rows,
-                      (long long)f->columns);
+        return refuse(f, "its shape (%lld, %lld) has more bytes than can be counted; the file is damaged",
+                      (long long)f->rows, (long long)f->columns);
     if (need != left)
-        return refuse(f, "its shape (%lld, %lld) takes %lld bytes, but %lld follow the header; the file is %s", (long long)f->rows,
-                      (long long)f->columns, (long long)need, (long long)left,
+        return refuse(f, "its shape (%lld, %lld) takes %lld bytes, but %lld follow the header; the file is %s",
+                      (long long)f->rows, (long long)f->columns, (long long)need, (long long)left,
                       left < need ? "cut short: copy it again" : "damaged, or holds more than one matrix");
     return ACF_OK;
 }
@@ -198,21 +210,26 @@ static acf_status check_size(const acf_npy *f) {
 static acf_status read_header(acf_npy *f) {
     unsigned char b[12] = {0};
     ACF_TRY(read_at(f, b, f->bytes < 12 ? (size_t)f->bytes : 12, 0));
-    if (memcmp(b, "\x93NUMPY", 6) != 0) return refuse(f, "it does not begin as a .npy file does; expected one that NumPy wrote");
+    if (memcmp(b, "\x93NUMPY", 6) != 0)
+        return refuse(f, "it does not begin as a .npy file does; expected one that NumPy wrote");
     if (b[6] < 1 || b[6] > 3 || b[7] != 0)
-        return refuse(f, "its format version is %d.%d, expected 1.0, 2.0 or 3.0; save it again with numpy.save", b[6], b[7]);
+        return refuse(f, "its format version is %d.%d, expected 1.0, 2.0 or 3.0; save it again with numpy.save", b[6],
+                      b[7]);
     int64_t n = 0, wide = b[6] == 1 ? 2 : 4; /* bytes of the length, little-endian */
     for (int64_t i = wide; i-- > 0;) n = n << 8 | b[8 + i];
     f->offset = 8 + wide + n;
     if (n > ACF_NPY_HEADER_MAX)
-        return refuse(f, "its header has %lld bytes, expected at most %d; the file is damaged", (long long)n, ACF_NPY_HEADER_MAX);
+        return refuse(f, "its header has %lld bytes, expected at most %d; the file is damaged", (long long)n,
+                      ACF_NPY_HEADER_MAX);
     if (f->offset > f->bytes)
-        return refuse(f, "its header has %lld bytes, but the file ends before; the file is cut short: copy it again", (long long)n);
+        return refuse(f, "its header has %lld bytes, but the file ends before; the file is cut short: copy it again",
+                      (long long)n);
     char *text = acf_alloc((size_t)n + 1, "a header");
     if (!text) return ACF_EMEMORY;
     acf_status status = read_at(f, text, (size_t)n, f->offset - n);
     text[n] = '\0';
-    if (status == ACF_OK && memchr(text, 0, (size_t)n)) status = refuse(f, "its header holds a NUL byte; the file is damaged");
+    if (status == ACF_OK && memchr(text, 0, (size_t)n))
+        status = refuse(f, "its header holds a NUL byte; the file is damaged");
     if (status == ACF_OK) status = parse_header(f, text);
     acf_release(text);
     return status;
@@ -224,7 +241,8 @@ static acf_status open_file(acf_npy *f, const char *path) {
     if (!f->path) return ACF_EMEMORY;
     f->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY); /* a pipe without a writer is not waited for */
     if (f->fd < 0 || fstat(f->fd, &st) != 0) return acf_fail(ACF_EIO, "cannot open %s: %s", path, strerror(errno));
-    if (!S_ISREG(st.st_mode)) return acf_fail(ACF_EIO, "cannot read %s: it is not a regular file, which a matrix must be", path);
+    if (!S_ISREG(st.st_mode))
+        return acf_fail(ACF_EIO, "cannot read %s: it is not a regular file, which a matrix must be", path);
     f->bytes = st.st_size;
     ACF_TRY(read_header(f));
     return check_size(f);
@@ -303,13 +321,22 @@ bool acf_npy_is_bytes(const acf_npy *f) { return f->kind == 'u' && f->size == 1;
 acf_status acf_npy_pictures(const acf_npy *f, int64_t *N, int64_t *H, int64_t *W, int64_t *C) {
     const int64_t *d = f->dim;
     if (!acf_npy_is_bytes(f))
-        return refuse(f, "its items are of type %c%d, expected bytes from 0 to 255 (u1); convert it: x.astype('u1'), after scaling to 0..255", f->kind, f->size);
-    if (f->fortran) return refuse(f, "it is stored column by column, expected row by row; save numpy.ascontiguousarray(x)");
+        return refuse(
+            f,
+            "its items are of type %c%d, expected bytes from 0 to 255 (u1); convert it: x.astype('u1'), after scaling to 0..255",
+            f->kind, f->size);
+    if (f->fortran)
+        return refuse(f, "it is stored column by column, expected row by row; save numpy.ascontiguousarray(x)");
     if (f->n_dims == 3 && d[2] == 3)
-        return refuse(f, "its shape (%lld, %lld, 3) may be one colour image or %lld images 3 pixels wide; for the former save x[None]", (long long)d[0],
-                      (long long)d[1], (long long)d[0]);
+        return refuse(
+            f,
+            "its shape (%lld, %lld, 3) may be one colour image or %lld images 3 pixels wide; for the former save x[None]",
+            (long long)d[0], (long long)d[1], (long long)d[0]);
     if (f->n_dims == 4 && d[3] != 1 && d[3] != 3)
-        return refuse(f, "its last dimension is %lld, expected 1 or 3 channels; where the channels come first, save x.transpose(0, 2, 3, 1)", (long long)d[3]);
+        return refuse(
+            f,
+            "its last dimension is %lld, expected 1 or 3 channels; where the channels come first, save x.transpose(0, 2, 3, 1)",
+            (long long)d[3]);
     if (d[0] == 0) return refuse(f, "it holds no images, expected at least one");
     const int first = f->n_dims == 2 ? 0 : 1;
     *N = first ? d[0] : 1;
@@ -330,10 +357,11 @@ acf_status acf_npy_write(const char *path, const double *x, int64_t rows, int64_
     char header[192] = "\x93NUMPY\x01";
     size_t bytes;
     if (!acf_bytes(rows, sizeof *x, &bytes) || __builtin_mul_overflow(bytes, (size_t)columns, &bytes))
-        return acf_fail(ACF_EMEMORY, "cannot write %s: %lld x %lld numbers are more than can be counted", path, (long long)rows,
-                        (long long)columns);
-    int n = 10 + snprintf(header + 10, sizeof header - 10, "{'descr': '<f8', 'fortran_order': False, 'shape': (%lld, %lld), }",
-                          (long long)rows, (long long)columns);
+        return acf_fail(ACF_EMEMORY, "cannot write %s: %lld x %lld numbers are more than can be counted", path,
+                        (long long)rows, (long long)columns);
+    int n = 10 + snprintf(header + 10, sizeof header - 10,
+                          "{'descr': '<f8', 'fortran_order': False, 'shape': (%lld, %lld), }", (long long)rows,
+                          (long long)columns);
     while ((n + 1) % 64 != 0) header[n++] = ' '; /* so that the items are aligned for any machine */
     header[n++] = '\n';
     header[8] = (char)(n - 10); /* below 256 */

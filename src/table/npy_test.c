@@ -77,11 +77,13 @@ static void items_become_doubles(void **state) {
             int size = cases[i].type[1] - '0';
             double v;
             for (int k = 0; k < size; k++) bytes[k] = cases[i].bytes[order == 1 ? size - 1 - k : k];
-            snprintf(header, sizeof header, "{'descr': '%c%s', 'fortran_order': False, 'shape': (1, 1), }\n", "<>=|"[order], cases[i].type);
+            snprintf(header, sizeof header, "{'descr': '%c%s', 'fortran_order': False, 'shape': (1, 1), }\n",
+                     "<>=|"[order], cases[i].type);
             put(1, header, bytes, (size_t)size);
             acf_npy *f = open_ok(file.path);
             assert_int_equal(acf_npy_read(f, 0, 1, &v), ACF_OK);
-            if (v != cases[i].value && !(isnan(v) && isnan(cases[i].value))) fail_msg("%s is %g, expected %g", header, v, cases[i].value);
+            if (v != cases[i].value && !(isnan(v) && isnan(cases[i].value)))
+                fail_msg("%s is %g, expected %g", header, v, cases[i].value);
             acf_npy_close(f);
         }
 }
@@ -109,7 +111,8 @@ static void orders_shapes_and_versions(void **state) {
         for (int64_t n = 1; n <= cases[i].rows; n++)
             for (int64_t first = 0; first + n <= cases[i].rows; first++) {
                 assert_int_equal(acf_npy_read(f, first, n, out), ACF_OK);
-                assert_memory_equal(out, cases[i].all + first * cases[i].columns, (size_t)(n * cases[i].columns) * sizeof *out);
+                assert_memory_equal(out, cases[i].all + first * cases[i].columns,
+                                    (size_t)(n * cases[i].columns) * sizeof *out);
             }
         acf_npy_close(f);
     }
@@ -142,7 +145,8 @@ static void agrees_with_numpy(void **state) {
     assert_int_equal(system(command), 0);
     static const char *const kinds[] = {"f4", "f8", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "b1"};
     for (int k = 0; k < 11 * 4; k++) {
-        snprintf(path, sizeof path, "%s/%s-%s-%c.npy", folder, kinds[k / 4], k & 1 ? "big" : "little", k & 2 ? 'F' : 'C');
+        snprintf(path, sizeof path, "%s/%s-%s-%c.npy", folder, kinds[k / 4], k & 1 ? "big" : "little",
+                 k & 2 ? 'F' : 'C');
         acf_npy *f = open_ok(path);
         double out[21];
         assert_int_equal(acf_npy_rows(f), 7);
@@ -171,7 +175,8 @@ static void what_is_written_is_read(void **state) {
     double *x = malloc(N * D * sizeof *x), *back = malloc(N * D * sizeof *x);
     assert_non_null(mkdtemp(folder));
     snprintf(path, sizeof path, "%s/x.npy", folder);
-    for (int i = 0; i < N * D; i++) x[i] = i % 7 ? acf_rng_normal((acf_rng_counter){.row = (uint64_t)i, .stream = ACF_STREAM_TEST}) : NAN;
+    for (int i = 0; i < N * D; i++)
+        x[i] = i % 7 ? acf_rng_normal((acf_rng_counter){.row = (uint64_t)i, .stream = ACF_STREAM_TEST}) : NAN;
     assert_int_equal(acf_npy_write(path, x, N, D), ACF_OK);
     struct stat st;
     assert_int_equal(stat(path, &st), 0);
@@ -206,9 +211,11 @@ static void assert_refused(const char *sentence) {
     assert_string_equal(acf_error() + strlen(file.path), sentence);
 }
 
-#define HEADER(at, found, expected) ": found '" found "' at byte " at " of its header, expected " expected "; is this a .npy file that NumPy wrote?"
+#define HEADER(at, found, expected)                                                                                    \
+    ": found '" found "' at byte " at " of its header, expected " expected "; is this a .npy file that NumPy wrote?"
 #define EACH_ONCE "'descr', 'fortran_order' and 'shape', each once"
-#define TYPE(t) ": its items are of type '" t "', expected f4, f8, whole numbers or booleans; convert it: x.astype('f8')"
+#define TYPE(t)                                                                                                        \
+    ": its items are of type '" t "', expected f4, f8, whole numbers or booleans; convert it: x.astype('f8')"
 
 static void each_rule_has_its_sentence(void **state) {
     (void)state;
@@ -234,8 +241,10 @@ static void each_rule_has_its_sentence(void **state) {
         {"{'shape': (3", HEADER("12", "", "',' or ')'")},
         {"{'shape': (9223372036854775808,)}", HEADER("11", "922337203685", "a number of at most 63 bits")},
         {"{'descr': '<f8'} {}", HEADER("17", "{}", "its end")},
-        {"{'descr': '<f8', 'shape': (1,)}", ": its header has no 'fortran_order'; is this a .npy file that NumPy wrote?"},
-        {"{'fortran_order': False, 'shape': (1,)}", ": its header has no 'descr'; is this a .npy file that NumPy wrote?"},
+        {"{'descr': '<f8', 'shape': (1,)}",
+         ": its header has no 'fortran_order'; is this a .npy file that NumPy wrote?"},
+        {"{'fortran_order': False, 'shape': (1,)}",
+         ": its header has no 'descr'; is this a .npy file that NumPy wrote?"},
         {"{}", ": its header has no 'descr'; is this a .npy file that NumPy wrote?"},
         {"{'descr': '<f2'}", TYPE("<f2")},
         {"{'descr': '<f16'}", TYPE("<f16")},
@@ -244,7 +253,8 @@ static void each_rule_has_its_sentence(void **state) {
         {"{'descr': '<U5'}", TYPE("<U5")},
         {"{'descr': 'f8'}", TYPE("f8")},
         {"{'descr': ''}", TYPE("")},
-        {"{'descr': [('a', '<f8')]}", ": it holds structures with named fields, expected numbers; save each field as a matrix"},
+        {"{'descr': [('a', '<f8')]}",
+         ": it holds structures with named fields, expected numbers; save each field as a matrix"},
         {"{'shape': ()}", ": it has 0 dimensions, expected a matrix with 1 or 2; reshape it"},
         {"{'shape': (2, 3, 4)}", ": it has 3 dimensions, expected a matrix with 1 or 2; reshape it"},
         {"{'shape': (2, 0)}", ": it has no columns, expected at least one"},
@@ -304,7 +314,8 @@ static void damaged_files_never_hurt(void **state) {
     (void)state;
     int refused = 0, taken = 0;
     for (uint32_t round = 0; round < 10000; round++) {
-        char b[128] = "\x93NUMPY\1\0\x3c\0{'descr': '<i4', 'fortran_order': False, 'shape': (2, 3), }\nabcdefghijklmnopqrstuvwx";
+        char b[128] =
+            "\x93NUMPY\1\0\x3c\0{'descr': '<i4', 'fortran_order': False, 'shape': (2, 3), }\nabcdefghijklmnopqrstuvwx";
         static const char telling[] = "{}()':,<>|0123456789fiubFT \0";
         size_t n = 70 + 24;
         for (uint32_t k = 0; k < 1 + round % 2; k++) {
@@ -349,6 +360,7 @@ static void every_allocation_may_fail(void **state) {
 }
 
 #define WITH_FILE(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
-ACF_TESTS(npy, WITH_FILE(items_become_doubles), WITH_FILE(orders_shapes_and_versions), cmocka_unit_test(agrees_with_numpy),
-          cmocka_unit_test(what_is_written_is_read), WITH_FILE(each_rule_has_its_sentence), WITH_FILE(the_beginning_is_not_believed),
+ACF_TESTS(npy, WITH_FILE(items_become_doubles), WITH_FILE(orders_shapes_and_versions),
+          cmocka_unit_test(agrees_with_numpy), cmocka_unit_test(what_is_written_is_read),
+          WITH_FILE(each_rule_has_its_sentence), WITH_FILE(the_beginning_is_not_believed),
           WITH_FILE(damaged_files_never_hurt), WITH_FILE(every_allocation_may_fail))

@@ -78,10 +78,26 @@ static int64_t significant(scanned *s) {
     return s->end - s->begin - (s->point && s->point >= s->begin);
 }
 
-static const uint64_t ten[DIGITS_EXACT + 1] = {
-    1u, 10u, 100u, 1000u, 10000u, 100000u, 1000000u, 10000000u, 100000000u, 1000000000u, 10000000000u, 100000000000u,
-    1000000000000u, 10000000000000u, 100000000000000u, 1000000000000000u, 10000000000000000u, 100000000000000000u,
-    1000000000000000000u, 10000000000000000000u};
+static const uint64_t ten[DIGITS_EXACT + 1] = {1u,
+                                               10u,
+                                               100u,
+                                               1000u,
+                                               10000u,
+                                               100000u,
+                                               1000000u,
+                                               10000000u,
+                                               100000000u,
+                                               1000000000u,
+                                               10000000000u,
+                                               100000000000u,
+                                               1000000000000u,
+                                               10000000000000u,
+                                               100000000000000u,
+                                               1000000000000000u,
+                                               10000000000000000u,
+                                               100000000000000000u,
+                                               1000000000000000000u,
+                                               10000000000000000000u};
 
 /* m / 10^k, rounded once. With both shifted to their full 64 bits the quotient has 63 or 64, ten more than a double keeps, so that the
  * remainder, or-ed into the last of them, decides a tie and nothing else; the conversion then rounds. */
@@ -122,7 +138,8 @@ static const double exact_ten[23] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1
 static double magnitude(scanned *s) {
     int64_t e = s->exponent - s->fraction;
     if (s->end - s->begin > DIGITS_EXACT && significant(s) > DIGITS_EXACT) return slow(s);
-    if (s->m < (uint64_t)1 << 53 && e >= -22 && e <= 22) return e < 0 ? (double)s->m / exact_ten[-e] : (double)s->m * exact_ten[e];
+    if (s->m < (uint64_t)1 << 53 && e >= -22 && e <= 22)
+        return e < 0 ? (double)s->m / exact_ten[-e] : (double)s->m * exact_ten[e];
     if (s->m == 0) return 0.0;
     if (e < -DIGITS_EXACT || e > DIGITS_EXACT) return slow(s);
     return e < 0 ? divide(s->m, -e) : (double)((unsigned __int128)s->m * ten[e]);

@@ -71,10 +71,47 @@ static void forms_that_are_numbers(void **state) {
 
 static void forms_that_are_not(void **state) {
     (void)state;
-    static const char *const wrong[] = {"",    "+",    "-",    ".",     "-.",   "e5",    ".e5",   "1e",   "1e+",  "1e-",    "1e5.0", "1.2.3",
-                                        "1,5", "1 ",   " 1",   "1 000", "1,000", "0x10", "1f",    "inf",  "-inf", "INFINITY", "nan", "NaN",
-                                        "--1", "+-1",  "1-",   "1e5x",  "1d5",  "1_000", "12abc", "\xc2\xbd", "1e1e1", "1e999", "-1e999",
-                                        "1.8e308", "1e99999999999999999999", "1..", "..1", "0x", "1e 5"};
+    static const char *const wrong[] = {"",
+                                        "+",
+                                        "-",
+                                        ".",
+                                        "-.",
+                                        "e5",
+                                        ".e5",
+                                        "1e",
+                                        "1e+",
+                                        "1e-",
+                                        "1e5.0",
+                                        "1.2.3",
+                                        "1,5",
+                                        "1 ",
+                                        " 1",
+                                        "1 000",
+                                        "1,000",
+                                        "0x10",
+                                        "1f",
+                                        "inf",
+                                        "-inf",
+                                        "INFINITY",
+                                        "nan",
+                                        "NaN",
+                                        "--1",
+                                        "+-1",
+                                        "1-",
+                                        "1e5x",
+                                        "1d5",
+                                        "1_000",
+                                        "12abc",
+                                        "\xc2\xbd",
+                                        "1e1e1",
+                                        "1e999",
+                                        "-1e999",
+                                        "1.8e308",
+                                        "1e99999999999999999999",
+                                        "1..",
+                                        "..1",
+                                        "0x",
+                                        "1e 5"};
     acf_number v = {1.0, 2, true};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
         if (parse(wrong[i], strlen(wrong[i]), &v)) fail_msg("'%s' was read as %g", wrong[i], v.value);
@@ -105,7 +142,8 @@ static void random_numbers_are_rounded_correctly(void **state) {
         if (draw(round, 2, 4) == 0) text[n++] = '-';
         for (int i = 0; i < digits; i++) {
             if (i == point) text[n++] = '.';
-            text[n++] = (char)('0' + (draw(round, 3, 3) ? draw(round, 8 + (uint32_t)i, 10) : 9 * draw(round, 8 + (uint32_t)i, 2)));
+            text[n++] = (char)('0' + (draw(round, 3, 3) ? draw(round, 8 + (uint32_t)i, 10)
+                                                        : 9 * draw(round, 8 + (uint32_t)i, 2)));
         }
         text[n] = '\0';
         uint32_t size = draw(round, 4, 4) == 3 ? 700 : 50;
@@ -135,7 +173,8 @@ static void ties_go_to_even(void **state) {
     acf_number v;
     size_t n = (size_t)sprintf(digits, "9007199254740993.");
     memset(digits + n, '0', 2900000);
-    assert_true(acf_number_parse(digits, n + 2900000, &v) && v.value == 9007199254740992.0 && v.decimals == ACF_DECIMALS_MAX);
+    assert_true(acf_number_parse(digits, n + 2900000, &v) && v.value == 9007199254740992.0 &&
+                v.decimals == ACF_DECIMALS_MAX);
     digits[n + 2899999] = '1';
     assert_true(acf_number_parse(digits, n + 2900000, &v) && v.value == 9007199254740994.0);
     memset(digits, '0', 2900000); /* zeros in front do not count */
@@ -171,7 +210,7 @@ static void assert_fixed(double v, int decimals, const char *expected) {
 static void a_number_of_decimals(void **state) {
     (void)state;
     assert_fixed(12.5, 2, "12.50");
-    assert_fixed(12.5, 0, "12"); /* half to even, as the value is exact */
+    assert_fixed(12.5, 0, "12");    /* half to even, as the value is exact */
     assert_fixed(1.005, 2, "1.00"); /* the double lies below */
     assert_fixed(-3.14159, 3, "-3.142");
     assert_fixed(0.0, 0, "0");
@@ -186,7 +225,8 @@ static void a_number_of_decimals(void **state) {
     acf_number v;
     acf_number_fixed(text, -1.7976931348623157e308, ACF_DECIMALS_MAX); /* the longest there is */
     assert_int_equal(strlen(text), 1 + 309 + 1 + ACF_DECIMALS_MAX);
-    assert_true(parse(text, strlen(text), &v) && v.value == -1.7976931348623157e308 && v.decimals == ACF_DECIMALS_MAX && v.whole);
+    assert_true(parse(text, strlen(text), &v) && v.value == -1.7976931348623157e308 && v.decimals == ACF_DECIMALS_MAX &&
+                v.whole);
     char short_text[ACF_NUMBER_MAX];
     assert_string_equal(acf_number_shortest(short_text, -0.0), "0");
     assert_string_equal(acf_number_shortest(short_text, 0.1), "0.1");

@@ -141,7 +141,8 @@ int acf_profile_decimals(const acf_profile_column *c, double part) {
  * their hashes is compared with that of the numbers that should be there. Another set of the same size agrees once in 2^64. */
 bool acf_profile_is_key(const acf_profile_column *c) {
     if (c->missing > 0 || c->whole < c->observed || c->observed == 0) return false;
-    if (fabs(c->min) > WHOLE_MAX || fabs(c->max) > WHOLE_MAX || c->max - c->min != (double)(c->observed - 1)) return false;
+    if (fabs(c->min) > WHOLE_MAX || fabs(c->max) > WHOLE_MAX || c->max - c->min != (double)(c->observed - 1))
+        return false;
     uint64_t sum = 0;
     for (int64_t v = (int64_t)c->min; v <= (int64_t)c->max; v++) sum += mix(v);
     return sum == c->fingerprint;
@@ -151,14 +152,16 @@ bool acf_profile_is_key(const acf_profile_column *c) {
 
 /* A tally is closed when the texts of all columns together have become too many, or when there are enough numbers to know that
  * this is no scale; as soon as words appear among them, they may be levels after all. */
-static acf_status count_text(acf_profile *p, acf_profile_column *c, acf_text_counts *t, const char *text, size_t n, int64_t row) {
+static acf_status count_text(acf_profile *p, acf_profile_column *c, acf_text_counts *t, const char *text, size_t n,
+                             int64_t row) {
     if (acf_arena_used(p->texts) > ACF_TEXT_KEPT) t->cap = t->n;
     if (t == &c->words && t->n == 0 && c->numbers.beyond == 0) c->numbers.cap = ACF_LEVELS_KEPT;
     if (n > ACF_LEVEL_BYTES_MAX) {
         c->prose++;
         return ACF_OK;
     }
-    if (t == &c->numbers && t->beyond > 0 && t->cap == ACF_NUMBERS_KEPT) { /* a measurement: which values it takes is all one */
+    if (t == &c->numbers && t->beyond > 0 &&
+        t->cap == ACF_NUMBERS_KEPT) { /* a measurement: which values it takes is all one */
         t->beyond++;
         return ACF_OK;
     }
@@ -183,8 +186,10 @@ static bool read_number(acf_profile_column *c, const char *text, size_t n) {
     if (surveyed && (n = acf_notation_strip(&c->notation, text, n, plain)) > 0) text = plain;
     if (n == 0 || !acf_number_parse(text, n, &v)) return false;
     const look l = look_at(text, n);
-    if (!surveyed && (l.point || l.exponent)) acf_notation_look(&c->survey, text, n);
-    else if (!surveyed) acf_notation_look_digits(&c->survey, l.digits);
+    if (!surveyed && (l.point || l.exponent))
+        acf_notation_look(&c->survey, text, n);
+    else if (!surveyed)
+        acf_notation_look_digits(&c->survey, l.digits);
     count_number(c, v.value, v.whole);
     count_form(c, text, n, &v, &l);
     return true;
@@ -195,7 +200,8 @@ acf_status acf_profile_text(acf_profile *p, int64_t j, int64_t row, const char *
     acf_profile_column *c = &p->column[j];
     if (acf_na_strings_has(p->na_strings, text, n) || (c->extra && acf_na_strings_has(c->extra, text, n))) {
         c->missing++;
-        return acf_na_strings_in_doubt(p->na_strings, text, n) ? acf_text_counts_add(&c->doubtful, text, n, row) : ACF_OK;
+        return acf_na_strings_in_doubt(p->na_strings, text, n) ? acf_text_counts_add(&c->doubtful, text, n, row)
+                                                               : ACF_OK;
     }
     c->observed++;
     c->quoted += quoted;
@@ -219,7 +225,9 @@ acf_status acf_profile_number(acf_profile *p, int64_t j, int64_t row, double val
     char text[ACF_NUMBER_MAX];
     bool all_whole = c->whole == c->numeric;
     if (!all_whole && c->numbers.cap == ACF_NUMBERS_KEPT) return ACF_OK;
-    if (whole && fabs(value) <= WHOLE_MAX) snprintf(text, sizeof text, "%lld", (long long)value);
-    else acf_number_shortest(text, value);
+    if (whole && fabs(value) <= WHOLE_MAX)
+        snprintf(text, sizeof text, "%lld", (long long)value);
+    else
+        acf_number_shortest(text, value);
     return count_text(p, c, &c->numbers, text, strlen(text), row);
 }

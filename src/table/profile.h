@@ -18,9 +18,9 @@
 #define ACF_NUMBERS_KEPT 1024
 #define ACF_LEVELS_KEPT 65536
 #define ACF_ODD_KEPT 64
-#define ACF_LEVEL_BYTES_MAX 1024         /* a longer text is prose, not a level */
+#define ACF_LEVEL_BYTES_MAX 1024 /* a longer text is prose, not a level */
 #define ACF_TEXT_KEPT ((size_t)256 << 20)
-#define ACF_DECIMALS_COUNTED 20          /* a double has 17 significant digits */
+#define ACF_DECIMALS_COUNTED 20 /* a double has 17 significant digits */
 
 #define ACF_ENDS 4 /* different values at either end of a column that are counted */
 
@@ -30,27 +30,30 @@ typedef struct acf_end {
 } acf_end;
 
 typedef struct acf_profile_column {
-    int64_t observed, missing; /* cells: with a value, with a marker */
-    int64_t numeric, whole;    /* observed cells that are numbers; of those, whole ones */
-    int64_t infinite;          /* observed cells that hold inf, and are words */
-    double min, max;           /* of the numbers */
+    int64_t observed, missing;             /* cells: with a value, with a marker */
+    int64_t numeric, whole;                /* observed cells that are numbers; of those, whole ones */
+    int64_t infinite;                      /* observed cells that hold inf, and are words */
+    double min, max;                       /* of the numbers */
     acf_end low[ACF_ENDS], high[ACF_ENDS]; /* the least values, the largest; cells 0: there are no more */
-    int64_t decimals[ACF_DECIMALS_COUNTED + 1]; /* numbers with so many digits behind the point, the last: or more; 0 for a matrix */
-    int digits;                /* most significant digits of a number */
-    int64_t exponents;         /* numbers with an exponent */
-    int64_t zeros;             /* numbers that begin with a 0 that says nothing, 007: codes rather than numbers */
-    int64_t quoted;            /* observed cells in quotes */
-    int64_t prose;             /* texts above ACF_LEVEL_BYTES_MAX */
-    uint64_t fingerprint;      /* sum of a hash of each whole number: the same for any order */
+    int64_t decimals[ACF_DECIMALS_COUNTED +
+                     1];  /* numbers with so many digits behind the point, the last: or more; 0 for a matrix */
+    int digits;           /* most significant digits of a number */
+    int64_t exponents;    /* numbers with an exponent */
+    int64_t zeros;        /* numbers that begin with a 0 that says nothing, 007: codes rather than numbers */
+    int64_t quoted;       /* observed cells in quotes */
+    int64_t prose;        /* texts above ACF_LEVEL_BYTES_MAX */
+    uint64_t fingerprint; /* sum of a hash of each whole number: the same for any order */
     acf_calendar_survey when;
-    acf_text_counts numbers, words;  /* distinct texts that are numbers; that are not */
-    acf_text_counts odd;             /* words that are not written as the first date or time of the column is: few, where it holds dates */
-    acf_text_counts doubtful;        /* markers among the missing cells that may be values: see na_strings.h */
-    acf_notation notation;     /* how its numbers are read */
-    acf_notation_survey survey; /* how its cells write numbers, whatever they are read as */
+    acf_text_counts numbers, words; /* distinct texts that are numbers; that are not */
+    acf_text_counts
+        odd; /* words that are not written as the first date or time of the column is: few, where it holds dates */
+    acf_text_counts doubtful;     /* markers among the missing cells that may be values: see na_strings.h */
+    acf_notation notation;        /* how its numbers are read */
+    acf_notation_survey survey;   /* how its cells write numbers, whatever they are read as */
     acf_notation_verdict verdict; /* of the survey; IS where none was asked for. Both are set by the caller */
-    bool levels;               /* its distinct numbers are kept, too: see acf_profile_want_levels */
-    const acf_na_strings *extra;  /* markers of this column beside the common ones; NULL: none. Set by the caller, who keeps them */
+    bool levels;                  /* its distinct numbers are kept, too: see acf_profile_want_levels */
+    const acf_na_strings
+        *extra; /* markers of this column beside the common ones; NULL: none. Set by the caller, who keeps them */
 } acf_profile_column;
 
 typedef struct acf_profile {

@@ -40,13 +40,16 @@ static void markers_are_missing(void **state) {
     (void)state;
     lab l;
     lab_open(&l);
-    const acf_profile_column *c = cells(&l, "|NA|N/A|#N/A|?|NaN|nan|null|NULL|None|.|-|na|--|0|?x|None of these|-12.75");
+    const acf_profile_column *c =
+        cells(&l, "|NA|N/A|#N/A|?|NaN|nan|null|NULL|None|.|-|na|--|0|?x|None of these|-12.75");
     assert_int_equal(c->missing, 14);
     assert_int_equal(c->observed, 4);
     assert_int_equal(c->numeric, 2);
     lab_close(&l);
     lab_open(&l); /* pandas' list, and other ways to write it */
-    c = cells(&l, "|#N/A|#N/A N/A|#NA|-1.#IND|-1.#QNAN|-NaN|-nan|1.#IND|1.#QNAN|<NA>|N/A|NA|NULL|NaN|None|n/a|nan|null|na|Na|N/a|Null|NAN|Nan|\\N");
+    c = cells(
+        &l,
+        "|#N/A|#N/A N/A|#NA|-1.#IND|-1.#QNAN|-NaN|-nan|1.#IND|1.#QNAN|<NA>|N/A|NA|NULL|NaN|None|n/a|nan|null|na|Na|N/a|Null|NAN|Nan|\\N");
     assert_int_equal(c->missing, 26);
     assert_int_equal(c->observed, 0);
     lab_close(&l);
@@ -80,7 +83,8 @@ static void usual_markers_are_one_list(void **state) {
     for (int64_t i = 0; i < l.na_strings.list.n; i++)
         assert_true(acf_na_strings_is_usual(l.na_strings.list.entry[i].text, l.na_strings.list.entry[i].length));
     assert_int_equal(l.na_strings.list.n, 30);
-    assert_false(acf_na_strings_is_usual("none", 4) || acf_na_strings_is_usual("N", 1) || acf_na_strings_is_usual("?x", 2));
+    assert_false(acf_na_strings_is_usual("none", 4) || acf_na_strings_is_usual("N", 1) ||
+                 acf_na_strings_is_usual("?x", 2));
     lab_close(&l);
 }
 
@@ -199,8 +203,10 @@ static void numbers_that_may_be_levels_are_kept(void **state) {
         lab l;
         char text[32];
         lab_open(&l);
-        if (wish) acf_profile_want_levels(l.p, 0);
-        else assert_int_equal(acf_profile_text(l.p, 0, 0, "A7", 2, false), ACF_OK);
+        if (wish)
+            acf_profile_want_levels(l.p, 0);
+        else
+            assert_int_equal(acf_profile_text(l.p, 0, 0, "A7", 2, false), ACF_OK);
         for (int64_t i = 0; i < 3 * ACF_NUMBERS_KEPT; i++) {
             int n = snprintf(text, sizeof text, "%lld", (long long)i);
             assert_int_equal(acf_profile_text(l.p, 0, i, text, (size_t)n, false), ACF_OK);
@@ -251,9 +257,9 @@ static void memory_may_run_out(void **state) {
     lab_close(&l);
 }
 
-ACF_TESTS(profile, cmocka_unit_test(markers_are_missing), cmocka_unit_test(markers_in_doubt_are_counted), cmocka_unit_test(usual_markers_are_one_list),
-          cmocka_unit_test(long_markers_are_found), cmocka_unit_test(named_markers_are_missing_too),
-          cmocka_unit_test(numbers_are_measured), cmocka_unit_test(columns_are_looked_at_again),
-          cmocka_unit_test(keys_are_told_from_other_numbers), cmocka_unit_test(what_is_kept_is_bounded),
-          cmocka_unit_test(numbers_that_may_be_levels_are_kept), cmocka_unit_test(matrices_are_profiled),
-          cmocka_unit_test(memory_may_run_out))
+ACF_TESTS(profile, cmocka_unit_test(markers_are_missing), cmocka_unit_test(markers_in_doubt_are_counted),
+          cmocka_unit_test(usual_markers_are_one_list), cmocka_unit_test(long_markers_are_found),
+          cmocka_unit_test(named_markers_are_missing_too), cmocka_unit_test(numbers_are_measured),
+          cmocka_unit_test(columns_are_looked_at_again), cmocka_unit_test(keys_are_told_from_other_numbers),
+          cmocka_unit_test(what_is_kept_is_bounded), cmocka_unit_test(numbers_that_may_be_levels_are_kept),
+          cmocka_unit_test(matrices_are_profiled), cmocka_unit_test(memory_may_run_out))

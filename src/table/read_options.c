@@ -14,8 +14,8 @@ static bool character(const char *text, char *out) {
     static const struct {
         const char *name;
         char is;
-    } named[] = {{"auto", 0},        {"tab", '\t'}, {"\\t", '\t'}, {"space", ' '},
-                 {"comma", ','},     {"semicolon", ';'}, {"pipe", '|'},  {"none", '\n'}};
+    } named[] = {{"auto", 0},    {"tab", '\t'},      {"\\t", '\t'}, {"space", ' '},
+                 {"comma", ','}, {"semicolon", ';'}, {"pipe", '|'}, {"none", '\n'}};
     for (size_t i = 0; i < sizeof named / sizeof named[0]; i++)
         if (strcmp(text, named[i].name) == 0) {
             *out = named[i].is;
@@ -34,7 +34,8 @@ static acf_status read_want(const acf_options *o, acf_csv_want *want) {
         return acf_fail(ACF_EUSAGE, "option 'separator' can't be '%s', expected auto, tab, space or one character",
                         acf_text_excerpt(seen, separator));
     if (!character(quote, &want->quote))
-        return acf_fail(ACF_EUSAGE, "option 'quote' can't be '%s', expected auto, none or one character", acf_text_excerpt(seen, quote));
+        return acf_fail(ACF_EUSAGE, "option 'quote' can't be '%s', expected auto, none or one character",
+                        acf_text_excerpt(seen, quote));
     want->header = (acf_choice3)acf_options_choice(o, "header");
     return ACF_OK;
 }
@@ -47,10 +48,11 @@ static acf_status kind_named(const char *text, size_t n, acf_field_spec *c) {
         const char *name;
         acf_kind kind;
         char order;
-    } words[] = {{"real", ACF_KIND_REAL, 0},         {"integer", ACF_KIND_INTEGER, 0}, {"ordinal", ACF_KIND_ORDINAL, 0},
-                 {"category", ACF_KIND_CATEGORY, 0}, {"date", ACF_KIND_DATE, 0},       {"dmy", ACF_KIND_DATE, 'd'},
-                 {"mdy", ACF_KIND_DATE, 'm'},        {"time", ACF_KIND_TIME, 0},       {"identifier", ACF_KIND_IDENTIFIER, 0},
-                 {"id", ACF_KIND_IDENTIFIER, 0},     {"constant", ACF_KIND_CONSTANT, 0}};
+    } words[] = {
+        {"real", ACF_KIND_REAL, 0},         {"integer", ACF_KIND_INTEGER, 0},  {"ordinal", ACF_KIND_ORDINAL, 0},
+        {"category", ACF_KIND_CATEGORY, 0}, {"date", ACF_KIND_DATE, 0},        {"dmy", ACF_KIND_DATE, 'd'},
+        {"mdy", ACF_KIND_DATE, 'm'},        {"time", ACF_KIND_TIME, 0},        {"identifier", ACF_KIND_IDENTIFIER, 0},
+        {"id", ACF_KIND_IDENTIFIER, 0},     {"constant", ACF_KIND_CONSTANT, 0}};
     char word[ACF_EXCERPT_MAX], name[ACF_EXCERPT_MAX];
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
         if (strlen(words[i].name) != n || memcmp(words[i].name, text, n) != 0) continue;
@@ -61,9 +63,10 @@ static acf_status kind_named(const char *text, size_t n, acf_field_spec *c) {
     }
     acf_text t = acf_text_into(word, sizeof word);
     acf_text_add_bytes(&t, text, n);
-    return acf_fail(ACF_EUSAGE,
-                    "option 'types': '%s' can't be '%s', expected real, integer, ordinal, category, date, dmy, mdy, time, identifier or constant",
-                    acf_text_excerpt(name, c->name), word);
+    return acf_fail(
+        ACF_EUSAGE,
+        "option 'types': '%s' can't be '%s', expected real, integer, ordinal, category, date, dmy, mdy, time, identifier or constant",
+        acf_text_excerpt(name, c->name), word);
 }
 
 static void trim(const char **text, size_t *n) {
@@ -83,7 +86,8 @@ static acf_status read_type(const char *item, size_t n, acf_schema *s, acf_field
     if (name_n == 0 || kind_n == 0) {
         acf_text t = acf_text_into(seen, sizeof seen);
         acf_text_add_bytes(&t, item, n);
-        return acf_fail(ACF_EUSAGE, "option 'types' has '%s', expected items like age=integer with commas between them", seen);
+        return acf_fail(ACF_EUSAGE, "option 'types' has '%s', expected items like age=integer with commas between them",
+                        seen);
     }
     if (!(c->name = acf_text_keep(s->texts, name, name_n))) return ACF_EMEMORY;
     return kind_named(kind, kind_n, c);
@@ -102,8 +106,10 @@ static acf_status read_types(const char *text, acf_schema **out) {
         status = read_type(text, length, s, &s->column[j]);
         text += length + 1;
     }
-    if (status) acf_schema_free(s);
-    else *out = s;
+    if (status)
+        acf_schema_free(s);
+    else
+        *out = s;
     return status;
 }
 
@@ -133,7 +139,8 @@ static acf_status read_markers(const char *option, acf_read_options *w) {
     bool only = *option == '=';
     ACF_TRY(acf_na_strings_add_list(&w->added, option + only));
     if (list && list->n > 0 && !only) {
-        for (int64_t i = 0; i < list->n; i++) ACF_TRY(acf_na_strings_add(&w->na_strings, list->entry[i].text, list->entry[i].length));
+        for (int64_t i = 0; i < list->n; i++)
+            ACF_TRY(acf_na_strings_add(&w->na_strings, list->entry[i].text, list->entry[i].length));
     } else {
         ACF_TRY(only ? acf_na_strings_add(&w->na_strings, "", 0) : acf_na_strings_add_usual(&w->na_strings));
     }
@@ -160,8 +167,10 @@ acf_status acf_read_options_read(const acf_options *o, acf_read_options **out) {
     acf_read_options *w = acf_alloc_zero(sizeof *w, "what is said about a file");
     if (!w) return ACF_EMEMORY;
     acf_status status = read_all(o, w);
-    if (status) acf_read_options_free(w);
-    else *out = w;
+    if (status)
+        acf_read_options_free(w);
+    else
+        *out = w;
     return status;
 }
 
@@ -178,7 +187,8 @@ void acf_read_options_free(acf_read_options *w) {
 /* ---- which column ----------------------------------------------------------------------------------------------- */
 
 /* A wish for a column that is not there is a typing mistake, or a wish about another file: silence would be the worst answer. */
-static acf_status unknown(const char *source, const char *file, const char *wanted, const char *const *name, int64_t n) {
+static acf_status unknown(const char *source, const char *file, const char *wanted, const char *const *name,
+                          int64_t n) {
     char seen[ACF_EXCERPT_MAX], other[ACF_EXCERPT_MAX];
     int near = acf_text_nearest(wanted, name, n > INT32_MAX ? INT32_MAX : (int)n);
     acf_text_excerpt(seen, wanted);
@@ -188,8 +198,8 @@ static acf_status unknown(const char *source, const char *file, const char *want
 }
 
 /* Of two wishes for one column, the later list wins on the kind; the earlier one says more (levels, format) when they agree. */
-static acf_status match(const acf_schema *wish, const char *source, const char *file, const char *const *name, int64_t n,
-                        const acf_field_spec **out) {
+static acf_status match(const acf_schema *wish, const char *source, const char *file, const char *const *name,
+                        int64_t n, const acf_field_spec **out) {
     int64_t at = 0;
     for (int64_t k = 0; wish && k < wish->n; k++) {
         const acf_field_spec *c = &wish->column[k];
@@ -202,13 +212,15 @@ static acf_status match(const acf_schema *wish, const char *source, const char *
     return ACF_OK;
 }
 
-acf_status acf_read_options_match(const acf_read_options *w, const char *file, const char *const *name, int64_t n, const acf_field_spec **out) {
+acf_status acf_read_options_match(const acf_read_options *w, const char *file, const char *const *name, int64_t n,
+                                  const acf_field_spec **out) {
     for (int64_t j = 0; j < n; j++) out[j] = NULL;
     ACF_TRY(match(w->file, "the schema file", file, name, n, out));
     return match(w->types, "option 'types'", file, name, n, out);
 }
 
-acf_status acf_read_options_id(const acf_read_options *w, const char *file, const char *const *name, int64_t n, int64_t *out) {
+acf_status acf_read_options_id(const acf_read_options *w, const char *file, const char *const *name, int64_t n,
+                               int64_t *out) {
     *out = -1;
     for (int64_t j = 0; w->id && j < n && *out < 0; j++)
         if (strcmp(name[j], w->id) == 0) *out = j;

@@ -8,8 +8,8 @@
 #define CAP 0.01                /* of the cells, at most, that one value counts for */
 #define FEW 8                   /* distinct values, below which odd steps are not believed */
 #define REPEATS 0.05
-#define CLOCK_EXACT 1e-6        /* of a step, that a time on the clock may be off: it never went through a float */
-#define CLOCK_BELOW 1           /* steps of a clock's seconds below a quarter of a minute are tens and less */
+#define CLOCK_EXACT 1e-6 /* of a step, that a time on the clock may be off: it never went through a float */
+#define CLOCK_BELOW 1    /* steps of a clock's seconds below a quarter of a minute are tens and less */
 
 /* Seconds that clocks are read off in, from coarse to fine. */
 static const int64_t clock_steps[] = {86400, 43200, 21600, 10800, 7200, 3600, 1800, 900, 600, 300, 120, 60, 30, 15};
@@ -17,7 +17,7 @@ enum { CLOCK_STEPS = sizeof clock_steps / sizeof clock_steps[0] };
 
 static double power_of_ten(int32_t n) {
     static const double power[ACF_STEP_DECIMALS_MAX + 1] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8, 1e9,
-                                                       1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18};
+                                                            1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18};
     return power[n];
 }
 
@@ -72,7 +72,9 @@ static bool candidate(int exponent, int k, acf_resolution *out) {
 }
 
 /* Minutes, hours and days are plain; of a few values, the others are believed as little as steps of 5. */
-static bool is_believed(int64_t step, int64_t distinct) { return distinct >= FEW || step == 60 || step == 3600 || step == 86400; }
+static bool is_believed(int64_t step, int64_t distinct) {
+    return distinct >= FEW || step == 60 || step == 3600 || step == 86400;
+}
 
 double acf_resolution_clock(const double *x, int64_t n) {
     int64_t distinct = 0;
@@ -107,7 +109,9 @@ acf_resolution acf_resolution_find(const double *x, int64_t n, bool clock) {
     for (int e = coarsest; pow(10, e) * LARGEST >= largest && e >= -ACF_STEP_DECIMALS_MAX; e--)
         for (int k = 0; k < 4; k++) {
             bool plain = k == 3 && e <= 0;
-            if ((plain || distinct >= FEW) && candidate(e, k, &r) && acf_resolution_step(r) <= range && fits(r, x, n, total, is_multiple)) return r;
+            if ((plain || distinct >= FEW) && candidate(e, k, &r) && acf_resolution_step(r) <= range &&
+                fits(r, x, n, total, is_multiple))
+                return r;
         }
     if ((double)(n - distinct) <= REPEATS * (double)n) return none;
     int apart = (int)floor(log10(range / (double)distinct));

@@ -41,12 +41,13 @@ static void finds_what_values_were_rounded_to(void **state) {
     (void)state;
     static const struct {
         double lo, hi, step;
-    } cases[] = {{3, 15, 0.1},    {0, 1, 0.005},   {0.98, 1.04, 1e-5},    {1, 10, 1},       {-40, 40, 0.5},
-                 {0, 2000, 25},   {0, 3, 0.25},    {-1e6, 1e6, 1000},     {1e9, 2e9, 1},    {-1e-7, 1e-7, 1e-9},
-                 {0, 1e12, 1e10}, {0, 5000, 10},   {20, 21, 0.002}};
+    } cases[] = {{3, 15, 0.1},    {0, 1, 0.005}, {0.98, 1.04, 1e-5}, {1, 10, 1},    {-40, 40, 0.5},
+                 {0, 2000, 25},   {0, 3, 0.25},  {-1e6, 1e6, 1000},  {1e9, 2e9, 1}, {-1e-7, 1e-7, 1e-9},
+                 {0, 1e12, 1e10}, {0, 5000, 10}, {20, 21, 0.002}};
     for (size_t k = 0; k < sizeof cases / sizeof cases[0]; k++) {
         double found = step_of_rounded(cases[k].lo, cases[k].hi, cases[k].step, false);
-        if (!(fabs(found - cases[k].step) <= 1e-12 * cases[k].step)) fail_msg("step %g, found %g", cases[k].step, found);
+        if (!(fabs(found - cases[k].step) <= 1e-12 * cases[k].step))
+            fail_msg("step %g, found %g", cases[k].step, found);
     }
     assert_true(fabs(step_of_rounded(3, 15, 0.1, true) - 0.1) < 1e-12); /* numbers that were floats */
     assert_true(fabs(step_of_rounded(0, 900, 0.01, true) - 0.01) < 1e-12);
@@ -74,7 +75,7 @@ static void some_cells_may_be_off(void **state) {
     for (int i = 0; i < N; i++) x[i] = i < 12 ? 10 + i / 3.0 + 1 / 30.0 : (double)(80 + i % 60) / 10.0, y[i] = x[i];
     assert_true(step_of(x, N) == 0.1);
     for (int i = 0; i < 100; i++) y[i] = uniform(i, 8, 14);
-    assert_true(step_of(y, N) < 0.05); /* a quarter is too much */
+    assert_true(step_of(y, N) < 0.05);                                          /* a quarter is too much */
     for (int i = 0; i < N; i++) x[i] = i < 60 ? 10 / 3.0 : 5.0 * (80 + i % 60); /* one value, however often, is one */
     assert_true(step_of(x, N) == 5);
     for (int i = 0; i < N; i++) x[i] = i < 380 ? 0 : (double)(i * i); /* 95 % zeros, whole numbers else */
@@ -114,7 +115,8 @@ static void make_times(double *x, int64_t n, double from, double step, int sprea
 /* Clocks are read off in minutes, quarters and hours; without a clock the same numbers have the steps of any others. */
 static void clocks_have_steps_of_their_own(void **state) {
     (void)state;
-    static const double steps[] = {86400, 43200, 21600, 10800, 7200, 3600, 1800, 900, 600, 300, 120, 60, 30, 15, 10, 5, 1, 0.1};
+    static const double steps[] = {86400, 43200, 21600, 10800, 7200, 3600, 1800, 900, 600,
+                                   300,   120,   60,    30,    15,   10,   5,    1,   0.1};
     const double from = 18700 * 86400.0;
     double x[N];
     for (size_t k = 0; k < sizeof steps / sizeof steps[0]; k++) {
@@ -127,7 +129,9 @@ static void clocks_have_steps_of_their_own(void **state) {
     assert_true(step_of(x, N) == 200); /* numbers, for all that is known */
     x[N - 1] += 120;                   /* one that is off is no reason for the model, but one for rounding to it */
     assert_true(acf_resolution_step(acf_resolution_find(x, N, true)) == 3600 && acf_resolution_clock(x, N) == 120);
-    for (int i = 0; i < N; i++) x[i] = from + 3600.0 * i + 100 * (i % 2); /* two minutes off in half of them: no hours, though floats would be */
+    for (int i = 0; i < N; i++)
+        x[i] =
+            from + 3600.0 * i + 100 * (i % 2); /* two minutes off in half of them: no hours, though floats would be */
     assert_true(acf_resolution_clock(x, N) == 0 && acf_resolution_step(acf_resolution_find(x, N, true)) == 50);
     /* of few values hours and minutes alone are believed */
     double few[3] = {8 * 3600, 12 * 3600, 16 * 3600}, near[3] = {8 * 3600, 8 * 3600, 8 * 3600 + 120};
@@ -153,5 +157,6 @@ static void rounds_to_what_is_written(void **state) {
 }
 
 ACF_TESTS(resolution, cmocka_unit_test(finds_what_values_were_rounded_to), cmocka_unit_test(leaves_measurements_alone),
-          cmocka_unit_test(some_cells_may_be_off), cmocka_unit_test(few_values_get_plain_steps), cmocka_unit_test(repeats_get_a_step),
-          cmocka_unit_test(clocks_have_steps_of_their_own), cmocka_unit_test(rounds_to_what_is_written))
+          cmocka_unit_test(some_cells_may_be_off), cmocka_unit_test(few_values_get_plain_steps),
+          cmocka_unit_test(repeats_get_a_step), cmocka_unit_test(clocks_have_steps_of_their_own),
+          cmocka_unit_test(rounds_to_what_is_written))

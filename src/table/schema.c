@@ -5,8 +5,8 @@
 
 #include <string.h>
 
-const char *const acf_kind_names[ACF_KIND_COUNT + 1] = {"auto",     "real", "integer",    "ordinal", "category", "date", "time",
-                                                        "constant", "identifier", "empty", NULL};
+const char *const acf_kind_names[ACF_KIND_COUNT + 1] = {"auto", "real",     "integer",    "ordinal", "category", "date",
+                                                        "time", "constant", "identifier", "empty",   NULL};
 
 /* Texts lie packed in one arena, numbers and lists of markers in another; only the tallies have memory of their own. */
 acf_status acf_schema_create(int64_t n, acf_schema **out) {
@@ -84,9 +84,12 @@ const acf_field_spec *acf_schema_at(const acf_schema *s, int64_t place) {
 void acf_schema_columns(const acf_schema *s, acf_column *out) {
     for (int64_t j = 0; j < s->n; j++) {
         const acf_field_spec *c = &s->column[j];
-        const bool within = c->declared || c->kind == ACF_KIND_ORDINAL || c->kind == ACF_KIND_DATE || c->kind == ACF_KIND_TIME;
-        const double low = c->kind == ACF_KIND_ORDINAL ? c->value[0] : c->min, high = c->kind == ACF_KIND_ORDINAL ? c->value[c->levels.n - 1] : c->max;
-        if (c->place >= 0) out[c->place] = (acf_column){c->name, acf_spec_classes(c), c->kind == ACF_KIND_TIME, within, low, high};
+        const bool within =
+            c->declared || c->kind == ACF_KIND_ORDINAL || c->kind == ACF_KIND_DATE || c->kind == ACF_KIND_TIME;
+        const double low = c->kind == ACF_KIND_ORDINAL ? c->value[0] : c->min,
+                     high = c->kind == ACF_KIND_ORDINAL ? c->value[c->levels.n - 1] : c->max;
+        if (c->place >= 0)
+            out[c->place] = (acf_column){c->name, acf_spec_classes(c), c->kind == ACF_KIND_TIME, within, low, high};
     }
 }
 

@@ -23,8 +23,8 @@
 #include "table/notation.h"
 #include "table/table.h"
 
-#define ACF_CLASSES_MAX 256  /* classes of a category, the shared one among them */
-#define ACF_LEVEL_RARE 3     /* in a category that has too many levels, one seen less often has no class of its own */
+#define ACF_CLASSES_MAX 256 /* classes of a category, the shared one among them */
+#define ACF_LEVEL_RARE 3    /* in a category that has too many levels, one seen less often has no class of its own */
 #define ACF_SCHEMA_COLUMNS_MAX 1000000
 
 typedef enum acf_kind {
@@ -57,28 +57,31 @@ typedef struct acf_field_spec {
     bool declared;   /* real, integer: the user said so, and nothing is drawn beyond */
     int decimals;    /* real, integer: most digits behind the point; -1: as many as it takes */
     bool fixed;      /* every number has so many: 88.60, not 88.6 */
-    int digits;      /* above 0: numbers are written with an exponent where that is shorter, and so many significant digits */
+    int digits; /* above 0: numbers are written with an exponent where that is shorter, and so many significant digits */
     acf_notation notation; /* how numbers are written: real, integer, ordinal */
-    acf_calendar when;   /* how dates and times are: date, time */
-    double step;     /* time: seconds that every observed cell is a multiple of, where those are more than the format's own; 0: they are not */
+    acf_calendar when;     /* how dates and times are: date, time */
+    double
+        step; /* time: seconds that every observed cell is a multiple of, where those are more than the format's own; 0: they are not */
 
-    acf_text_counts levels; /* ordinal and category: the texts with their counts, in the order of ranks or classes; constant: its text */
-    double *value;    /* ordinal (levels.n): the number each level stands for: itself, or its rank 0, 1, ... for texts */
-    int64_t pooled;   /* category: so many levels, the last ones, share the last class */
+    acf_text_counts
+        levels; /* ordinal and category: the texts with their counts, in the order of ranks or classes; constant: its text */
+    double *value;  /* ordinal (levels.n): the number each level stands for: itself, or its rank 0, 1, ... for texts */
+    int64_t pooled; /* category: so many levels, the last ones, share the last class */
 
-    bool any_case;       /* category: levels are the same in small and large letters */
-    bool fill;           /* constant: missing cells get its value, because the user wants them to */
-    bool quoted;         /* every observed cell was in quotes: so are the values written */
-    acf_text_counts other;     /* texts in a column of numbers, dates or times that are kept as they are and say nothing to the model */
+    bool any_case; /* category: levels are the same in small and large letters */
+    bool fill;     /* constant: missing cells get its value, because the user wants them to */
+    bool quoted;   /* every observed cell was in quotes: so are the values written */
+    acf_text_counts
+        other; /* texts in a column of numbers, dates or times that are kept as they are and say nothing to the model */
     acf_na_strings *na_strings; /* of missing cells, beside the common ones; NULL: none */
 
     bool has_range, has_format, has_notation; /* in wishes: what was said beside the kind */
 } acf_field_spec;
 
 typedef struct acf_schema {
-    int64_t n, D;   /* columns of the file; of the table */
-    int64_t rows;   /* of the file it was made from */
-    bool named;     /* the names come from a header */
+    int64_t n, D;           /* columns of the file; of the table */
+    int64_t rows;           /* of the file it was made from */
+    bool named;             /* the names come from a header */
     acf_field_spec *column; /* (n) */
     acf_na_strings na_strings;
     acf_arena *texts, *memory; /* everything above lives there, but for the tallies' own lists */

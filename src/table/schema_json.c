@@ -27,22 +27,28 @@ typedef struct making {
     bool ok;
 } making;
 
-static void put(making *to, const char *key, json_t *value) { to->ok = json_object_set_new(to->o, key, value) == 0 && to->ok; }
+static void put(making *to, const char *key, json_t *value) {
+    to->ok = json_object_set_new(to->o, key, value) == 0 && to->ok;
+}
 
 static void put_texts(making *to, const char *key, const acf_text_counts *list) {
     json_t *array = json_array();
-    for (int64_t i = 0; i < list->n; i++) to->ok = json_array_append_new(array, text_of(&list->entry[i])) == 0 && to->ok;
+    for (int64_t i = 0; i < list->n; i++)
+        to->ok = json_array_append_new(array, text_of(&list->entry[i])) == 0 && to->ok;
     put(to, key, array);
 }
 
 static void put_counts(making *to, const acf_text_counts *list) {
     json_t *array = json_array();
-    for (int64_t i = 0; i < list->n; i++) to->ok = json_array_append_new(array, json_integer(list->entry[i].count)) == 0 && to->ok;
+    for (int64_t i = 0; i < list->n; i++)
+        to->ok = json_array_append_new(array, json_integer(list->entry[i].count)) == 0 && to->ok;
     put(to, "counts", array);
 }
 
 /* Whole numbers without a point, for people. */
-static json_t *number_of(double v) { return v == floor(v) && fabs(v) < 1e15 ? json_integer((json_int_t)v) : json_real(v); }
+static json_t *number_of(double v) {
+    return v == floor(v) && fabs(v) < 1e15 ? json_integer((json_int_t)v) : json_real(v);
+}
 
 /* Dates as dates: the file is for people too. They are whole steps of their format, so nothing is lost. */
 static void put_range(making *to, const acf_field_spec *c) {
@@ -78,7 +84,8 @@ static json_t *column_to_json(const acf_field_spec *c) {
     put(&to, "kind", json_string(acf_kind_names[c->kind]));
     put(&to, "observed", json_integer(c->observed));
     put(&to, "missing", json_integer(c->missing));
-    if (c->kind == ACF_KIND_DATE || c->kind == ACF_KIND_TIME) put(&to, "format", json_string(acf_calendar_pattern(c->when, pattern)));
+    if (c->kind == ACF_KIND_DATE || c->kind == ACF_KIND_TIME)
+        put(&to, "format", json_string(acf_calendar_pattern(c->when, pattern)));
     if (c->step > 0) put(&to, "step", number_of(c->step));
     if (acf_kind_is_numeric(c->kind)) put_range(&to, c);
     if (c->kind == ACF_KIND_REAL || c->kind == ACF_KIND_INTEGER || c->kind == ACF_KIND_ORDINAL) put_form(&to, c);
@@ -129,7 +136,8 @@ static acf_status get_int(const place *at, const json_t *o, const char *key, boo
     int64_t n;
     ACF_TRY(acf_json_int(at->from, o, key, &n));
     if (n < 0 || n > most)
-        return acf_fail(at->from.status, "%s: '%s' is %lld, expected 0 to %lld", at->from.name, key, (long long)n, (long long)most);
+        return acf_fail(at->from.status, "%s: '%s' is %lld, expected 0 to %lld", at->from.name, key, (long long)n,
+                        (long long)most);
     *out = n;
     return ACF_OK;
 }
@@ -140,8 +148,8 @@ static acf_status get_flag(const place *at, const json_t *o, const char *key, bo
 
 static acf_status check_length(const place *at, const char *key, const char *text) {
     if (strlen(text) <= ACF_LEVEL_BYTES_MAX) return ACF_OK;
-    return acf_fail(at->from.status, "%s: '%s' has a text of %zu bytes; at most %d are allowed", at->from.name, key, strlen(text),
-                    ACF_LEVEL_BYTES_MAX);
+    return acf_fail(at->from.status, "%s: '%s' has a text of %zu bytes; at most %d are allowed", at->from.name, key,
+                    strlen(text), ACF_LEVEL_BYTES_MAX);
 }
 
 /* A list of different texts into an empty tally, counts 0. The first one that is there twice is named. */
@@ -149,7 +157,8 @@ static acf_status get_texts(const place *at, const json_t *o, const char *key, i
     const json_t *list = json_object_get(o, key);
     if (!list) return ACF_OK;
     if (!json_is_array(list) || json_array_size(list) > (size_t)most)
-        return acf_fail(at->from.status, "%s: '%s' must be a list of at most %lld texts", at->from.name, key, (long long)most);
+        return acf_fail(at->from.status, "%s: '%s' must be a list of at most %lld texts", at->from.name, key,
+                        (long long)most);
     for (size_t i = 0; i < json_array_size(list); i++) {
         const char *text;
         char seen[ACF_EXCERPT_MAX];
@@ -158,7 +167,8 @@ static acf_status get_texts(const place *at, const json_t *o, const char *key, i
         ACF_TRY(acf_text_counts_add(out, text, strlen(text), 0));
         out->entry[out->n - 1].count = 0;
         if ((size_t)out->n != i + 1)
-            return acf_fail(at->from.status, "%s: '%s' has '%s' twice", at->from.name, key, acf_text_excerpt(seen, text));
+            return acf_fail(at->from.status, "%s: '%s' has '%s' twice", at->from.name, key,
+                            acf_text_excerpt(seen, text));
     }
     return ACF_OK;
 }
@@ -169,7 +179,8 @@ static acf_status get_markers(const place *at, const json_t *o, const char *key,
     acf_status status = get_texts(at, o, key, ACF_LEVELS_KEPT, &list);
     for (int64_t i = 0; i < list.n && status == ACF_OK; i++) {
         const acf_text_counts_entry *e = &list.entry[i];
-        status = c ? acf_spec_add_na_string(s, c, e->text, e->length) : acf_na_strings_add(&s->na_strings, e->text, e->length);
+        status = c ? acf_spec_add_na_string(s, c, e->text, e->length)
+                   : acf_na_strings_add(&s->na_strings, e->text, e->length);
     }
     acf_text_counts_clear(&list);
     return status;
@@ -181,13 +192,14 @@ static acf_status get_counts(const place *at, const json_t *o, acf_text_counts *
     if (!list && !at->whole) return ACF_OK;
     ACF_TRY(acf_json_member(at->from, o, "counts", &list));
     if (!json_is_array(list) || (json_array_size(list) != (size_t)levels->n && at->whole))
-        return acf_fail(at->from.status, "%s: 'counts' must be a list of %lld numbers, one for each level", at->from.name,
-                        (long long)levels->n);
+        return acf_fail(at->from.status, "%s: 'counts' must be a list of %lld numbers, one for each level",
+                        at->from.name, (long long)levels->n);
     for (size_t i = 0; i < json_array_size(list) && i < (size_t)levels->n; i++) {
         int64_t *count = &levels->entry[i].count;
         ACF_TRY(acf_json_to_int(at->from, "counts", json_array_get(list, i), count));
         if (*count < 0 || *count > ACF_TABLE_ROWS_MAX)
-            return acf_fail(at->from.status, "%s: 'counts' has %lld, expected a number of cells", at->from.name, (long long)*count);
+            return acf_fail(at->from.status, "%s: 'counts' has %lld, expected a number of cells", at->from.name,
+                            (long long)*count);
     }
     return ACF_OK;
 }
@@ -199,8 +211,8 @@ static acf_status get_end(const place *at, const json_t *o, const char *key, con
     if (c->kind != ACF_KIND_DATE && c->kind != ACF_KIND_TIME) return acf_json_real(at->from, o, key, out);
     ACF_TRY(acf_json_text(at->from, o, key, &text));
     if (acf_calendar_read(c->when, text, strlen(text), out)) return ACF_OK;
-    return acf_fail(at->from.status, "%s: '%s' is '%s', expected a date like %s", at->from.name, key, acf_text_excerpt(seen, text),
-                    acf_calendar_pattern(c->when, pattern));
+    return acf_fail(at->from.status, "%s: '%s' is '%s', expected a date like %s", at->from.name, key,
+                    acf_text_excerpt(seen, text), acf_calendar_pattern(c->when, pattern));
 }
 
 static acf_status get_range(const place *at, const json_t *o, acf_field_spec *c) {
@@ -211,10 +223,11 @@ static acf_status get_range(const place *at, const json_t *o, acf_field_spec *c)
     ACF_TRY(get_end(at, o, "min", c, &c->min));
     ACF_TRY(get_end(at, o, "max", c, &c->max));
     if (!isfinite(c->min) || !isfinite(c->max) || c->min > c->max)
-        return acf_fail(at->from.status, "%s: 'min' is %g and 'max' is %g, expected finite numbers in this order", at->from.name, c->min,
-                        c->max);
+        return acf_fail(at->from.status, "%s: 'min' is %g and 'max' is %g, expected finite numbers in this order",
+                        at->from.name, c->min, c->max);
     c->has_range = true;
-    c->declared = json_is_true(json_object_get(o, "declared")) || !json_object_get(o, "observed"); /* what describes a table has what was observed */
+    c->declared = json_is_true(json_object_get(o, "declared")) ||
+                  !json_object_get(o, "observed"); /* what describes a table has what was observed */
     c->declared = c->declared && (c->kind == ACF_KIND_REAL || c->kind == ACF_KIND_INTEGER);
     return ACF_OK;
 }
@@ -237,7 +250,9 @@ static acf_status get_step(const place *at, const json_t *o, acf_field_spec *c) 
     double step;
     if (c->kind != ACF_KIND_TIME || !json_object_get(o, "step")) return ACF_OK;
     ACF_TRY(acf_json_real(at->from, o, "step", &step));
-    if (!(step > 0 && step <= 86400)) return acf_fail(at->from.status, "%s: 'step' is %g, expected seconds above 0, at most 86400", at->from.name, step);
+    if (!(step > 0 && step <= 86400))
+        return acf_fail(at->from.status, "%s: 'step' is %g, expected seconds above 0, at most 86400", at->from.name,
+                        step);
     c->step = step;
     return ACF_OK;
 }
@@ -252,8 +267,10 @@ static acf_status get_kind(const place *at, const json_t *o, acf_kind *out) {
             *out = (acf_kind)k;
             return ACF_OK;
         }
-    return acf_fail(at->from.status, "%s: 'kind' is '%s', expected real, integer, ordinal, category, date, time, constant, identifier or empty",
-                    at->from.name, acf_text_excerpt(seen, text));
+    return acf_fail(
+        at->from.status,
+        "%s: 'kind' is '%s', expected real, integer, ordinal, category, date, time, constant, identifier or empty",
+        at->from.name, acf_text_excerpt(seen, text));
 }
 
 /* At least one level keeps a class of its own: the shared class of nothing but rare levels would say nothing. */
@@ -336,10 +353,10 @@ static acf_status known_keys(const place *at, const json_t *o, const char *const
 
 /* The order matters: the kind says what is needed, a format is needed to read a range. */
 static acf_status read_column(const place *at, const json_t *o, acf_schema *s, acf_field_spec *c) {
-    static const char *const keys[] = {"name",     "kind",   "observed", "missing", "min",       "max",    "declared",
-                                       "decimals", "fixed",  "digits",   "comma",   "thousands", "prefix",
-                                       "suffix",   "format", "step",     "levels",  "counts",    "pooled",
-                                       "any_case", "value",  "fill",     "quoted",  "other",     "markers"};
+    static const char *const keys[] = {"name",     "kind",   "observed", "missing", "min",       "max",      "declared",
+                                       "decimals", "fixed",  "digits",   "comma",   "thousands", "prefix",   "suffix",
+                                       "format",   "step",   "levels",   "counts",  "pooled",    "any_case", "value",
+                                       "fill",     "quoted", "other",    "markers"};
     ACF_TRY(known_keys(at, o, keys, sizeof keys / sizeof keys[0]));
     ACF_TRY(get_kind(at, o, &c->kind));
     if (c->kind == ACF_KIND_AUTO && json_object_get(o, "levels")) c->kind = ACF_KIND_CATEGORY;
@@ -349,7 +366,8 @@ static acf_status read_column(const place *at, const json_t *o, acf_schema *s, a
     ACF_TRY(get_notation(at, o, c));
     ACF_TRY(get_texts(at, o, "other", ACF_LEVELS_KEPT, &c->other));
     ACF_TRY(get_markers(at, o, "markers", s, c));
-    if (c->kind == ACF_KIND_REAL || c->kind == ACF_KIND_INTEGER || c->kind == ACF_KIND_ORDINAL) ACF_TRY(get_form(at, o, c));
+    if (c->kind == ACF_KIND_REAL || c->kind == ACF_KIND_INTEGER || c->kind == ACF_KIND_ORDINAL)
+        ACF_TRY(get_form(at, o, c));
     if (c->kind == ACF_KIND_DATE || c->kind == ACF_KIND_TIME) ACF_TRY(get_format(at, o, c));
     ACF_TRY(get_step(at, o, c));
     if (c->kind == ACF_KIND_ORDINAL || c->kind == ACF_KIND_CATEGORY) ACF_TRY(get_levels(at, o, s, c));
@@ -388,13 +406,15 @@ static acf_status check_names(acf_json_source from, const acf_schema *s) {
     for (int64_t j = 0; j < s->n && status == ACF_OK; j++) {
         status = acf_text_counts_add(&names, s->column[j].name, strlen(s->column[j].name), j);
         if (status == ACF_OK && names.n != j + 1)
-            status = acf_fail(from.status, "%s: two columns are named '%s'", from.name, acf_text_excerpt(seen, s->column[j].name));
+            status = acf_fail(from.status, "%s: two columns are named '%s'", from.name,
+                              acf_text_excerpt(seen, s->column[j].name));
     }
     acf_text_counts_clear(&names);
     return status;
 }
 
-static acf_status read_schema(acf_json_source from, const json_t *object, bool whole, const json_t *list, acf_schema *s) {
+static acf_status read_schema(acf_json_source from, const json_t *object, bool whole, const json_t *list,
+                              acf_schema *s) {
     static const char *const keys[] = {"file", "dialect", "rows", "named", "missing_markers", "columns", "warnings"};
     const place at = {.from = from, .whole = whole};
     ACF_TRY(known_keys(&at, object, keys, sizeof keys / sizeof keys[0]));
@@ -413,11 +433,14 @@ acf_status acf_schema_from_json(acf_json_source from, const json_t *object, bool
     acf_schema *s;
     ACF_TRY(acf_json_member(from, object, "columns", &list));
     if (!json_is_array(list) || json_array_size(list) == 0 || json_array_size(list) > ACF_SCHEMA_COLUMNS_MAX)
-        return acf_fail(from.status, "%s: 'columns' must be a list of 1 to %d columns", from.name, ACF_SCHEMA_COLUMNS_MAX);
+        return acf_fail(from.status, "%s: 'columns' must be a list of 1 to %d columns", from.name,
+                        ACF_SCHEMA_COLUMNS_MAX);
     ACF_TRY(acf_schema_create((int64_t)json_array_size(list), &s));
     acf_status status = read_schema(from, object, whole, list, s);
-    if (status) acf_schema_free(s);
-    else *out = s;
+    if (status)
+        acf_schema_free(s);
+    else
+        *out = s;
     return status;
 }
 

@@ -31,13 +31,15 @@ static void schemas_come_back(void **state) {
     assert_int_equal(acf_schema_copy(s, &copy), ACF_OK);
     snprintf(first, sizeof first, "%s", text_of(s));
     assert_string_equal(text_of(copy), first);
-    assert_non_null(strstr(first, "{\"name\": \"at\", \"kind\": \"time\", \"observed\": 4, \"missing\": 0, \"format\": \"HH:MM:SS.f\", "
-                                  "\"min\": \"01:00:00.0\", \"max\": \"23:59:59.5\"}"));
+    assert_non_null(strstr(
+        first, "{\"name\": \"at\", \"kind\": \"time\", \"observed\": 4, \"missing\": 0, \"format\": \"HH:MM:SS.f\", "
+               "\"min\": \"01:00:00.0\", \"max\": \"23:59:59.5\"}"));
     for (int64_t j = 0; j < s->n; j++) {
         const acf_field_spec *a = &s->column[j], *b = &copy->column[j];
         assert_string_equal(a->name, b->name);
         assert_true(a->kind == b->kind && a->place == b->place && a->pooled == b->pooled && a->decimals == b->decimals);
-        assert_true(a->kind < ACF_KIND_REAL || a->kind > ACF_KIND_TIME || a->kind == ACF_KIND_CATEGORY || (a->min == b->min && a->max == b->max));
+        assert_true(a->kind < ACF_KIND_REAL || a->kind > ACF_KIND_TIME || a->kind == ACF_KIND_CATEGORY ||
+                    (a->min == b->min && a->max == b->max));
         for (int64_t i = 0; i < a->levels.n; i++) assert_string_equal(a->levels.entry[i].text, b->levels.entry[i].text);
         for (int64_t i = 0; a->value && i < a->levels.n; i++) assert_true(a->value[i] == b->value[i]);
     }
@@ -58,7 +60,9 @@ static void refused(const char *column, const char *sentence) {
     char text[4096];
     acf_schema *s = NULL;
     int64_t live = acf_alloc_live();
-    snprintf(text, sizeof text, "{\"rows\": 9, \"named\": true, \"columns\": [{\"name\": \"a\", \"observed\": 9, \"missing\": 0, %s}]}", column);
+    snprintf(text, sizeof text,
+             "{\"rows\": 9, \"named\": true, \"columns\": [{\"name\": \"a\", \"observed\": 9, \"missing\": 0, %s}]}",
+             column);
     assert_int_equal(parse(text, true, &s), ACF_EMODEL);
     assert_string_equal(acf_error(), sentence);
     assert_int_equal(acf_alloc_live(), live);
@@ -66,34 +70,48 @@ static void refused(const char *column, const char *sentence) {
 
 static void wrong_columns_are_refused(void **state) {
     (void)state;
-    refused("\"kind\": \"auto\"", "m: column 1 ('a'): 'kind' is 'auto', expected real, integer, ordinal, category, date, time, constant, identifier or empty");
+    refused(
+        "\"kind\": \"auto\"",
+        "m: column 1 ('a'): 'kind' is 'auto', expected real, integer, ordinal, category, date, time, constant, identifier or empty");
     refused("\"kind\": 3", "m: column 1 ('a'): 'kind' is a whole number, expected text");
     refused("\"kind\": \"real\"", "m: column 1 ('a'): 'min' is missing");
-    refused("\"kind\": \"real\", \"min\": 2, \"max\": 1", "m: column 1 ('a'): 'min' is 2 and 'max' is 1, expected finite numbers in this order");
-    refused("\"kind\": \"real\", \"min\": 2, \"max\": 3, \"decimals\": 100", "m: column 1 ('a'): 'decimals' is 100, expected 0 to 99");
-    refused("\"kind\": \"real\", \"min\": 2, \"max\": 3, \"digits\": -1", "m: column 1 ('a'): 'digits' is -1, expected 0 to 40");
-    refused("\"kind\": \"real\", \"min\": 2, \"max\": 3, \"levles\": []", "m: column 1 ('a'): unknown key 'levles'; did you mean 'levels'?");
+    refused("\"kind\": \"real\", \"min\": 2, \"max\": 1",
+            "m: column 1 ('a'): 'min' is 2 and 'max' is 1, expected finite numbers in this order");
+    refused("\"kind\": \"real\", \"min\": 2, \"max\": 3, \"decimals\": 100",
+            "m: column 1 ('a'): 'decimals' is 100, expected 0 to 99");
+    refused("\"kind\": \"real\", \"min\": 2, \"max\": 3, \"digits\": -1",
+            "m: column 1 ('a'): 'digits' is -1, expected 0 to 40");
+    refused("\"kind\": \"real\", \"min\": 2, \"max\": 3, \"levles\": []",
+            "m: column 1 ('a'): unknown key 'levles'; did you mean 'levels'?");
     refused("\"kind\": \"category\"", "m: column 1 ('a'): 'levels' must be a list of at least one text");
-    refused("\"kind\": \"category\", \"levels\": []", "m: column 1 ('a'): 'levels' must be a list of at least one text");
-    refused("\"kind\": \"category\", \"levels\": [\"x\", 3]", "m: column 1 ('a'): 'levels' is a whole number, expected text");
+    refused("\"kind\": \"category\", \"levels\": []",
+            "m: column 1 ('a'): 'levels' must be a list of at least one text");
+    refused("\"kind\": \"category\", \"levels\": [\"x\", 3]",
+            "m: column 1 ('a'): 'levels' is a whole number, expected text");
     refused("\"kind\": \"category\", \"levels\": [\"x\", \"x\"]", "m: column 1 ('a'): 'levels' has 'x' twice");
     refused("\"kind\": \"category\", \"levels\": [\"x\", \"y\"], \"counts\": [1]",
             "m: column 1 ('a'): 'counts' must be a list of 2 numbers, one for each level");
-    refused("\"kind\": \"category\", \"levels\": [\"x\"], \"counts\": [-1]", "m: column 1 ('a'): 'counts' has -1, expected a number of cells");
+    refused("\"kind\": \"category\", \"levels\": [\"x\"], \"counts\": [-1]",
+            "m: column 1 ('a'): 'counts' has -1, expected a number of cells");
     refused("\"kind\": \"category\", \"levels\": [\"x\", \"y\"], \"counts\": [1, 1], \"pooled\": 2",
             "m: column 1 ('a'): 'pooled' is 2, expected 0 to 1");
-    refused("\"kind\": \"date\", \"min\": \"2020-01-01\", \"max\": \"2020-01-02\"", "m: column 1 ('a'): 'format' is missing");
+    refused("\"kind\": \"date\", \"min\": \"2020-01-01\", \"max\": \"2020-01-02\"",
+            "m: column 1 ('a'): 'format' is missing");
     refused("\"kind\": \"date\", \"format\": \"HH:MM\"",
             "m: column 1 ('a'): 'format' is 'HH:MM', expected a pattern of a date such as YYYY-MM-DD or D/M/YYYY");
     refused("\"kind\": \"date\", \"format\": \"YYYY-MM-DD\", \"min\": \"2020-01-32\", \"max\": \"2020-01-02\"",
             "m: column 1 ('a'): 'min' is '2020-01-32', expected a date like YYYY-MM-DD");
-    refused("\"kind\": \"time\", \"format\": \"HH:MM\", \"step\": 0", "m: column 1 ('a'): 'step' is 0, expected seconds above 0, at most 86400");
-    refused("\"kind\": \"time\", \"format\": \"HH:MM\", \"step\": \"hour\"", "m: column 1 ('a'): 'step' is text, expected a number");
+    refused("\"kind\": \"time\", \"format\": \"HH:MM\", \"step\": 0",
+            "m: column 1 ('a'): 'step' is 0, expected seconds above 0, at most 86400");
+    refused("\"kind\": \"time\", \"format\": \"HH:MM\", \"step\": \"hour\"",
+            "m: column 1 ('a'): 'step' is text, expected a number");
     refused("\"kind\": \"constant\"", "m: column 1 ('a'): 'value' is missing");
     refused("\"kind\": \"identifier\"", "m: no column of it is modelled");
-    refused("\"kind\": \"category\", \"levels\": [\"x\"], \"counts\": [1]}, {\"name\": \"a\", \"kind\": \"empty\", \"observed\": 0, \"missing\": 9",
-            "m: two columns are named 'a'");
-    refused("\"kind\": \"category\", \"levels\": [\"x\"], \"counts\": [1]}, 7, {\"name\": \"b\"", "m: column 2: this is a whole number, expected an object with 'name'");
+    refused(
+        "\"kind\": \"category\", \"levels\": [\"x\"], \"counts\": [1]}, {\"name\": \"a\", \"kind\": \"empty\", \"observed\": 0, \"missing\": 9",
+        "m: two columns are named 'a'");
+    refused("\"kind\": \"category\", \"levels\": [\"x\"], \"counts\": [1]}, 7, {\"name\": \"b\"",
+            "m: column 2: this is a whole number, expected an object with 'name'");
 }
 
 static void wrong_schemas_are_refused(void **state) {
@@ -105,7 +123,8 @@ static void wrong_schemas_are_refused(void **state) {
         {"{\"columns\": {\"a\": 1}}", "m: 'columns' must be a list of 1 to 1000000 columns"},
         {"{\"columns\": [{\"name\": \"\"}], \"rows\": 1, \"named\": true}", "m: column 1: 'name' is empty"},
         {"{\"columns\": [{\"name\": \"x\"}], \"named\": true}", "m: 'rows' is missing"},
-        {"{\"columns\": [{\"name\": \"x\"}], \"rows\": -1, \"named\": true}", "m: 'rows' is -1, expected 0 to 140737488355328"},
+        {"{\"columns\": [{\"name\": \"x\"}], \"rows\": -1, \"named\": true}",
+         "m: 'rows' is -1, expected 0 to 140737488355328"},
         {"{\"columns\": [{\"name\": \"x\"}], \"rows\": 1}", "m: 'named' is missing"},
         {"{\"columns\": [{\"name\": \"x\"}], \"rows\": 1, \"named\": true, \"missing_markers\": \"NA\"}",
          "m: 'missing_markers' must be a list of at most 65536 texts"},
@@ -140,10 +159,12 @@ static void damaged_schemas_do_no_harm(void **state) {
 static void wishes_may_leave_things_out(void **state) {
     (void)state;
     acf_schema *s = NULL;
-    assert_int_equal(parse("{\"columns\": [{\"name\": \"a\"}, {\"name\": \"b\", \"kind\": \"date\"}, {\"name\": \"c\", \"levels\": [\"x\"]}, "
-                           "{\"name\": \"d\", \"markers\": [\"-9\"]}]}",
-                           false, &s),
-                     ACF_OK);
+    assert_int_equal(
+        parse(
+            "{\"columns\": [{\"name\": \"a\"}, {\"name\": \"b\", \"kind\": \"date\"}, {\"name\": \"c\", \"levels\": [\"x\"]}, "
+            "{\"name\": \"d\", \"markers\": [\"-9\"]}]}",
+            false, &s),
+        ACF_OK);
     assert_int_equal(s->column[0].kind, ACF_KIND_AUTO);
     assert_false(s->column[1].has_format);
     assert_int_equal(s->column[2].kind, ACF_KIND_CATEGORY);

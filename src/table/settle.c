@@ -10,7 +10,7 @@ static bool has_numbers(const acf_profile_column *c) {
 
 /* Who says what the decimal mark is, for sentences. */
 typedef struct witness {
-    char point; /* '.', ','; 0: nobody */
+    char point;      /* '.', ','; 0: nobody */
     const char *why; /* NULL: the user has said so */
 } witness;
 

@@ -7,12 +7,13 @@
 #ifndef ACF_TABLE_SETTLE_H
 #define ACF_TABLE_SETTLE_H
 
-#include "table/table_file.h"
 #include "table/profile.h"
+#include "table/table_file.h"
 
 /* Sets notation and verdict of the columns that skip (columns) does not name, and skip for all but those that are to be
  * looked at again. wish (columns), or NULL: what the user wants of each column. What was assumed is noted. Fails:
  * ACF_EMEMORY. */
-acf_status acf_settle(acf_table_file *f, acf_profile *p, const acf_read_options *w, const acf_field_spec *const *wish, bool *skip);
+acf_status acf_settle(acf_table_file *f, acf_profile *p, const acf_read_options *w, const acf_field_spec *const *wish,
+                      bool *skip);
 
 #endif

@@ -15,21 +15,21 @@ static void settles(const char *file, const char *const *options, double first, 
     const acf_field_spec *c = &t->file->schema->column[0];
     const bool number = acf_kind_is_numeric(c->kind);
     if (number == isnan(first) || (number && acf_table_row(t, 0)[0] != first))
-        fail_msg("%s: %g (%s), expected %g", file, number ? acf_table_row(t, 0)[0] : (double)NAN, acf_kind_names[c->kind],
-                 first);
+        fail_msg("%s: %g (%s), expected %g", file, number ? acf_table_row(t, 0)[0] : (double)NAN,
+                 acf_kind_names[c->kind], first);
     assert_string_equal(t->file->warnings.n ? t->file->warnings.text[0] : "", note);
     acf_table_free(t);
 }
 
 #define COMMAS "numbers of other columns have a decimal comma"
 #define POINTS "numbers of other columns have a decimal point"
-#define ASSUMED(cell, number, why, what, other) \
-    "column 1 ('x'): '" cell "' is read as " number ", because " why ": the " what ". If that is wrong, say " other \
+#define ASSUMED(cell, number, why, what, other)                                                                        \
+    "column 1 ('x'): '" cell "' is read as " number ", because " why ": the " what ". If that is wrong, say " other    \
     " in the option 'decimal'"
-#define EITHER \
-    "column 1 ('x'): '1.698' may be 1.698, with a decimal point, or 1698, with a point between thousands, and no " \
-    "other column tells, so such numbers are read as " \
-    "text (category); the option 'decimal' (point or comma) settles it for the file, real or integer in the option " \
+#define EITHER                                                                                                         \
+    "column 1 ('x'): '1.698' may be 1.698, with a decimal point, or 1698, with a point between thousands, and no "     \
+    "other column tells, so such numbers are read as "                                                                 \
+    "text (category); the option 'decimal' (point or comma) settles it for the file, real or integer in the option "   \
     "'types' for the column"
 
 static void other_columns_decide(void **state) {
@@ -78,9 +78,9 @@ static void notations_are_kept(void **state) {
                 acf_table_row(again, 0)[2] == 60);
     acf_table_free(again);
     acf_table_file_lab_refused("x;y;w\n1.698;1.698;60kg\n", NULL, t->file->schema, ACF_EDATA,
-                          "FILE, line 2, column 2 ('y'): '1.698' is not a number like 1234,50, which this column "
-                          "(real) holds; correct it, or add it to the option "
-                          "'missing' if it stands for a missing value");
+                               "FILE, line 2, column 2 ('y'): '1.698' is not a number like 1234,50, which this column "
+                               "(real) holds; correct it, or add it to the option "
+                               "'missing' if it stands for a missing value");
     acf_table_free(t);
     t = acf_table_file_lab_read(file, OPTIONS("types=x=real"), NULL);
     acf_table_free(t);

@@ -46,8 +46,10 @@ acf_status acf_sink_open(const char *path, acf_sink **out) {
         status = acf_fail(ACF_EMEMORY, "out of memory: compressing '%s'", path);
     }
     if (status == ACF_OK && strcmp(path, "-") != 0) status = acf_outfile_open(path, &s->file);
-    if (status) acf_sink_abort(s);
-    else *out = s;
+    if (status)
+        acf_sink_abort(s);
+    else
+        *out = s;
     return status;
 }
 

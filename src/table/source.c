@@ -50,7 +50,9 @@ static ssize_t read_some(int fd, void *p, size_t n, int64_t at) {
     return got;
 }
 
-static acf_status read_failed(const acf_source *s) { return acf_fail(ACF_EIO, "cannot read %s: %s", s->name, strerror(errno)); }
+static acf_status read_failed(const acf_source *s) {
+    return acf_fail(ACF_EIO, "cannot read %s: %s", s->name, strerror(errno));
+}
 
 /* Keeps what came through a pipe, for the next pass. */
 static acf_status keep(acf_source *s, const char *p, size_t n) {
@@ -58,9 +60,10 @@ static acf_status keep(acf_source *s, const char *p, size_t n) {
         ssize_t put = pwrite(s->spool, p, n, (off_t)s->spooled);
         if (put < 0 && errno == EINTR) continue;
         if (put < 0)
-            return acf_fail(ACF_EIO,
-                            "%s cannot be kept for a second reading after %lld bytes: %s; make room, or set TMPDIR to a folder that has it",
-                            s->name, (long long)s->spooled, strerror(errno));
+            return acf_fail(
+                ACF_EIO,
+                "%s cannot be kept for a second reading after %lld bytes: %s; make room, or set TMPDIR to a folder that has it",
+                s->name, (long long)s->spooled, strerror(errno));
         s->spooled += put;
         p += put;
         n -= (size_t)put;
@@ -75,7 +78,8 @@ static acf_status changed(const acf_source *s, const char *how) {
 /* One piece of at most n raw bytes, 0 at the end. It never reaches over the place where an earlier pass stopped, so that the sums can be
  * compared there. */
 static acf_status raw_piece(acf_source *s, void *out, size_t n, size_t *got) {
-    if (s->at.offset < s->seen.offset && (int64_t)n > s->seen.offset - s->at.offset) n = (size_t)(s->seen.offset - s->at.offset);
+    if (s->at.offset < s->seen.offset && (int64_t)n > s->seen.offset - s->at.offset)
+        n = (size_t)(s->seen.offset - s->at.offset);
     bool pipe = s->spool >= 0 && s->at.offset == s->spooled;
     int64_t at = pipe ? -1 : s->spool >= 0 ? s->at.offset : s->base + s->at.offset;
     if (s->spool >= 0 && !pipe && (int64_t)n > s->spooled - s->at.offset) n = (size_t)(s->spooled - s->at.offset);
@@ -123,7 +127,8 @@ static acf_status gzip_start(acf_source *s) {
     if (!s->packed) return ACF_EMEMORY;
     s->z.zalloc = z_alloc;
     s->z.zfree = z_release;
-    if (inflateInit2(&s->z, 15 + 16) != Z_OK) return ACF_EMEMORY; /* + 16: gzip and nothing else; fails for memory only */
+    if (inflateInit2(&s->z, 15 + 16) != Z_OK)
+        return ACF_EMEMORY; /* + 16: gzip and nothing else; fails for memory only */
     s->gzip = true;
     return ACF_OK;
 }
@@ -137,8 +142,8 @@ static acf_status gzip_fill(acf_source *s) {
     if (n > 0) return ACF_OK;
     s->done = !s->member;
     if (s->done) return ACF_OK;
-    return acf_fail(ACF_EDATA, "%s is cut short: its gzip stream stops after %lld bytes without an end; copy it again", s->name,
-                    (long long)s->at.offset);
+    return acf_fail(ACF_EDATA, "%s is cut short: its gzip stream stops after %lld bytes without an end; copy it again",
+                    s->name, (long long)s->at.offset);
 }
 
 /* zlib's own words say what is wrong: "incorrect data check", "invalid distance too far back". */
@@ -200,13 +205,14 @@ static acf_status check_packing(const acf_source *s, const unsigned char *b, siz
         const char *magic;
         size_t length;
         const char *what, *todo;
-    } known[] = {{"PK\3\4", 4, "a zip archive or a spreadsheet", "unpack it, or export the sheet as CSV"},
-                 {"\xd0\xcf\x11\xe0", 4, "an old spreadsheet", "export the sheet as CSV"},
-                 {"\x28\xb5\x2f\xfd", 4, "compressed with zstd", "uncompress it, or pipe it in: zstd -dc FILE | acflow ... -"},
-                 {"\3757zXZ", 5, "compressed with xz", "uncompress it, or pipe it in: xz -dc FILE | acflow ... -"},
-                 {"BZh", 3, "compressed with bzip2", "uncompress it, or pipe it in: bzip2 -dc FILE | acflow ... -"},
-                 {"PAR1", 4, "a Parquet file", "export it as CSV"},
-                 {"\x93NUMPY", 6, "a NumPy matrix", "save it in a file whose name ends in .npy, and give that"}};
+    } known[] = {
+        {"PK\3\4", 4, "a zip archive or a spreadsheet", "unpack it, or export the sheet as CSV"},
+        {"\xd0\xcf\x11\xe0", 4, "an old spreadsheet", "export the sheet as CSV"},
+        {"\x28\xb5\x2f\xfd", 4, "compressed with zstd", "uncompress it, or pipe it in: zstd -dc FILE | acflow ... -"},
+        {"\3757zXZ", 5, "compressed with xz", "uncompress it, or pipe it in: xz -dc FILE | acflow ... -"},
+        {"BZh", 3, "compressed with bzip2", "uncompress it, or pipe it in: bzip2 -dc FILE | acflow ... -"},
+        {"PAR1", 4, "a Parquet file", "export it as CSV"},
+        {"\x93NUMPY", 6, "a NumPy matrix", "save it in a file whose name ends in .npy, and give that"}};
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (n >= known[i].length && memcmp(b, known[i].magic, known[i].length) == 0)
             return acf_fail(ACF_EDATA, "%s is %s, expected text or gzip; %s", s->name, known[i].what, known[i].todo);
@@ -229,9 +235,10 @@ static acf_status open_file(acf_source *s, const char *path) {
     }
     s->spool = open_spool();
     if (s->spool < 0)
-        return acf_fail(ACF_EIO,
-                        "%s cannot be kept for a second reading: no temporary file: %s; set TMPDIR to a folder that can be written",
-                        s->name, strerror(errno));
+        return acf_fail(
+            ACF_EIO,
+            "%s cannot be kept for a second reading: no temporary file: %s; set TMPDIR to a folder that can be written",
+            s->name, strerror(errno));
     return ACF_OK;
 }
 
@@ -278,8 +285,10 @@ acf_status acf_source_again(const acf_source *s, acf_source **out) {
     if (!again) return ACF_EMEMORY;
     again->fd = again->spool = -1;
     acf_status status = share_file(again, s);
-    if (status) acf_source_close(again);
-    else *out = again;
+    if (status)
+        acf_source_close(again);
+    else
+        *out = again;
     return status;
 }
 
@@ -301,7 +310,8 @@ acf_status acf_source_read(acf_source *s, void *out, size_t cap, size_t *got) {
 acf_status acf_source_rewind(acf_source *s) {
     struct stat st;
     if (s->at.offset > s->seen.offset || s->at.end) s->seen = s->at;
-    if (s->spool < 0 && s->seen.end && fstat(s->fd, &st) == 0 && st.st_size > 0 && st.st_size - s->base != s->seen.offset)
+    if (s->spool < 0 && s->seen.end && fstat(s->fd, &st) == 0 && st.st_size > 0 &&
+        st.st_size - s->base != s->seen.offset)
         return changed(s, st.st_size - s->base < s->seen.offset ? "became shorter" : "became longer");
     s->at = (place){0};
     s->member = s->done = false;

@@ -25,7 +25,8 @@ static unsigned char packed[2 * SIZE];
 static int set_up(void **state) {
     (void)state;
     file = acf_memfile_create();
-    for (size_t i = 0; i < SIZE; i++) data[i] = (char)acf_rng_below((acf_rng_counter){.row = i / 4, .stream = ACF_STREAM_TEST}, 250);
+    for (size_t i = 0; i < SIZE; i++)
+        data[i] = (char)acf_rng_below((acf_rng_counter){.row = i / 4, .stream = ACF_STREAM_TEST}, 250);
     return 0;
 }
 
@@ -151,7 +152,8 @@ static void gzip_that_is_cut_or_corrupt(void **state) {
     assert_fails(s, ACF_EDATA, "(incorrect header check); copy it again");
     acf_source_close(s);
     int refused = 0;
-    for (size_t i = 2; i < n; i++) { /* a flipped bit in the header's time or name is harmless; anywhere else it is seen */
+    for (size_t i = 2; i < n;
+         i++) { /* a flipped bit in the header's time or name is harmless; anywhere else it is seen */
         packed[i] ^= 0x10;
         acf_memfile_put(&file, packed, n);
         packed[i] ^= 0x10;
@@ -220,7 +222,9 @@ static void read_empty(void) {
 static void spool_refuses(void) {
     acf_source *s = NULL;
     setenv("TMPDIR", "/no/such/folder", 1);
-    assert_open_fails("-", ACF_EIO, "standard input cannot be kept for a second reading: no temporary file: No such file or directory; set TMPDIR");
+    assert_open_fails(
+        "-", ACF_EIO,
+        "standard input cannot be kept for a second reading: no temporary file: No such file or directory; set TMPDIR");
     unsetenv("TMPDIR");
     struct rlimit before, small;
     assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
@@ -236,7 +240,9 @@ static void spool_refuses(void) {
     setrlimit(RLIMIT_FSIZE, &before);
     signal(SIGXFSZ, handler);
     assert_int_equal(status, ACF_EIO);
-    assert_non_null(strstr(acf_error(), "standard input cannot be kept for a second reading after 10000 bytes: File too large; make room"));
+    assert_non_null(
+        strstr(acf_error(),
+               "standard input cannot be kept for a second reading after 10000 bytes: File too large; make room"));
     acf_source_close(s);
 }
 
@@ -286,9 +292,14 @@ static void refusals_say_why(void **state) {
     assert_string_equal(acf_error(), "cannot open standard input: Bad file descriptor");
     static const struct {
         const char *bytes, *sentence;
-    } packings[] = {{"PK\3\4....", "a zip archive or a spreadsheet"}, {"\xd0\xcf\x11\xe0....", "an old spreadsheet"},
-                    {"\x28\xb5\x2f\xfd....", "zstd -dc"},             {"\xfd" "7zXZ...", "xz -dc"},
-                    {"BZh9....", "bzip2 -dc"},                        {"PAR1....", "a Parquet file"},
+    } packings[] = {{"PK\3\4....", "a zip archive or a spreadsheet"},
+                    {"\xd0\xcf\x11\xe0....", "an old spreadsheet"},
+                    {"\x28\xb5\x2f\xfd....", "zstd -dc"},
+                    {"\xfd"
+                     "7zXZ...",
+                     "xz -dc"},
+                    {"BZh9....", "bzip2 -dc"},
+                    {"PAR1....", "a Parquet file"},
                     {"\x93NUMPY\1", "a NumPy matrix"}};
     for (size_t i = 0; i < sizeof packings / sizeof *packings; i++) {
         acf_memfile_put(&file, packings[i].bytes, 8);
@@ -368,7 +379,7 @@ static void every_allocation_may_fail(void **state) {
 }
 
 #define WITH_FILE(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
-ACF_TESTS(source, WITH_FILE(files_are_read_twice), WITH_FILE(a_pass_may_stop_anywhere), WITH_FILE(gzip_in_one_or_more_members),
-          WITH_FILE(gzip_that_is_cut_or_corrupt), WITH_FILE(a_pipe_is_read_twice), WITH_FILE(pipes_that_fail),
-          WITH_FILE(standard_input_may_be_a_file), WITH_FILE(refusals_say_why), WITH_FILE(a_file_that_changes_is_noticed),
-          WITH_FILE(every_allocation_may_fail))
+ACF_TESTS(source, WITH_FILE(files_are_read_twice), WITH_FILE(a_pass_may_stop_anywhere),
+          WITH_FILE(gzip_in_one_or_more_members), WITH_FILE(gzip_that_is_cut_or_corrupt),
+          WITH_FILE(a_pipe_is_read_twice), WITH_FILE(pipes_that_fail), WITH_FILE(standard_input_may_be_a_file),
+          WITH_FILE(refusals_say_why), WITH_FILE(a_file_that_changes_is_noticed), WITH_FILE(every_allocation_may_fail))

@@ -60,8 +60,10 @@ double acf_support_nearest(const acf_support *p, double x) {
     if (p->n == 0 || isnan(x)) return x;
     while (high - low > 1) {
         const int32_t middle = (low + high) / 2;
-        if (p->value[middle] <= x) low = middle;
-        else high = middle;
+        if (p->value[middle] <= x)
+            low = middle;
+        else
+            high = middle;
     }
     return x - p->value[low] <= p->value[high] - x ? p->value[low] : p->value[high];
 }

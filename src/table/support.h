@@ -9,7 +9,7 @@
 #include "base/status.h"
 #include "table/resolution.h"
 
-#define ACF_SUPPORT_MAX 256 /* different values */
+#define ACF_SUPPORT_MAX 256  /* different values */
 #define ACF_SUPPORT_NEW 0.01 /* chance that a new cell has another value, at most */
 
 /* Ascending strictly; n = 0: anything goes, else n >= 2. Owned by who holds it. */

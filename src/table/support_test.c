@@ -76,8 +76,8 @@ static void the_nearest_value_stands_for_a_number(void **state) {
     (void)state;
     double value[] = {-2, 0, 0.5, 10};
     const acf_support p = {4, value}, none = {0, NULL};
-    static const double cases[][2] = {{-1e300, -2}, {-2, -2}, {-1.1, -2}, {-1, -2}, {-0.9, 0}, {0.24, 0}, {0.26, 0.5}, {5.2, 0.5}, {5.3, 10},
-                                      {10, 10}, {INFINITY, 10}, {-INFINITY, -2}};
+    static const double cases[][2] = {{-1e300, -2}, {-2, -2},   {-1.1, -2}, {-1, -2}, {-0.9, 0},      {0.24, 0},
+                                      {0.26, 0.5},  {5.2, 0.5}, {5.3, 10},  {10, 10}, {INFINITY, 10}, {-INFINITY, -2}};
     for (size_t k = 0; k < sizeof cases / sizeof cases[0]; k++)
         if (acf_support_nearest(&p, cases[k][0]) != cases[k][1]) fail_msg("nearest to %g", cases[k][0]);
     assert_true(isnan(acf_support_nearest(&p, NAN)) && acf_support_nearest(&none, 0.3) == 0.3);
@@ -91,6 +91,7 @@ static void hostile_lists_are_not_valid(void **state) {
     assert_true(acf_support_valid(&(acf_support){2, fine}));
 }
 
-ACF_TESTS(support, cmocka_unit_test(values_that_repeat_are_all_there_are), cmocka_unit_test(new_values_are_expected_where_many_are_seen_once),
+ACF_TESTS(support, cmocka_unit_test(values_that_repeat_are_all_there_are),
+          cmocka_unit_test(new_values_are_expected_where_many_are_seen_once),
           cmocka_unit_test(too_many_values_are_none), cmocka_unit_test(gapless_columns_need_none),
           cmocka_unit_test(the_nearest_value_stands_for_a_number), cmocka_unit_test(hostile_lists_are_not_valid))

@@ -36,7 +36,8 @@ double acf_row_normal(acf_row_rng *r) {
 
 /* ---- the sets ------------------------------------------------------------------------------------------------------------ */
 
-static const acf_synth_column plane[] = {{"x1", ACF_SYNTH_REAL, 5, 0, NULL, "across"}, {"x2", ACF_SYNTH_REAL, 5, 0, NULL, "up"}};
+static const acf_synth_column plane[] = {{"x1", ACF_SYNTH_REAL, 5, 0, NULL, "across"},
+                                         {"x2", ACF_SYNTH_REAL, 5, 0, NULL, "up"}};
 
 const acf_synth_set acf_synth_sets[] = {
     {"8gaussians", "eight clusters on a circle", 2, plane, acf_plane_8gaussians},
@@ -47,8 +48,8 @@ const acf_synth_set acf_synth_sets[] = {
     {"pinwheel", "five bent blades", 2, plane, acf_plane_pinwheel},
     {"swissroll", "one spiral", 2, plane, acf_plane_swissroll},
     {"circles", "two circles around one centre", 2, plane, acf_plane_circles},
-    {"clinic", "patients: an id, a date, categories, an ordinal, integers and reals that hang together", ACF_SYNTH_COLUMNS_MAX,
-     acf_clinic_column, acf_clinic_row},
+    {"clinic", "patients: an id, a date, categories, an ordinal, integers and reals that hang together",
+     ACF_SYNTH_COLUMNS_MAX, acf_clinic_column, acf_clinic_row},
 };
 const int acf_synth_sets_n = (int)(sizeof acf_synth_sets / sizeof *acf_synth_sets);
 
@@ -61,12 +62,14 @@ const acf_synth_set *acf_synth_find(const char *name) {
     }
     int near = acf_text_nearest(name, names, acf_synth_sets_n);
     if (near >= 0)
-        acf_fail(ACF_EUSAGE, "there is no made-up table '%s'; did you mean '%s'?", acf_text_excerpt(shown, name), names[near]);
+        acf_fail(ACF_EUSAGE, "there is no made-up table '%s'; did you mean '%s'?", acf_text_excerpt(shown, name),
+                 names[near]);
     else
-        acf_fail(ACF_EUSAGE,
-                 "there is no made-up table '%s'; expected 8gaussians, 2spirals, checkerboard, rings, moons, pinwheel, swissroll, "
-                 "circles or clinic",
-                 acf_text_excerpt(shown, name));
+        acf_fail(
+            ACF_EUSAGE,
+            "there is no made-up table '%s'; expected 8gaussians, 2spirals, checkerboard, rings, moons, pinwheel, swissroll, "
+            "circles or clinic",
+            acf_text_excerpt(shown, name));
     return NULL;
 }
 
@@ -80,10 +83,14 @@ enum { CLINIC_AGE = 3, CLINIC_SEX = 4 };
 
 /* MAR in the clinic: registration always has the id, the date, the clinic, age and sex. Who is old leaves the questions about habits open;
  * who is young and well does not come for the measurements; men answer less than women. */
-static const struct { double age, male; } clinic_slope[ACF_SYNTH_COLUMNS_MAX] = {
-    [5] = {1.5, 0.8}, [6] = {1.5, 0.8}, [7] = {-1.5, 0.4}, [8] = {-1.5, 0.4}, [9] = {-1.5, 0.4}, [10] = {1.5, 0.8}, [11] = {-1.0, 0}};
+static const struct {
+    double age, male;
+} clinic_slope[ACF_SYNTH_COLUMNS_MAX] = {[5] = {1.5, 0.8},  [6] = {1.5, 0.8},  [7] = {-1.5, 0.4}, [8] = {-1.5, 0.4},
+                                         [9] = {-1.5, 0.4}, [10] = {1.5, 0.8}, [11] = {-1.0, 0}};
 
-static double standard(const acf_synth *s, const double *x, int64_t j) { return s->sd[j] > 0 ? (x[j] - s->mean[j]) / s->sd[j] : 0; }
+static double standard(const acf_synth *s, const double *x, int64_t j) {
+    return s->sd[j] > 0 ? (x[j] - s->mean[j]) / s->sd[j] : 0;
+}
 
 static bool may_be_missing(const acf_synth *s, int64_t j) {
     if (s->missing == ACF_MISSING_NONE || s->set->column[j].kind == ACF_SYNTH_ID) return false;
@@ -135,14 +142,17 @@ static void calibrate(acf_synth *s, double *x, double *at) {
 acf_status acf_synth_make(const char *set, uint64_t seed, acf_missingness missing, double rate, acf_synth *out) {
     acf_synth s = {.set = acf_synth_find(set), .seed = seed, .missing = missing, .rate = rate};
     if (!s.set) return ACF_EUSAGE;
-    if (missing > ACF_MISSING_MNAR) return acf_fail(ACF_EUSAGE, "mechanism %d of missing cells is unknown", (int)missing);
+    if (missing > ACF_MISSING_MNAR)
+        return acf_fail(ACF_EUSAGE, "mechanism %d of missing cells is unknown", (int)missing);
     if (missing == ACF_MISSING_NONE || rate == 0) s.missing = ACF_MISSING_NONE;
-    if (!(rate >= 0 && rate < 1)) return acf_fail(ACF_EUSAGE, "a rate of missing cells of %g; expected 0 or more and less than 1", rate);
+    if (!(rate >= 0 && rate < 1))
+        return acf_fail(ACF_EUSAGE, "a rate of missing cells of %g; expected 0 or more and less than 1", rate);
     if (s.missing == ACF_MISSING_MAR && s.set->D == 2 && rate > 0.5)
-        return acf_fail(ACF_EUSAGE,
-                        "a rate of %g of cells missing at random; expected at most 0.5, because one of the two columns of '%s' is always "
-                        "seen",
-                        rate, s.set->name);
+        return acf_fail(
+            ACF_EUSAGE,
+            "a rate of %g of cells missing at random; expected at most 0.5, because one of the two columns of '%s' is always "
+            "seen",
+            rate, s.set->name);
     if (s.missing == ACF_MISSING_MAR || s.missing == ACF_MISSING_MNAR) {
         double *x = acf_alloc((size_t)(REFERENCE * (s.set->D + 1)) * sizeof *x, "rows to calibrate holes with");
         if (!x) return ACF_EMEMORY;
@@ -191,7 +201,8 @@ static size_t decimal_text(double v, int decimals, char *out) {
     const char *sign = v < 0 && scaled > 0 ? "-" : "";
     int64_t whole = (int64_t)(scaled / unit), part = (int64_t)(scaled - (double)whole * unit);
     if (decimals == 0) return (size_t)snprintf(out, ACF_SYNTH_TEXT_MAX, "%s%lld", sign, (long long)whole);
-    return (size_t)snprintf(out, ACF_SYNTH_TEXT_MAX, "%s%lld.%0*lld", sign, (long long)whole, decimals, (long long)part);
+    return (size_t)snprintf(out, ACF_SYNTH_TEXT_MAX, "%s%lld.%0*lld", sign, (long long)whole, decimals,
+                            (long long)part);
 }
 
 size_t acf_synth_text(const acf_synth_column *column, double v, char out[ACF_SYNTH_TEXT_MAX]) {
@@ -237,7 +248,8 @@ static size_t row_text(const acf_synth *s, uint64_t i, char *out) {
 
 static acf_status write_rows(const acf_synth *s, int64_t rows, acf_outfile *f, char *buffer) {
     size_t n = 0;
-    for (int64_t j = 0; j < s->set->D; j++) n += (size_t)sprintf(buffer + n, "%s%s", j ? "," : "", s->set->column[j].name);
+    for (int64_t j = 0; j < s->set->D; j++)
+        n += (size_t)sprintf(buffer + n, "%s%s", j ? "," : "", s->set->column[j].name);
     buffer[n++] = '\n';
     for (int64_t i = 0; i < rows; i++) {
         if (n + ROW_BYTES > BUFFER) {

@@ -48,8 +48,9 @@ static int pick(acf_row_rng *r, const double *weight, int n) {
 
 /* Days since 1970, more of them recent; a weekend's visit is on the Monday after. 1970-01-01 was a Thursday. */
 static double visit_day(acf_row_rng *r) {
-    double day = 17897 + floor(1824 * pow(acf_row_uniform(r), 0.8)); /* 2019-01-01 onwards; the last is 2023-12-29, a Friday */
-    double weekday = fmod(day + 3, 7);                               /* 0 is Monday */
+    double day =
+        17897 + floor(1824 * pow(acf_row_uniform(r), 0.8)); /* 2019-01-01 onwards; the last is 2023-12-29, a Friday */
+    double weekday = fmod(day + 3, 7);                      /* 0 is Monday */
     return weekday < 5 ? day : day + 7 - weekday;
 }
 

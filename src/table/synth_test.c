@@ -135,7 +135,8 @@ static void the_clinic_hangs_together(void **state) {
     for (int64_t i = 0; i < N; i++) {
         const double *r = x + i * D;
         zero += r[ALCOHOL] == 0;
-        modes[0] += fabs(r[HBA1C] - 5.3) < 0.35, modes[1] += fabs(r[HBA1C] - 7) < 0.35, modes[2] += fabs(r[HBA1C] - 9.6) < 0.35;
+        modes[0] += fabs(r[HBA1C] - 5.3) < 0.35, modes[1] += fabs(r[HBA1C] - 7) < 0.35,
+            modes[2] += fabs(r[HBA1C] - 9.6) < 0.35;
         gaps[0] += fabs(r[HBA1C] - 6.2) < 0.15, gaps[1] += fabs(r[HBA1C] - 8.2) < 0.15;
         largest = fmax(largest, r[COST]);
         if (r[AGE] > 70) old++, current_old += r[SMOKING] == 2;
@@ -147,11 +148,13 @@ static void the_clinic_hangs_together(void **state) {
         const int weekday = (int)fmod(r[VISIT] + 3, 7); /* Monday 0 */
         assert_true(weekday < 5 && r[VISIT] >= 17897 && r[VISIT] <= 19722);
         for (int j = 0; j < D; j++)
-            if (acf_clinic_column[j].classes) assert_true(r[j] >= 0 && r[j] < acf_clinic_column[j].classes && r[j] == round(r[j]));
+            if (acf_clinic_column[j].classes)
+                assert_true(r[j] >= 0 && r[j] < acf_clinic_column[j].classes && r[j] == round(r[j]));
     }
     acf_assert_close(zero / N, 0.32, 0.02, "who does not drink");
-    assert_true(modes[0] > 2 * gaps[0] && modes[1] > 2 * gaps[0] && modes[2] > 2 * gaps[1]); /* per width: three modes */
-    assert_true(largest > 20 * mean(D, COST));                                              /* a heavy tail */
+    assert_true(modes[0] > 2 * gaps[0] && modes[1] > 2 * gaps[0] &&
+                modes[2] > 2 * gaps[1]);       /* per width: three modes */
+    assert_true(largest > 20 * mean(D, COST)); /* a heavy tail */
     assert_true(current_young / young > 2 * current_old / old);
 }
 
@@ -180,8 +183,10 @@ static void holes_have_their_rate(void **state) {
                 make(acf_synth_sets[k].name, (acf_missingness)h, rates[r]);
                 for (int64_t j = 0; j < d; j++) {
                     const bool never = d > 2 && (j == PATIENT || (h == ACF_MISSING_MAR && j <= SEX));
-                    if (never) assert_true(missing_share(d, j) == 0);
-                    else acf_assert_close(missing_share(d, j), rates[r], 0.02, "rate");
+                    if (never)
+                        assert_true(missing_share(d, j) == 0);
+                    else
+                        acf_assert_close(missing_share(d, j), rates[r], 0.02, "rate");
                 }
             }
 }
@@ -246,10 +251,22 @@ static void what_cannot_be_is_refused(void **state) {
 
 static void values_are_written(void **state) {
     (void)state;
-    static const struct { int column; double v; const char *text; } cases[] = {
-        {PATIENT, 42, "P000042"}, {PATIENT, 12345678, "P12345678"}, {VISIT, 19508, "2023-05-31"}, {VISIT, 18321, "2020-02-29"},
-        {CLINIC, 4, "Island"},    {SEX, 0, "F"},                    {HEALTH, 4, "5"},             {AGE, 7, "7"},
-        {BMI, 25.25, "25.3"},     {BMI, 20, "20.0"},                {COST, 1234.05, "1234.05"},   {COST, 0.999, "1.00"}};
+    static const struct {
+        int column;
+        double v;
+        const char *text;
+    } cases[] = {{PATIENT, 42, "P000042"},
+                 {PATIENT, 12345678, "P12345678"},
+                 {VISIT, 19508, "2023-05-31"},
+                 {VISIT, 18321, "2020-02-29"},
+                 {CLINIC, 4, "Island"},
+                 {SEX, 0, "F"},
+                 {HEALTH, 4, "5"},
+                 {AGE, 7, "7"},
+                 {BMI, 25.25, "25.3"},
+                 {BMI, 20, "20.0"},
+                 {COST, 1234.05, "1234.05"},
+                 {COST, 0.999, "1.00"}};
     char out[ACF_SYNTH_TEXT_MAX];
     for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
         assert_int_equal(acf_synth_text(&acf_clinic_column[cases[k].column], cases[k].v, out), strlen(cases[k].text));
@@ -275,7 +292,8 @@ static void files_say_what_the_arrays_say(void **state) {
     FILE *f = fopen(path, "r");
     assert_non_null(f);
     assert_non_null(fgets(line, sizeof line, f));
-    assert_string_equal(line, "patient_id,visit_date,clinic,age,sex,smoking,health,bmi,blood_pressure,hba1c,alcohol,cost\n");
+    assert_string_equal(line,
+                        "patient_id,visit_date,clinic,age,sex,smoking,health,bmi,blood_pressure,hba1c,alcohol,cost\n");
     for (uint64_t i = 0; i < 3000; i++) {
         double r[D];
         uint8_t m[D];
@@ -285,9 +303,12 @@ static void files_say_what_the_arrays_say(void **state) {
         for (int j = 0; j < D; j++) {
             char *end = at + strcspn(at, ",\n");
             *end = '\0';
-            if (m[j]) acf_synth_text(&acf_clinic_column[j], r[j], cell), assert_string_equal(at, cell);
-            else assert_string_equal(at, "");
-            if (m[j] && acf_clinic_column[j].kind == ACF_SYNTH_REAL) assert_true(strtod(at, NULL) == r[j]); /* to the bit */
+            if (m[j])
+                acf_synth_text(&acf_clinic_column[j], r[j], cell), assert_string_equal(at, cell);
+            else
+                assert_string_equal(at, "");
+            if (m[j] && acf_clinic_column[j].kind == ACF_SYNTH_REAL)
+                assert_true(strtod(at, NULL) == r[j]); /* to the bit */
             at = end + 1;
         }
     }
@@ -300,6 +321,7 @@ static void files_say_what_the_arrays_say(void **state) {
 
 ACF_TESTS(synth, cmocka_unit_test(a_row_depends_on_its_number_alone), cmocka_unit_test(holes_do_not_change_values),
           cmocka_unit_test(the_plane_sets_are_centred_and_spread), cmocka_unit_test(the_plane_sets_have_their_shapes),
-          cmocka_unit_test(the_clinic_hangs_together), cmocka_unit_test(holes_have_their_rate), cmocka_unit_test(mcar_hangs_on_nothing),
-          cmocka_unit_test(mar_hangs_on_what_is_seen), cmocka_unit_test(mnar_hangs_on_the_value_itself),
-          cmocka_unit_test(what_cannot_be_is_refused), cmocka_unit_test(values_are_written), cmocka_unit_test(files_say_what_the_arrays_say))
+          cmocka_unit_test(the_clinic_hangs_together), cmocka_unit_test(holes_have_their_rate),
+          cmocka_unit_test(mcar_hangs_on_nothing), cmocka_unit_test(mar_hangs_on_what_is_seen),
+          cmocka_unit_test(mnar_hangs_on_the_value_itself), cmocka_unit_test(what_cannot_be_is_refused),
+          cmocka_unit_test(values_are_written), cmocka_unit_test(files_say_what_the_arrays_say))

@@ -31,12 +31,12 @@ typedef struct acf_column {
 /* Rows may be read by several threads at once; nothing changes after creation. */
 typedef struct acf_table {
     int64_t N, D;
-    const double *x;          /* (N,D) as drawn above; owned */
-    const acf_column *column; /* (D) owned, with its names */
-    uint64_t first_id;        /* global number of row 0, 0 after creation: random draws for row i are keyed by
+    const double *x;             /* (N,D) as drawn above; owned */
+    const acf_column *column;    /* (D) owned, with its names */
+    uint64_t first_id;           /* global number of row 0, 0 after creation: random draws for row i are keyed by
                                * first_id + i, so its owner sets it where the table is a part of a larger one */
-    struct acf_table_file *file;  /* the file it was read from (table_file.h); NULL: made from memory. Owned */
-    const uint64_t *id;       /* (N) keys of the rows instead of first_id + i, below 2^48; NULL: none. Owned */
+    struct acf_table_file *file; /* the file it was read from (table_file.h); NULL: made from memory. Owned */
+    const uint64_t *id;          /* (N) keys of the rows instead of first_id + i, below 2^48; NULL: none. Owned */
 } acf_table;
 
 /* Copies x (N,D), row-major, into a new table. m (N,D), or NULL, marks cells: 0 = missing, and then x is not read
@@ -56,7 +56,9 @@ acf_status acf_table_take(double *x, int64_t N, int64_t D, const acf_column *col
 static inline const double *acf_table_row(const acf_table *t, int64_t i) { return t->x + i * t->D; }
 
 /* What keys the random draws of row i. */
-static inline uint64_t acf_table_row_id(const acf_table *t, int64_t i) { return t->id ? t->id[i] : t->first_id + (uint64_t)i; }
+static inline uint64_t acf_table_row_id(const acf_table *t, int64_t i) {
+    return t->id ? t->id[i] : t->first_id + (uint64_t)i;
+}
 
 /* NaN is the only value that differs from itself; written so, loops over cells vectorise. */
 static inline bool acf_table_present(double cell) { return cell == cell; }

@@ -34,12 +34,15 @@ void acf_table_file_free(acf_table_file *f) {
     acf_release(f);
 }
 
-const char *acf_table_file_path(const acf_table_file *f) { return f->csv ? acf_csv_path(f->csv) : f->path ? f->path : "the table"; }
+const char *acf_table_file_path(const acf_table_file *f) {
+    return f->csv ? acf_csv_path(f->csv) : f->path ? f->path : "the table";
+}
 
 /* Room for what is known of each column of the file. A header may have a million. */
 static acf_status make_lists(acf_table_file *f, int64_t columns) {
     size_t specs, names;
-    if (!acf_bytes(columns, sizeof *f->spec, &specs) || !acf_bytes(columns, sizeof *f->name, &names)) return ACF_EMEMORY;
+    if (!acf_bytes(columns, sizeof *f->spec, &specs) || !acf_bytes(columns, sizeof *f->name, &names))
+        return ACF_EMEMORY;
     f->columns = columns;
     f->spec = acf_alloc(specs, "the columns of a file");
     f->name = f->spec ? acf_alloc_zero(names, "the columns of a file") : NULL;
@@ -69,10 +72,11 @@ static acf_status take_names(acf_table_file *f, acf_record header, acf_text_coun
         int64_t other = acf_text_counts_find(taken, h->text, h->length);
         if (!(f->name[j] = acf_text_keep(f->texts, h->text, h->length))) return ACF_EMEMORY;
         if (other >= 0)
-            return acf_fail(ACF_EDATA,
-                            "%s: columns %lld and %lld are both named '%s'; rename one, or use the option 'header=no' if the first line is data",
-                            acf_table_file_path(f), (long long)taken->entry[other].first + 1, (long long)j + 1,
-                            acf_text_excerpt(seen, f->name[j]));
+            return acf_fail(
+                ACF_EDATA,
+                "%s: columns %lld and %lld are both named '%s'; rename one, or use the option 'header=no' if the first line is data",
+                acf_table_file_path(f), (long long)taken->entry[other].first + 1, (long long)j + 1,
+                acf_text_excerpt(seen, f->name[j]));
         ACF_TRY(acf_text_counts_add(taken, h->text, h->length, j));
     }
     for (int64_t j = 0; j < f->columns; j++)
@@ -118,8 +122,10 @@ static acf_status open_frame(const char *path, const acf_read_options *w, acf_ta
     if (!f) return ACF_EMEMORY;
     f->path = acf_alloc_text(path, "a path");
     acf_status status = f->path ? open_source(f, w) : ACF_EMEMORY;
-    if (status) acf_table_file_free(f);
-    else *out = f;
+    if (status)
+        acf_table_file_free(f);
+    else
+        *out = f;
     return status;
 }
 
@@ -146,8 +152,8 @@ static acf_status look_at_text(acf_table_file *f, acf_profile *p, const bool *sk
 
 /* Numbers are not always written as programs do. What the first look says about that is settled now, and columns that
  * write them in another way are looked at once more, read so. */
-static acf_status look_again(acf_table_file *f, acf_profile *p, const acf_read_options *w, const acf_field_spec *const *wish,
-                             const bool *skip) {
+static acf_status look_again(acf_table_file *f, acf_profile *p, const acf_read_options *w,
+                             const acf_field_spec *const *wish, const bool *skip) {
     bool *pass = acf_alloc((size_t)f->columns * sizeof *pass, "reading a table"), any = false;
     if (!pass) return ACF_EMEMORY;
     memcpy(pass, skip, (size_t)f->columns * sizeof *pass);
@@ -185,7 +191,8 @@ static acf_status look_at_row(void *ctx, int64_t row, const double *x) {
     for (int64_t c = 0; c < l->f->columns; c++) {
         char where[ACF_FIELD_TEXT_MAX];
         if (isinf(x[c]))
-            return acf_fail(ACF_EDATA, "%s, row %lld, %s: the value is infinity; expected a finite number, or NaN for missing",
+            return acf_fail(ACF_EDATA,
+                            "%s, row %lld, %s: the value is infinity; expected a finite number, or NaN for missing",
                             acf_table_file_path(l->f), (long long)row + 1, acf_field_text(where, NULL, c));
         if (!l->skip[c]) ACF_TRY(acf_profile_number(l->p, c, row, x[c]));
     }
@@ -198,8 +205,8 @@ static acf_status look(acf_table_file *f, acf_profile *p, const acf_read_options
                        const bool *skip) {
     ACF_TRY(f->npy ? acf_table_file_matrix_rows(f, look_at_row, &(looking){f, p, skip}) : look_at_text(f, p, skip));
     if (p->rows > 0) return f->npy ? ACF_OK : look_again(f, p, w, wish, skip);
-    return acf_fail(ACF_EDATA, "%s: it has %lld column%s and no rows; expected at least one", acf_table_file_path(f), (long long)f->columns,
-                    f->columns == 1 ? "" : "s");
+    return acf_fail(ACF_EDATA, "%s: it has %lld column%s and no rows; expected at least one", acf_table_file_path(f),
+                    (long long)f->columns, f->columns == 1 ? "" : "s");
 }
 
 /* ---- the second pass -------------------------------------------------------------------------------------------- */
@@ -217,9 +224,9 @@ typedef struct finding {
 
 typedef struct filling {
     acf_table_file *f;
-    double *x;     /* (rows,D) */
+    double *x; /* (rows,D) */
     int64_t rows;
-    uint64_t *id;  /* (rows) NULL: the file has no column of ids */
+    uint64_t *id;   /* (rows) NULL: the file has no column of ids */
     finding *found; /* (columns of the schema) */
 } filling;
 
@@ -233,20 +240,23 @@ typedef struct incoming {
 static const char *shown(const incoming *in, char out[ACF_EXCERPT_MAX]) {
     char text[2 * ACF_EXCERPT_MAX];
     acf_text t = acf_text_into(text, sizeof text);
-    if (in->field) acf_text_add_bytes(&t, in->field->text, in->field->length);
-    else acf_number_shortest(text, in->number);
+    if (in->field)
+        acf_text_add_bytes(&t, in->field->text, in->field->length);
+    else
+        acf_number_shortest(text, in->number);
     return acf_text_excerpt(out, text);
 }
 
 /* The sentence a user meets most often: where, what is there, what should be there, and what to do. */
 static acf_status wrong_cell(const acf_table_file *f, const incoming *in, const acf_field_spec *spec) {
     char where[ACF_FIELD_TEXT_MAX], seen[ACF_EXCERPT_MAX], expected[ACF_PREDICTED_MAX];
-    return acf_fail(ACF_EDATA,
-                    "%s, %s %lld, %s: '%s' is not %s, which this column (%s) holds; correct it, or add it to the option 'missing' if it stands for a "
-                    "missing value",
-                    acf_table_file_path(f), in->field ? "line" : "row", (long long)(in->field ? in->line : in->row + 1),
-                    acf_field_text(where, f->name[in->c], in->c), shown(in, seen), acf_cell_expected(spec, expected),
-                    acf_kind_names[spec->kind]);
+    return acf_fail(
+        ACF_EDATA,
+        "%s, %s %lld, %s: '%s' is not %s, which this column (%s) holds; correct it, or add it to the option 'missing' if it stands for a "
+        "missing value",
+        acf_table_file_path(f), in->field ? "line" : "row", (long long)(in->field ? in->line : in->row + 1),
+        acf_field_text(where, f->name[in->c], in->c), shown(in, seen), acf_cell_expected(spec, expected),
+        acf_kind_names[spec->kind]);
 }
 
 /* The first is shown, the others are counted: a column may have thousands. */
@@ -286,8 +296,9 @@ static acf_status fill_id(filling *w, const incoming *in) {
     const char *is = in->field ? in->field->text : text;
     const size_t n = in->field ? in->field->length : strlen(text);
     if (n == 0 || acf_na_strings_has(&w->f->schema->na_strings, is, n))
-        return acf_fail(ACF_EDATA, "%s, %s %lld, %s: the id is missing; the option 'id' needs one in every row", acf_table_file_path(w->f),
-                        in->field ? "line" : "row", (long long)(in->field ? in->line : in->row + 1),
+        return acf_fail(ACF_EDATA, "%s, %s %lld, %s: the id is missing; the option 'id' needs one in every row",
+                        acf_table_file_path(w->f), in->field ? "line" : "row",
+                        (long long)(in->field ? in->line : in->row + 1),
                         acf_field_text(where, w->f->name[in->c], in->c));
     w->id[in->row] = acf_rng_bytes(is, n);
     return ACF_OK;
@@ -320,10 +331,12 @@ static acf_status fill_cell(filling *w, const incoming *in) {
                                   : acf_cell_read_number(spec, in->number, &v);
     if (is == ACF_CELL_WRONG) return wrong_cell(w->f, in, spec);
     w->f->missing[in->c] += is == ACF_CELL_MISSING;
-    bool odd = spec->kind == ACF_KIND_CATEGORY || spec->kind == ACF_KIND_ORDINAL || (spec->kind == ACF_KIND_CONSTANT && differs(spec, in));
+    bool odd = spec->kind == ACF_KIND_CATEGORY || spec->kind == ACF_KIND_ORDINAL ||
+               (spec->kind == ACF_KIND_CONSTANT && differs(spec, in));
     if (is == ACF_CELL_KEPT && odd) sight(&w->found[place].kept, in);
     if (is == ACF_CELL_MISSING && is_infinity(w, spec, in)) sight(&w->found[place].infinite, in);
-    if (is == ACF_CELL_KEPT && odd && spec->place >= 0) ACF_TRY(add_stranger(&w->f->unseen_levels, in->row * w->f->schema->D + spec->place));
+    if (is == ACF_CELL_KEPT && odd && spec->place >= 0)
+        ACF_TRY(add_stranger(&w->f->unseen_levels, in->row * w->f->schema->D + spec->place));
     if (spec->place >= 0) w->x[in->row * w->f->schema->D + spec->place] = v;
     return ACF_OK;
 }
@@ -344,7 +357,9 @@ static acf_status fill_from_row(void *ctx, int64_t row, const double *x) {
     return ACF_OK;
 }
 
-static acf_status fill_rows(filling *w) { return w->f->npy ? acf_table_file_matrix_rows(w->f, fill_from_row, w) : fill_from_text(w); }
+static acf_status fill_rows(filling *w) {
+    return w->f->npy ? acf_table_file_matrix_rows(w->f, fill_from_row, w) : fill_from_text(w);
+}
 
 static int by_value(const void *a, const void *b) {
     const double x = *(const double *)a, y = *(const double *)b;
@@ -388,19 +403,22 @@ static acf_status say_kept(const filling *w) {
     for (int64_t j = 0; j < w->f->schema->n; j++) {
         const acf_field_spec *c = &w->f->schema->column[j];
         const sighting *found = &w->found[j].kept;
-        static const char *const words[2][2] = {{"cells hold values", "cell holds a value"}, {"cells hold something else", "cell holds something else"}},
-                                *const they[2] = {"they are kept as they are and count", "it is kept as it is and counts"};
+        static const char *const words[2][2] = {{"cells hold values", "cell holds a value"},
+                                                {"cells hold something else", "cell holds something else"}},
+                                 *const they[2] = {"they are kept as they are and count",
+                                                   "it is kept as it is and counts"};
         char name[ACF_EXCERPT_MAX];
         if (!found->cells) continue;
         ACF_TRY(acf_warnings_addf(&w->f->warnings,
-                               c->kind == ACF_KIND_CONSTANT ? "column '%s' was constant when the model was made; now "
-                                                              "%lld %s (the first: '%s', "
-                                                              "row %lld), which is kept and not used"
-                                                            : "column '%s': %lld %s that the model never saw (the "
-                                                              "first: '%s', row %lld); %s as missing",
-                               acf_text_excerpt(name, c->name), (long long)found->cells,
-                               words[c->kind == ACF_KIND_CONSTANT][found->cells == 1], found->shown,
-                               (long long)found->first + 1, they[found->cells == 1]));
+                                  c->kind == ACF_KIND_CONSTANT
+                                      ? "column '%s' was constant when the model was made; now "
+                                        "%lld %s (the first: '%s', "
+                                        "row %lld), which is kept and not used"
+                                      : "column '%s': %lld %s that the model never saw (the "
+                                        "first: '%s', row %lld); %s as missing",
+                                  acf_text_excerpt(name, c->name), (long long)found->cells,
+                                  words[c->kind == ACF_KIND_CONSTANT][found->cells == 1], found->shown,
+                                  (long long)found->first + 1, they[found->cells == 1]));
     }
     return ACF_OK;
 }
@@ -410,11 +428,12 @@ static acf_status say_infinite(const filling *w) {
         const sighting *found = &w->found[j].infinite;
         char name[ACF_EXCERPT_MAX];
         if (!found->cells) continue;
-        ACF_TRY(acf_warnings_addf(&w->f->warnings,
-                               "column '%s': %lld cell%s infinity (the first: '%s', row %lld), which counts as missing "
-                               "and is filled in",
-                               acf_text_excerpt(name, w->f->schema->column[j].name), (long long)found->cells,
-                               found->cells == 1 ? " holds" : "s hold", found->shown, (long long)found->first + 1));
+        ACF_TRY(
+            acf_warnings_addf(&w->f->warnings,
+                              "column '%s': %lld cell%s infinity (the first: '%s', row %lld), which counts as missing "
+                              "and is filled in",
+                              acf_text_excerpt(name, w->f->schema->column[j].name), (long long)found->cells,
+                              found->cells == 1 ? " holds" : "s hold", found->shown, (long long)found->first + 1));
     }
     return ACF_OK;
 }
@@ -437,8 +456,9 @@ static acf_status say_repeated(const filling *w) {
     for (int64_t i = 1; i < w->rows; i++) repeated += sorted[i] == sorted[i - 1];
     acf_release(sorted);
     if (!repeated) return ACF_OK;
-    return acf_warnings_addf(&w->f->warnings, "column '%s': %lld row%s the id of another row, and get the same random numbers as that one",
-                          acf_text_excerpt(name, w->f->name[w->f->id]), (long long)repeated, repeated == 1 ? " has" : "s have");
+    return acf_warnings_addf(
+        &w->f->warnings, "column '%s': %lld row%s the id of another row, and get the same random numbers as that one",
+        acf_text_excerpt(name, w->f->name[w->f->id]), (long long)repeated, repeated == 1 ? " has" : "s have");
 }
 
 /* Fills x and makes the table around it. Takes f over when it succeeds. fresh: the schema was made from this file. */
@@ -458,8 +478,10 @@ static acf_status fill(acf_table_file *f, int64_t rows, bool fresh, acf_table **
     ACF_TRY_DONE(fill_rows(&w));
     ACF_TRY_DONE(say_repeated(&w));
     ACF_TRY_DONE(say_infinite(&w));
-    if (fresh) ACF_TRY_DONE(find_ranges(&w));
-    else ACF_TRY_DONE(say_kept(&w));
+    if (fresh)
+        ACF_TRY_DONE(find_ranges(&w));
+    else
+        ACF_TRY_DONE(say_kept(&w));
     acf_schema_columns(s, column);
     status = acf_table_take(w.x, rows, s->D, column, &t);
     w.x = NULL;
@@ -481,7 +503,8 @@ done:
 /* Columns whose levels may be asked for, although they are numbers: by a wish, or to see whether an id is one. */
 static void prepare(acf_profile *p, const acf_table_file *f, const acf_field_spec *const *wish) {
     for (int64_t c = 0; c < f->columns; c++) {
-        bool levels = wish[c] && (wish[c]->kind == ACF_KIND_CATEGORY || wish[c]->kind == ACF_KIND_ORDINAL || wish[c]->kind == ACF_KIND_CONSTANT);
+        bool levels = wish[c] && (wish[c]->kind == ACF_KIND_CATEGORY || wish[c]->kind == ACF_KIND_ORDINAL ||
+                                  wish[c]->kind == ACF_KIND_CONSTANT);
         if (levels || acf_typing_is_id_name(f->name[c])) acf_profile_want_levels(p, c);
         if (wish[c]) p->column[c].extra = wish[c]->na_strings;
     }
@@ -536,7 +559,8 @@ static acf_status read_known(acf_table_file *f, const acf_read_options *w, const
     f->known = true;
     if (w->fill_constants) acf_schema_fill_constants(f->schema);
     for (int64_t i = 0; i < w->added.list.n; i++)
-        ACF_TRY_DONE(acf_na_strings_add(&f->schema->na_strings, w->added.list.entry[i].text, w->added.list.entry[i].length));
+        ACF_TRY_DONE(
+            acf_na_strings_add(&f->schema->na_strings, w->added.list.entry[i].text, w->added.list.entry[i].length));
     ACF_TRY_DONE(acf_match(f, w));
     ACF_TRY_DONE(acf_read_options_id(w, acf_table_file_path(f), (const char *const *)f->name, f->columns, &f->id));
     for (int64_t c = 0; c < f->columns; c++) skip[c] = f->spec[c] >= 0;
@@ -565,23 +589,28 @@ static acf_status begins_with_names(acf_table_file *f, const acf_schema *known, 
     return acf_csv_rewind(f->csv);
 }
 
-static acf_status open_known(const char *path, const acf_read_options *w, const acf_schema *known, acf_table_file **out) {
+static acf_status open_known(const char *path, const acf_read_options *w, const acf_schema *known,
+                             acf_table_file **out) {
     acf_table_file *f;
     bool again = false;
     ACF_TRY(open_frame(path, w, &f));
-    acf_status status = w->want.header == ACF_AUTO && strcmp(path, "-") != 0 ? begins_with_names(f, known, &again) : ACF_OK;
+    acf_status status =
+        w->want.header == ACF_AUTO && strcmp(path, "-") != 0 ? begins_with_names(f, known, &again) : ACF_OK;
     if (status == ACF_OK && again) {
         acf_read_options with = *w;
         with.want.header = ACF_YES;
         acf_table_file_free(f);
         return open_frame(path, &with, out);
     }
-    if (status) acf_table_file_free(f);
-    else *out = f;
+    if (status)
+        acf_table_file_free(f);
+    else
+        *out = f;
     return status;
 }
 
-acf_status acf_table_file_read_for(const char *path, const acf_read_options *w, const acf_schema *known, acf_table **out) {
+acf_status acf_table_file_read_for(const char *path, const acf_read_options *w, const acf_schema *known,
+                                   acf_table **out) {
     acf_table_file *f;
     ACF_TRY(open_known(path, w, known, &f));
     acf_status status = read_known(f, w, known, out);

@@ -12,9 +12,9 @@
 #define ACF_TABLE_TABLE_FILE_H
 
 #include "table/cell.h"
-#include "table/warnings.h"
 #include "table/npy.h"
 #include "table/read_options.h"
+#include "table/warnings.h"
 
 /* Cells of modelled columns that hold a level the schema does not know: i·D + j of the table, rising. */
 typedef struct acf_unseen_levels {
@@ -22,20 +22,21 @@ typedef struct acf_unseen_levels {
 } acf_unseen_levels;
 
 typedef struct acf_table_file {
-    char *path;         /* as the user gave it; NULL: no file (acf_table_file_blank). Everything here is owned */
-    acf_csv *csv;       /* its reader, for a file of text; */
-    acf_npy *npy;       /* for a matrix; both NULL without a file */
+    char *path;   /* as the user gave it; NULL: no file (acf_table_file_blank). Everything here is owned */
+    acf_csv *csv; /* its reader, for a file of text; */
+    acf_npy *npy; /* for a matrix; both NULL without a file */
     acf_schema *schema;
-    int64_t columns;    /* of the file */
-    int64_t *spec;      /* (columns) its place in the schema; -1: the model does not know it, and it is left alone */
-    char **name;        /* (columns) */
-    acf_arena *texts;   /* the names */
-    char **given;       /* (columns of the schema) of a table without a file: the texts that were given, NULL for others; NULL: it has one */
+    int64_t columns;  /* of the file */
+    int64_t *spec;    /* (columns) its place in the schema; -1: the model does not know it, and it is left alone */
+    char **name;      /* (columns) */
+    acf_arena *texts; /* the names */
+    char **
+        given; /* (columns of the schema) of a table without a file: the texts that were given, NULL for others; NULL: it has one */
     acf_warnings warnings;
-    int64_t *missing;     /* (columns) its missing cells in this file */
-    bool known;         /* the schema is a model's: what the columns are can no longer be said */
+    int64_t *missing; /* (columns) its missing cells in this file */
+    bool known;       /* the schema is a model's: what the columns are can no longer be said */
     acf_unseen_levels unseen_levels;
-    int64_t id;         /* column whose text keys a row's draws (option `id`); -1: none */
+    int64_t id; /* column whose text keys a row's draws (option `id`); -1: none */
 } acf_table_file;
 
 /* Reads a file of text (csv.h) or, when it begins like one, a matrix (npy.h), finding out what its columns are. Gives *out, with its
@@ -46,7 +47,8 @@ acf_status acf_table_file_read(const char *path, const acf_read_options *w, acf_
 /* Reads a file for a model: columns are what `known` says, found by name or, where the file or the model has no names, by position; the
  * table's columns are in the model's order. Borrows known. Fails: as above; ACF_EDATA also when a column is missing, or is one that the
  * model does not know and that is neither an identifier nor constant nor empty. */
-acf_status acf_table_file_read_for(const char *path, const acf_read_options *w, const acf_schema *known, acf_table **out);
+acf_status acf_table_file_read_for(const char *path, const acf_read_options *w, const acf_schema *known,
+                                   acf_table **out);
 
 /* A table without a file: `rows` rows of missing cells but for those that `given` says ("age=40,sex=F"; NULL or "": none), the same
  * in every row. A number outside of the observed range is taken, and noted. Fails: ACF_EUSAGE (a name or value that the schema does not know, a column

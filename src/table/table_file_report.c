@@ -7,8 +7,12 @@
 /* An editor may have left them there, and a person should see that they are filled in. */
 acf_status acf_table_file_say_blank(acf_table_file *f, int64_t lines) {
     if (!lines) return ACF_OK;
-    if (lines == 1) return acf_warnings_addf(&f->warnings, "the last line is blank; in a table of one column that is a missing cell");
-    return acf_warnings_addf(&f->warnings, "the last %lld lines are blank; in a table of one column each is a missing cell", (long long)lines);
+    if (lines == 1)
+        return acf_warnings_addf(&f->warnings,
+                                 "the last line is blank; in a table of one column that is a missing cell");
+    return acf_warnings_addf(&f->warnings,
+                             "the last %lld lines are blank; in a table of one column each is a missing cell",
+                             (long long)lines);
 }
 
 /* What was not found, or is not as people expect it, is worth a line: a header that is taken for data makes a row too many, and no names. */
@@ -20,10 +24,15 @@ void acf_table_file_dialect(const acf_table_file *f, bool odd, acf_text *out) {
     for (int64_t j = 0; j < f->schema->n; j++) comma |= f->schema->column[j].notation.comma;
     if (odd && d->separator == ',' && d->quote == '"' && d->header && !comma) return;
     acf_text_addf(out, "separator %s, ", acf_separator_name(d->separator, name));
-    if (d->quote == '\n') acf_text_add(out, "no quotes, ");
-    else if (d->quote != '"') acf_text_addf(out, "quote %c, ", d->quote);
+    if (d->quote == '\n')
+        acf_text_add(out, "no quotes, ");
+    else if (d->quote != '"')
+        acf_text_addf(out, "quote %c, ", d->quote);
     acf_text_addf(out, "decimal %s, ", comma ? "comma" : "point");
-    acf_text_add(out, d->header ? "header" : d->guessed ? "no header found: columns are called V1, V2, ...; the option 'header=yes' says otherwise" : "no header");
+    acf_text_add(out, d->header ? "header"
+                      : d->guessed
+                          ? "no header found: columns are called V1, V2, ...; the option 'header=yes' says otherwise"
+                          : "no header");
 }
 
 acf_status acf_table_file_learnable(const acf_table *t) {
@@ -33,7 +42,9 @@ acf_status acf_table_file_learnable(const acf_table *t) {
 /* ---- holes ------------------------------------------------------------------------------------------------------ */
 
 /* What column c of the file is; NULL: the model does not know it. */
-static const acf_field_spec *spec_at(const acf_table_file *f, int64_t c) { return f->spec[c] < 0 ? NULL : &f->schema->column[f->spec[c]]; }
+static const acf_field_spec *spec_at(const acf_table_file *f, int64_t c) {
+    return f->spec[c] < 0 ? NULL : &f->schema->column[f->spec[c]];
+}
 
 static bool is_filled(const acf_field_spec *spec) { return spec && acf_spec_is_filled(spec); }
 
@@ -63,10 +74,13 @@ void acf_table_file_unfilled(const acf_table_file *f, acf_text *out) {
     }
     if (!cells) return;
     if (columns > LEFT_SHOWN) acf_text_addf(&list, " and %lld more columns", (long long)(columns - LEFT_SHOWN));
-    acf_text_addf(out, "%lld missing cell%s: %s", (long long)cells, cells == 1 ? " stays as it is" : "s stay as they are", words);
+    acf_text_addf(out, "%lld missing cell%s: %s", (long long)cells,
+                  cells == 1 ? " stays as it is" : "s stay as they are", words);
     if (constant)
         acf_text_add(out, "; a column with one value is not filled in: use the option 'fill-constants' to fill it with "
                           "that value");
     if (identifier && !f->known)
-        acf_text_add(out, "; nothing is made up for an identifier: if such a column is something else, say what in the option 'types' to have it filled in");
+        acf_text_add(
+            out,
+            "; nothing is made up for an identifier: if such a column is something else, say what in the option 'types' to have it filled in");
 }

@@ -1,8 +1,8 @@
 /* Tests of table_file.h and match.h: files of every nasty kind, new files against a model's schema, tables without a file. */
 #include "table/table_file.h"
 
-#include "table/describe.h"
 #include "harness/table_file_lab.h"
+#include "table/describe.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -39,7 +39,9 @@ static void modelled_columns_become_numbers(void **state) {
     static const char *const names[] = {"age", "sex", "visit", "score"};
     for (int j = 0; j < 4; j++) assert_string_equal(t->column[j].name, names[j]);
     assert_int_equal(t->column[1].classes, 2);
-    const double nan = (double)NAN, expected[4][4] = {{41, 1, 18695, 1.5}, {nan, 0, 18627, 2.25}, {39, nan, nan, nan}, {33, 0, 18628, 3.75}};
+    const double nan = (double)NAN,
+                 expected[4][4] = {
+                     {41, 1, 18695, 1.5}, {nan, 0, 18627, 2.25}, {39, nan, nan, nan}, {33, 0, 18628, 3.75}};
     for (int i = 0; i < 4; i++)
         for (int j = 0; j < 4; j++) assert_cell(t, i, j, expected[i][j]);
     assert_int_equal(t->file->warnings.n, 0);
@@ -73,7 +75,8 @@ static void markers_are_the_users_too(void **state) {
 
 static void dialects_can_be_given(void **state) {
     (void)state;
-    acf_table *t = acf_table_file_lab_read("a b|c\n1 2|3\n4 5|6\n", OPTIONS("separator=pipe", "header=no", "quote=none"), NULL);
+    acf_table *t =
+        acf_table_file_lab_read("a b|c\n1 2|3\n4 5|6\n", OPTIONS("separator=pipe", "header=no", "quote=none"), NULL);
     assert_int_equal(t->file->columns, 2);
     assert_int_equal(t->N, 3);
     acf_table_free(t);
@@ -114,9 +117,11 @@ static void dialects_are_said(void **state) {
 
 static void nasty_files_are_refused(void **state) {
     (void)state;
-    acf_table_file_lab_refused("a,b\n", OPTIONS("header=yes"), NULL, ACF_EDATA, "FILE: it has 2 columns and no rows; expected at least one");
-    acf_table_file_lab_refused("a,b,a\n1,2,3\n", OPTIONS("header=yes"), NULL, ACF_EDATA,
-                          "FILE: columns 1 and 3 are both named 'a'; rename one, or use the option 'header=no' if the first line is data");
+    acf_table_file_lab_refused("a,b\n", OPTIONS("header=yes"), NULL, ACF_EDATA,
+                               "FILE: it has 2 columns and no rows; expected at least one");
+    acf_table_file_lab_refused(
+        "a,b,a\n1,2,3\n", OPTIONS("header=yes"), NULL, ACF_EDATA,
+        "FILE: columns 1 and 3 are both named 'a'; rename one, or use the option 'header=no' if the first line is data");
     acf_table_file_lab_unlearnable("a,b\nNA,?\n,\n", "FILE: all cells are missing: there is nothing to learn from");
     acf_table_file_lab_refused("", NULL, NULL, ACF_EDATA, "FILE is empty, expected a table");
 }
@@ -129,11 +134,13 @@ static void tables_of_constants_are_completed(void **state) {
     assert_int_equal(t->D, 0);
     assert_int_equal(t->N, 3);
     assert_int_equal(acf_table_file_missing(t->file), 2);
-    assert_string_equal(acf_table_file_lab_write(t, (acf_write_plan){.imputations = 1}, acf_table_file_lab_constant), "a,b,c,d\nk,1,,u\nk,1,?,v\nk,1,,u\n");
+    assert_string_equal(acf_table_file_lab_write(t, (acf_write_plan){.imputations = 1}, acf_table_file_lab_constant),
+                        "a,b,c,d\nk,1,,u\nk,1,?,v\nk,1,,u\n");
     acf_table_free(t);
     t = acf_table_file_lab_read("a,b\n1,x\n", OPTIONS("header=yes"), NULL); /* one row */
     assert_true(t->D == 0 && t->N == 1);
-    assert_string_equal(acf_table_file_lab_write(t, (acf_write_plan){.imputations = 1}, acf_table_file_lab_constant), "a,b\n1,x\n");
+    assert_string_equal(acf_table_file_lab_write(t, (acf_write_plan){.imputations = 1}, acf_table_file_lab_constant),
+                        "a,b\n1,x\n");
     acf_table_free(t);
     t = acf_table_file_lab_read("a,b\n1.5,x\n2.5,y\n", NULL, NULL);
     assert_int_equal(acf_table_file_learnable(t), ACF_OK);
@@ -162,14 +169,18 @@ static void blank_lines_are_missing_cells(void **state) {
         const char *text, *written, *note;
     } cases[] = {{"a\n1.5\n\n2.5\n", "a\n1.5\n0.3\n2.5\n", ""},
                  {"\r\n1.5\r\n\r\n2.5", "0.3\r\n1.5\r\n0.3\r\n2.5", ""},
-                 {"a\n1.5\n\n2.5\n\n", "a\n1.5\n0.3\n2.5\n0.3\n", "the last line is blank; in a table of one column that is a missing cell"},
-                 {"a\n1.5\n2.5\n\n \n", "a\n1.5\n2.5\n0.3\n 0.3\n", "the last 2 lines are blank; in a table of one column each is a missing cell"},
+                 {"a\n1.5\n\n2.5\n\n", "a\n1.5\n0.3\n2.5\n0.3\n",
+                  "the last line is blank; in a table of one column that is a missing cell"},
+                 {"a\n1.5\n2.5\n\n \n", "a\n1.5\n2.5\n0.3\n 0.3\n",
+                  "the last 2 lines are blank; in a table of one column each is a missing cell"},
                  {"a\n1.5\n2.5\n\"\"\n", "a\n1.5\n2.5\n0.3\n", ""},
                  {"a,b\n1.5,2.5\n\n2.5,\n,1.5\n\n", "a,b\n1.5,2.5\n2.5,0.3\n0.3,1.5\n", ""}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         acf_table *t = acf_table_file_lab_read(cases[i].text, NULL, NULL);
         assert_string_equal(t->file->warnings.n ? t->file->warnings.text[0] : "", cases[i].note);
-        assert_string_equal(acf_table_file_lab_write(t, (acf_write_plan){.imputations = 1}, acf_table_file_lab_constant), cases[i].written);
+        assert_string_equal(
+            acf_table_file_lab_write(t, (acf_write_plan){.imputations = 1}, acf_table_file_lab_constant),
+            cases[i].written);
         acf_table_free(t);
     }
 }
@@ -227,26 +238,31 @@ static acf_status read_with_schema(const char *text, const char *schema, const c
 static void schema_files_say_what_columns_are(void **state) {
     (void)state;
     const char *file = "size,day,age,code\nlow,5/3/2021,17,7\nhigh,6/3/2021,99,8\nmiddle,1/2/2021,-1,9\nhuge,?,44,7\n";
-    const char *schema = "{\"columns\": [{\"name\": \"size\", \"kind\": \"ordinal\", \"levels\": [\"low\", \"middle\", \"high\"]}, "
-                         "{\"name\": \"day\", \"kind\": \"date\", \"format\": \"D/M/YYYY\", \"min\": \"1/1/2021\", \"max\": \"2/2/2021\"}, "
-                         "{\"name\": \"age\", \"kind\": \"integer\", \"min\": 0, \"max\": 120, \"markers\": [\"-1\"]}, "
-                         "{\"name\": \"code\", \"kind\": \"category\"}]}";
+    const char *schema =
+        "{\"columns\": [{\"name\": \"size\", \"kind\": \"ordinal\", \"levels\": [\"low\", \"middle\", \"high\"]}, "
+        "{\"name\": \"day\", \"kind\": \"date\", \"format\": \"D/M/YYYY\", \"min\": \"1/1/2021\", \"max\": \"2/2/2021\"}, "
+        "{\"name\": \"age\", \"kind\": \"integer\", \"min\": 0, \"max\": 120, \"markers\": [\"-1\"]}, "
+        "{\"name\": \"code\", \"kind\": \"category\"}]}";
     acf_table *t;
     if (read_with_schema(file, schema, "", &t) != ACF_OK) fail_msg("%s", acf_error());
     const acf_field_spec *c = t->file->schema->column;
-    const double nan = (double)NAN, expected[4][4] = {{0, 18691, 17, 0}, {2, 18692, 99, 1}, {1, 18659, nan, 2}, {nan, nan, 44, 0}};
+    const double nan = (double)NAN,
+                 expected[4][4] = {{0, 18691, 17, 0}, {2, 18692, 99, 1}, {1, 18659, nan, 2}, {nan, nan, 44, 0}};
     for (int i = 0; i < 4; i++)
         for (int j = 0; j < 4; j++) assert_cell(t, i, j, expected[i][j]);
     assert_true(c[2].min == 0 && c[2].max == 120);
     assert_true(c[1].min == 18628 && c[1].max == 18692); /* as far as the file allows, and as far as there are dates */
     assert_int_equal(c[2].missing, 1);
-    assert_note(t, 0, "column 1 ('size'): 1 of 4 cells hold none of the levels of the schema file; they are kept and count as missing");
+    assert_note(
+        t, 0,
+        "column 1 ('size'): 1 of 4 cells hold none of the levels of the schema file; they are kept and count as missing");
     acf_table_free(t);
     assert_int_equal(read_with_schema(file, schema, "size=category", &t), ACF_OK); /* the option is nearer */
     assert_int_equal(t->file->schema->column[0].kind, ACF_KIND_CATEGORY);
     assert_int_equal(t->column[0].classes, 4);
     acf_table_free(t);
-    assert_int_equal(read_with_schema(file, "{\"columns\": [{\"name\": \"siez\", \"kind\": \"real\"}]}", "", &t), ACF_EUSAGE);
+    assert_int_equal(read_with_schema(file, "{\"columns\": [{\"name\": \"siez\", \"kind\": \"real\"}]}", "", &t),
+                     ACF_EUSAGE);
     assert_non_null(strstr(acf_error(), "the schema file names column 'siez', which "));
     assert_non_null(strstr(acf_error(), "did you mean 'size'?"));
 }
@@ -256,7 +272,8 @@ static void schema_files_name_words_among_dates(void **state) {
     (void)state;
     const char *file = "day,x\n2021-03-05,1.5\nsoon,2.5\n2021-02-30,3.5\n";
     acf_table *t;
-    const char *schema = "{\"columns\": [{\"name\": \"day\", \"kind\": \"date\", \"other\": [\"soon\", \"2021-02-30\"]}]}";
+    const char *schema =
+        "{\"columns\": [{\"name\": \"day\", \"kind\": \"date\", \"other\": [\"soon\", \"2021-02-30\"]}]}";
     if (read_with_schema(file, schema, "", &t) != ACF_OK) fail_msg("%s", acf_error());
     assert_cell(t, 0, 0, 18691);
     assert_cell(t, 1, 0, (double)NAN);
@@ -270,7 +287,8 @@ static void descriptions_can_be_given_back(void **state) {
     char json[1 << 14];
     acf_table *t = acf_table_file_lab_read(mixed, OPTIONS("missing=never"), NULL), *again;
     acf_text text = acf_text_into(json, sizeof json);
-    assert_int_equal(acf_describe_json(t->file->schema, "a file", "how it is written", &t->file->warnings, &text), ACF_OK);
+    assert_int_equal(acf_describe_json(t->file->schema, "a file", "how it is written", &t->file->warnings, &text),
+                     ACF_OK);
     if (read_with_schema(mixed, json, "", &again) != ACF_OK) fail_msg("%s", acf_error());
     assert_int_equal(again->D, t->D);
     assert_memory_equal(again->x, t->x, (size_t)(t->N * t->D) * sizeof *t->x);
@@ -344,24 +362,29 @@ static void columns_are_found_by_name(void **state) {
     assert_note(t, 0, "column 'unit' (constant) is not in this file; the model does not need it");
     assert_note(t, 1, "the columns stand in another order than when the model was made; they were found by name");
     acf_table_free(t);
-    t = acf_table_file_lab_read("age,unit,sex,id\n44,kg,M,5\n", NULL, known()); /* what is not modelled may stand anywhere */
+    t = acf_table_file_lab_read("age,unit,sex,id\n44,kg,M,5\n", NULL,
+                                known()); /* what is not modelled may stand anywhere */
     assert_cell(t, 0, 0, 44);
     assert_int_equal(t->file->warnings.n, 0);
     acf_table_free(t);
-    acf_table_file_lab_refused("sex,id,age\nM,5,44\nF,6,45\n", NULL, known(), ACF_EDATA,
-                          "FILE, column 1 ('sex'): the columns stand in another order than when the model was made: this one stood behind 'age'. Put them in the model's order "
-                          "('age', 'sex'), or use the option 'any-order' to have them found by name");
-    acf_table_file_lab_refused("id,sex,unit\n5,M,kg\n6,F,kg\n", NULL, known(), ACF_EDATA,
-                          "FILE: it has no column 'age' (integer), which the model needs; add it, with empty cells if its values are not known");
+    acf_table_file_lab_refused(
+        "sex,id,age\nM,5,44\nF,6,45\n", NULL, known(), ACF_EDATA,
+        "FILE, column 1 ('sex'): the columns stand in another order than when the model was made: this one stood behind 'age'. Put them in the model's order "
+        "('age', 'sex'), or use the option 'any-order' to have them found by name");
+    acf_table_file_lab_refused(
+        "id,sex,unit\n5,M,kg\n6,F,kg\n", NULL, known(), ACF_EDATA,
+        "FILE: it has no column 'age' (integer), which the model needs; add it, with empty cells if its values are not known");
 }
 
 static void strangers_are_carried_along_or_refused(void **state) {
     (void)state;
-    const char *file = "age,sex,name,source,weight\n44,M,n1,here,1.5\n45,F,n2,here,2.5\n46,F,n3,here,7\n47,F,n4,here,8\n48,F,n5,here,8\n"
-                       "49,F,n6,here,8\n50,F,n7,here,8\n51,F,n8,here,8\n52,F,n9,here,8\n53,M,n10,here,4\n";
-    acf_table_file_lab_refused(file, NULL, known(), ACF_EDATA,
-                          "FILE, column 5 ('weight'): the model does not know this column (real); it has 'age', 'sex'. Remove it, or use "
-                          "the option 'types=weight=identifier' to carry it along");
+    const char *file =
+        "age,sex,name,source,weight\n44,M,n1,here,1.5\n45,F,n2,here,2.5\n46,F,n3,here,7\n47,F,n4,here,8\n48,F,n5,here,8\n"
+        "49,F,n6,here,8\n50,F,n7,here,8\n51,F,n8,here,8\n52,F,n9,here,8\n53,M,n10,here,4\n";
+    acf_table_file_lab_refused(
+        file, NULL, known(), ACF_EDATA,
+        "FILE, column 5 ('weight'): the model does not know this column (real); it has 'age', 'sex'. Remove it, or use "
+        "the option 'types=weight=identifier' to carry it along");
     acf_table *t = acf_table_file_lab_read(file, OPTIONS("types=weight=identifier"), known());
     assert_int_equal(t->file->warnings.n, 5);
     assert_note(t, 2, "column 3 ('name') (identifier) is not a column of the model; it is carried along");
@@ -385,8 +408,9 @@ static void holes_are_counted(void **state) {
     acf_table *t = acf_table_file_lab_read(mixed, NULL, NULL);
     assert_left(t, 4, "5 missing cells stay as they are: unit (constant) 1, note (empty) 4" STAYS);
     acf_table_free(t);
-    const char *ids = "uid,zip,age,unit,note\nu1,z1,41,kg,\nNA,z2,?,kg,\n,z3,39,,\nu4,z4,1.5,kg,\nu5,,41,kg,\nu6,z6,41,kg,\nu7,z7,41,kg,\nu8,z8,41,kg,\n"
-                      "u9,z9,41,kg,\nu10,z10,41,kg,\nu11,z11,41,kg,\nu12,z12,41,kg,\n";
+    const char *ids =
+        "uid,zip,age,unit,note\nu1,z1,41,kg,\nNA,z2,?,kg,\n,z3,39,,\nu4,z4,1.5,kg,\nu5,,41,kg,\nu6,z6,41,kg,\nu7,z7,41,kg,\nu8,z8,41,kg,\n"
+        "u9,z9,41,kg,\nu10,z10,41,kg,\nu11,z11,41,kg,\nu12,z12,41,kg,\n";
     t = acf_table_file_lab_read(ids, NULL, NULL);
     assert_left(t, 1,
                 "16 missing cells stay as they are: uid (identifier) 2, zip (identifier) 1, unit (constant) 1, note "
@@ -394,7 +418,8 @@ static void holes_are_counted(void **state) {
                 "what in the option 'types' to have it filled in");
     acf_table_free(t);
     /* a word that is kept is no hole; for a model, what the columns are is settled */
-    t = acf_table_file_lab_read("id,age,sex,unit,name,gone\n7,?,M,?,n1,\n?,44,Q,kg,?,\n", OPTIONS("types=name=identifier"), known());
+    t = acf_table_file_lab_read("id,age,sex,unit,name,gone\n7,?,M,?,n1,\n?,44,Q,kg,?,\n",
+                                OPTIONS("types=name=identifier"), known());
     assert_left(t, 1,
                 "5 missing cells stay as they are: id (identifier) 1, unit (constant) 1, name (not in the model) 1, "
                 "gone (not in the model) 2" STAYS);
@@ -410,9 +435,10 @@ static void holes_are_counted(void **state) {
     for (int j = 0; j < 11; j++) acf_text_addf(&wide, "e%d,", j);
     for (int i = 0; i < 3; i++) acf_text_addf(&wide, "%s,,,,,,,,,,,%d.5", i ? "\n" : "x\n", i);
     t = acf_table_file_lab_read(many, OPTIONS("header=yes"), NULL);
-    assert_left(t, 0,
-                "33 missing cells stay as they are: e0 (empty) 3, e1 (empty) 3, e2 (empty) 3, e3 (empty) 3, e4 (empty) 3, e5 (empty) 3, e6 (empty) 3, e7 (empty) 3 "
-                "and 3 more columns");
+    assert_left(
+        t, 0,
+        "33 missing cells stay as they are: e0 (empty) 3, e1 (empty) 3, e2 (empty) 3, e3 (empty) 3, e4 (empty) 3, e5 (empty) 3, e6 (empty) 3, e7 (empty) 3 "
+        "and 3 more columns");
     acf_table_free(t);
 }
 
@@ -423,7 +449,8 @@ static void times_have_the_step_of_all_cells(void **state) {
     acf_text out = acf_text_into(text, sizeof text);
     acf_text_add(&out, "when,quarter,odd,day\n");
     for (int i = 0; i < 20; i++)
-        acf_text_addf(&out, "2021-03-%02d %02d:00:00,%02d:%02d,%02d:%02d,2021-03-%02d\n", 1 + i, i * 7 % 24, i * 5 % 24, i % 4 * 15, i, i * 7 % 60, 1 + i);
+        acf_text_addf(&out, "2021-03-%02d %02d:00:00,%02d:%02d,%02d:%02d,2021-03-%02d\n", 1 + i, i * 7 % 24, i * 5 % 24,
+                      i % 4 * 15, i, i * 7 % 60, 1 + i);
     acf_table *t = acf_table_file_lab_read(text, NULL, NULL);
     const acf_field_spec *c = t->file->schema->column;
     assert_true(c[0].step == 3600 && c[1].step == 900 && c[2].step == 0 && c[3].step == 0);
@@ -440,8 +467,9 @@ static void without_names_places_count(void **state) {
     acf_table *t = acf_table_file_lab_read("5,44,M,kg\n6,45,F,kg\n", NULL, known());
     assert_cell(t, 0, 0, 44);
     assert_note(t, 0, "this file has no column names; columns were taken in the order of the model");
-    acf_table_file_lab_refused("5,44,M\n6,45,F\n", NULL, known(), ACF_EDATA,
-                          "FILE: it has 3 columns and the model was made from 4; without names on both sides they must be as many");
+    acf_table_file_lab_refused(
+        "5,44,M\n6,45,F\n", NULL, known(), ACF_EDATA,
+        "FILE: it has 3 columns and the model was made from 4; without names on both sides they must be as many");
     acf_table_free(t);
     acf_table *nameless = acf_table_file_lab_read("1.5,a\n2.5,b\n2.75,a\n", NULL, NULL);
     t = acf_table_file_lab_read("p,q\n7.5,b\n8.5,a\n", NULL, nameless->file->schema);
@@ -467,38 +495,48 @@ static void headers_of_figures_are_recognised(void **state) {
 
 static void wrong_cells_are_named(void **state) {
     (void)state;
-    acf_table_file_lab_refused("id,age,sex,unit\n99,41,M,kg\n98,\"forty\n one\",F,kg\n", NULL, known(), ACF_EDATA,
-                          "FILE, line 3, column 2 ('age'): 'forty? one' is not a number, which this column (integer) holds; correct it, or add it to "
-                          "the option 'missing' if it stands for a missing value");
-    acf_table *t = acf_table_file_lab_read("id,age,sex,unit\n99,41,M,kg\n98,never,F,kg\n", OPTIONS("missing=never"), known());
+    acf_table_file_lab_refused(
+        "id,age,sex,unit\n99,41,M,kg\n98,\"forty\n one\",F,kg\n", NULL, known(), ACF_EDATA,
+        "FILE, line 3, column 2 ('age'): 'forty? one' is not a number, which this column (integer) holds; correct it, or add it to "
+        "the option 'missing' if it stands for a missing value");
+    acf_table *t =
+        acf_table_file_lab_read("id,age,sex,unit\n99,41,M,kg\n98,never,F,kg\n", OPTIONS("missing=never"), known());
     assert_cell(t, 1, 0, (double)NAN);
     acf_table_free(t);
 }
 
 static void unseen_values_are_kept_and_said(void **state) {
     (void)state;
-    acf_table *t = acf_table_file_lab_read("id,age,sex,unit\n99,41,M,kg\n98,40,X,lb\n97,39,Y,kg\n96,38,X,lb\n", NULL, known());
+    acf_table *t =
+        acf_table_file_lab_read("id,age,sex,unit\n99,41,M,kg\n98,40,X,lb\n97,39,Y,kg\n96,38,X,lb\n", NULL, known());
     assert_cell(t, 1, 1, (double)NAN);
     assert_cell(t, 1, 0, 40);
     assert_int_equal(t->file->warnings.n, 2);
-    assert_note(t, 0, "column 'sex': 3 cells hold values that the model never saw (the first: 'X', row 2); they are kept as they are and count as missing");
-    assert_note(t, 1, "column 'unit' was constant when the model was made; now 2 cells hold something else (the first: 'lb', row 2), which is kept and "
-                      "not used");
+    assert_note(
+        t, 0,
+        "column 'sex': 3 cells hold values that the model never saw (the first: 'X', row 2); they are kept as they are and count as missing");
+    assert_note(
+        t, 1,
+        "column 'unit' was constant when the model was made; now 2 cells hold something else (the first: 'lb', row 2), which is kept and "
+        "not used");
     acf_table_free(t);
 }
 
 static void a_model_has_settled_its_types(void **state) {
     (void)state;
-    acf_table_file_lab_refused(training, OPTIONS("types=age=category"), known(), ACF_EUSAGE,
-                          "option 'types': the model has learned column 'age' as integer; it cannot be category now");
+    acf_table_file_lab_refused(
+        training, OPTIONS("types=age=category"), known(), ACF_EUSAGE,
+        "option 'types': the model has learned column 'age' as integer; it cannot be category now");
     acf_table *t = acf_table_file_lab_read(training, OPTIONS("types=age=integer"), known());
     acf_table_free(t);
-    acf_table_file_lab_refused("id,age,sex,unit\n", OPTIONS("header=yes"), known(), ACF_EDATA, "FILE: it has 4 columns and no rows; expected at least one");
+    acf_table_file_lab_refused("id,age,sex,unit\n", OPTIONS("header=yes"), known(), ACF_EDATA,
+                               "FILE: it has 4 columns and no rows; expected at least one");
 }
 
 /* ---- matrices --------------------------------------------------------------------------------------------------- */
 
-static acf_status read_matrix(const double *x, int64_t rows, int64_t columns, const char *const *options, acf_table **out) {
+static acf_status read_matrix(const double *x, int64_t rows, int64_t columns, const char *const *options,
+                              acf_table **out) {
     char path[] = "/tmp/acflow-matrix-XXXXXX";
     int fd = mkstemp(path);
     assert_true(fd >= 0);
@@ -523,12 +561,15 @@ static void matrices_are_tables(void **state) {
     assert_int_equal(t->D, 3);
     assert_string_equal(t->column[2].name, "V4");
     const acf_field_spec *c = t->file->schema->column;
-    assert_true(c[0].kind == ACF_KIND_REAL && c[1].kind == ACF_KIND_CATEGORY && c[2].kind == ACF_KIND_CONSTANT && c[3].kind == ACF_KIND_INTEGER);
-    for (int i = 0; i < N; i++) assert_cell(t, i, 0, x[i * C]), assert_cell(t, i, 1, x[i * C + 1]), assert_cell(t, i, 2, x[i * C + 3]);
+    assert_true(c[0].kind == ACF_KIND_REAL && c[1].kind == ACF_KIND_CATEGORY && c[2].kind == ACF_KIND_CONSTANT &&
+                c[3].kind == ACF_KIND_INTEGER);
+    for (int i = 0; i < N; i++)
+        assert_cell(t, i, 0, x[i * C]), assert_cell(t, i, 1, x[i * C + 1]), assert_cell(t, i, 2, x[i * C + 3]);
     acf_table_free(t);
     x[30 * C + 1] = (double)INFINITY;
     assert_int_equal(read_matrix(x, N, C, NULL, &t), ACF_EDATA);
-    assert_non_null(strstr(acf_error(), "row 31, column 2: the value is infinity; expected a finite number, or NaN for missing"));
+    assert_non_null(
+        strstr(acf_error(), "row 31, column 2: the value is infinity; expected a finite number, or NaN for missing"));
 }
 
 /* ---- tables without a file -------------------------------------------------------------------------------------- */
@@ -562,13 +603,21 @@ static void blank_tables_have_what_is_given(void **state) {
 /* Quotes around names and values, doubled within them, blanks around either; a decimal comma, and a point where the column has commas. */
 static void given_values_may_be_quoted(void **state) {
     (void)state;
-    acf_table *like = acf_table_file_lab_read("Preis;\"a, b=c\"\n3,50;\"x, y\"\n2,25;\"say \"\"no\"\"\"\n3,75;z\n4,25;z\n2,25;\"x, y\"\n1,50;\"say \"\"no\"\"\"\n", NULL, NULL), *t;
+    acf_table *
+        like = acf_table_file_lab_read(
+           "Preis;\"a, b=c\"\n3,50;\"x, y\"\n2,25;\"say \"\"no\"\"\"\n3,75;z\n4,25;z\n2,25;\"x, y\"\n1,50;\"say \"\"no\"\"\"\n",
+           NULL, NULL),
+       *t;
     const acf_schema *s = like->file->schema;
     static const struct {
         const char *given, *text;
         double price, level;
-    } cases[] = {{"Preis=3.5", "3,5", 3.5, NAN}, {"Preis=\"3,5\"", "3,5", 3.5, NAN}, {" Preis = \"3,5\" ,  \"a, b=c\" = z ", "3,5", 3.5, 2},
-                 {"\"a, b=c\"=\"x, y\"", NULL, NAN, 1}, {"\"a, b=c\"=\"say \"\"no\"\"\",Preis=2", "2", 2, 0}, {"\"a, b=c\"=\" z\"", NULL, NAN, -1}};
+    } cases[] = {{"Preis=3.5", "3,5", 3.5, NAN},
+                 {"Preis=\"3,5\"", "3,5", 3.5, NAN},
+                 {" Preis = \"3,5\" ,  \"a, b=c\" = z ", "3,5", 3.5, 2},
+                 {"\"a, b=c\"=\"x, y\"", NULL, NAN, 1},
+                 {"\"a, b=c\"=\"say \"\"no\"\"\",Preis=2", "2", 2, 0},
+                 {"\"a, b=c\"=\" z\"", NULL, NAN, -1}};
     assert_true(like->D == 2 && s->column[1].kind == ACF_KIND_CATEGORY);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const acf_status status = acf_table_file_blank(s, 1, cases[i].given, &t);
@@ -591,9 +640,16 @@ static void numbers_out_of_range_are_taken_and_noted(void **state) {
     static const struct {
         const char *given, *note;
         double value;
-    } cases[] = {{"age=25", NULL, 25}, {"age=41", NULL, 41}, {"age=37.5", NULL, 37.5},
-                 {"age=1000", "'age=1000' is outside of what the model has seen, 25 to 41; it is taken as given, but little is known there", 1000},
-                 {"sex=M,age=-3", "'age=-3' is outside of what the model has seen, 25 to 41; it is taken as given, but little is known there", -3}};
+    } cases[] = {
+        {"age=25", NULL, 25},
+        {"age=41", NULL, 41},
+        {"age=37.5", NULL, 37.5},
+        {"age=1000",
+         "'age=1000' is outside of what the model has seen, 25 to 41; it is taken as given, but little is known there",
+         1000},
+        {"sex=M,age=-3",
+         "'age=-3' is outside of what the model has seen, 25 to 41; it is taken as given, but little is known there",
+         -3}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         acf_table *t;
         assert_int_equal(acf_table_file_blank(known(), 2, cases[i].given, &t), ACF_OK);
@@ -618,7 +674,8 @@ static acf_status write_down(void *ctx, int64_t row, int64_t column, const char 
 static void texts_are_those_of_the_file(void **state) {
     (void)state;
     char out[512];
-    acf_table *t = acf_table_file_lab_read("sex,age,id,unit\n\"M\",041,9,kg\nQ,?,8,kg\n", OPTIONS("any-order=true"), known());
+    acf_table *t =
+        acf_table_file_lab_read("sex,age,id,unit\n\"M\",041,9,kg\nQ,?,8,kg\n", OPTIONS("any-order=true"), known());
     for (int k = 0; k < 2; k++) { /* as often as one likes */
         acf_text text = acf_text_into(out, sizeof out);
         assert_int_equal(acf_table_file_texts(t, write_down, &text), ACF_OK);
@@ -639,13 +696,15 @@ static void texts_are_those_of_the_file(void **state) {
 static void holes_are_those_of_the_file(void **state) {
     (void)state;
     acf_table *t = acf_table_file_lab_read(mixed, NULL, NULL);
-    static const char *const missing[] = {".....x.", ".x...x.", "..xxxxx", ".....x."}; /* id age sex visit unit note score */
+    static const char *const missing[] = {".....x.", ".x...x.", "..xxxxx",
+                                          ".....x."}; /* id age sex visit unit note score */
     double x[4 * 7];
     assert_int_equal(acf_table_file_pattern(t, x), ACF_OK);
     for (int c = 0; c < 4 * 7; c++)
         if (isnan(x[c]) != (missing[c / 7][c % 7] == 'x')) fail_msg("row %d, column %d", c / 7, c % 7);
     acf_table_free(t);
-    t = acf_table_file_lab_read("id,age,sex,unit,extra\n99,41,Q,kg,n1\n98,?,F,kg,?\n", OPTIONS("types=extra=identifier"), known()); /* one the model does not know */
+    t = acf_table_file_lab_read("id,age,sex,unit,extra\n99,41,Q,kg,n1\n98,?,F,kg,?\n",
+                                OPTIONS("types=extra=identifier"), known()); /* one the model does not know */
     assert_int_equal(acf_table_file_pattern(t, x), ACF_OK);
     for (int c = 0; c < 2 * 5; c++) assert_int_equal(isnan(x[c]) != 0, c == 6 || c == 9);
     acf_table_free(t);
@@ -656,7 +715,8 @@ static void holes_are_those_of_the_file(void **state) {
 static void rows_are_keyed_by_their_id(void **state) {
     (void)state;
     acf_table *a = acf_table_file_lab_read("id,age,sex,unit\nx,41,F,kg\ny,33,M,kg\n", OPTIONS("id=id"), known());
-    acf_table *b = acf_table_file_lab_read("unit,sex,age,id\nkg,M,33,\"y\"\nkg,F,50, x\nkg,F,51,z\n", OPTIONS("id=id", "any-order=true"), known());
+    acf_table *b = acf_table_file_lab_read("unit,sex,age,id\nkg,M,33,\"y\"\nkg,F,50, x\nkg,F,51,z\n",
+                                           OPTIONS("id=id", "any-order=true"), known());
     assert_int_equal(acf_table_row_id(a, 0), acf_table_row_id(b, 1));
     assert_int_equal(acf_table_row_id(a, 1), acf_table_row_id(b, 0));
     assert_true(acf_table_row_id(a, 0) != acf_table_row_id(a, 1) && acf_table_row_id(b, 2) != acf_table_row_id(b, 0));
@@ -669,12 +729,14 @@ static void rows_are_keyed_by_their_id(void **state) {
     assert_int_equal(acf_table_row_id(a, 3), 3);
     acf_table_free(a);
     a = acf_table_file_lab_read(training, OPTIONS("id=sex"), NULL); /* F and M twice: two are repeated */
-    assert_non_null(strstr(a->file->warnings.text[a->file->warnings.n - 1], "'sex': 2 rows have the id of another row"));
+    assert_non_null(
+        strstr(a->file->warnings.text[a->file->warnings.n - 1], "'sex': 2 rows have the id of another row"));
     acf_table_free(a);
-    acf_table_file_lab_refused("id,age\n1,2\nNA,3\n", OPTIONS("id=id"), NULL, ACF_EDATA,
-                          "FILE, line 3, column 1 ('id'): the id is missing; the option 'id' needs one in every row");
+    acf_table_file_lab_refused(
+        "id,age\n1,2\nNA,3\n", OPTIONS("id=id"), NULL, ACF_EDATA,
+        "FILE, line 3, column 1 ('id'): the id is missing; the option 'id' needs one in every row");
     acf_table_file_lab_refused("id,age\n1,2\n", OPTIONS("id=ids"), NULL, ACF_EUSAGE,
-                          "option 'id' names column 'ids', which FILE does not have; did you mean 'id'?");
+                               "option 'id' names column 'ids', which FILE does not have; did you mean 'id'?");
 }
 
 /* ---- without memory --------------------------------------------------------------------------------------------- */
@@ -682,7 +744,8 @@ static void rows_are_keyed_by_their_id(void **state) {
 static void memory_may_run_out(void **state) {
     (void)state;
     acf_table_file_lab l;
-    acf_table_file_lab_open(&l, "sex,id,age,name\nM,5,44,a\nX,6,45,a\n", OPTIONS("types=name=identifier", "id=name", "any-order=true"));
+    acf_table_file_lab_open(&l, "sex,id,age,name\nM,5,44,a\nX,6,45,a\n",
+                            OPTIONS("types=name=identifier", "id=name", "any-order=true"));
     int64_t live = acf_alloc_live();
     for (int round = 0; round < 3; round++)
         for (int64_t n = 1;; n++) {
@@ -712,16 +775,19 @@ static void real_tables_are_typed(void **state) {
         {"yeast.data", "identifier real real real real real real real real category"},
         {"mammography.csv", "real real real real real real category"},
         {"winequality-white.csv", "real real real real real real real real real real real ordinal"},
-        {"breast-cancer-wisconsin.data", "integer ordinal ordinal ordinal ordinal ordinal ordinal ordinal ordinal ordinal category"},
-        {"adult-train.csv", "integer category integer category ordinal category category category category category integer integer integer "
-                            "category category"},
+        {"breast-cancer-wisconsin.data",
+         "integer ordinal ordinal ordinal ordinal ordinal ordinal ordinal ordinal ordinal category"},
+        {"adult-train.csv",
+         "integer category integer category ordinal category category category category category integer integer integer "
+         "category category"},
     };
     for (size_t i = 0; i < sizeof tables / sizeof tables[0]; i++) {
         char seen[512];
         acf_table_file_lab l;
         acf_table *t = NULL;
         acf_table_file_lab_open(&l, "", NULL);
-        if (acf_table_file_read(acf_lab_real_table(tables[i].file), l.read_options, &t) != ACF_OK) fail_msg("%s", acf_error());
+        if (acf_table_file_read(acf_lab_real_table(tables[i].file), l.read_options, &t) != ACF_OK)
+            fail_msg("%s", acf_error());
         acf_text out = acf_text_into(seen, sizeof seen);
         for (int64_t j = 0; j < t->file->schema->n; j++)
             acf_text_addf(&out, "%s%s", j ? " " : "", acf_kind_names[t->file->schema->column[j].kind]);
@@ -732,14 +798,21 @@ static void real_tables_are_typed(void **state) {
 }
 
 #define WITH_MODEL(test) cmocka_unit_test_setup_teardown(test, train, forget)
-ACF_TESTS(table_file, cmocka_unit_test(modelled_columns_become_numbers), cmocka_unit_test(names_are_made_up_where_there_are_none),
-          cmocka_unit_test(markers_are_the_users_too), cmocka_unit_test(dialects_can_be_given), cmocka_unit_test(dialects_are_said), cmocka_unit_test(nasty_files_are_refused),
-          cmocka_unit_test(tables_of_constants_are_completed), cmocka_unit_test(small_tables_are_read), cmocka_unit_test(blank_lines_are_missing_cells), cmocka_unit_test(gzip_is_read), cmocka_unit_test(pipes_are_read),
-          cmocka_unit_test(schema_files_say_what_columns_are),
-          cmocka_unit_test(schema_files_name_words_among_dates), cmocka_unit_test(descriptions_can_be_given_back), cmocka_unit_test(wrong_options_are_refused),
+ACF_TESTS(table_file, cmocka_unit_test(modelled_columns_become_numbers),
+          cmocka_unit_test(names_are_made_up_where_there_are_none), cmocka_unit_test(markers_are_the_users_too),
+          cmocka_unit_test(dialects_can_be_given), cmocka_unit_test(dialects_are_said),
+          cmocka_unit_test(nasty_files_are_refused), cmocka_unit_test(tables_of_constants_are_completed),
+          cmocka_unit_test(small_tables_are_read), cmocka_unit_test(blank_lines_are_missing_cells),
+          cmocka_unit_test(gzip_is_read), cmocka_unit_test(pipes_are_read),
+          cmocka_unit_test(schema_files_say_what_columns_are), cmocka_unit_test(schema_files_name_words_among_dates),
+          cmocka_unit_test(descriptions_can_be_given_back), cmocka_unit_test(wrong_options_are_refused),
           WITH_MODEL(new_rows_mean_what_the_model_learned), WITH_MODEL(columns_are_found_by_name),
-          WITH_MODEL(strangers_are_carried_along_or_refused), WITH_MODEL(holes_are_counted), cmocka_unit_test(times_have_the_step_of_all_cells),
-          WITH_MODEL(without_names_places_count),
-          cmocka_unit_test(headers_of_figures_are_recognised), WITH_MODEL(wrong_cells_are_named), WITH_MODEL(unseen_values_are_kept_and_said),
-          WITH_MODEL(a_model_has_settled_its_types), cmocka_unit_test(matrices_are_tables), WITH_MODEL(blank_tables_have_what_is_given), cmocka_unit_test(given_values_may_be_quoted), WITH_MODEL(texts_are_those_of_the_file), WITH_MODEL(holes_are_those_of_the_file), WITH_MODEL(numbers_out_of_range_are_taken_and_noted),
-          WITH_MODEL(rows_are_keyed_by_their_id), WITH_MODEL(memory_may_run_out), cmocka_unit_test(real_tables_are_typed))
+          WITH_MODEL(strangers_are_carried_along_or_refused), WITH_MODEL(holes_are_counted),
+          cmocka_unit_test(times_have_the_step_of_all_cells), WITH_MODEL(without_names_places_count),
+          cmocka_unit_test(headers_of_figures_are_recognised), WITH_MODEL(wrong_cells_are_named),
+          WITH_MODEL(unseen_values_are_kept_and_said), WITH_MODEL(a_model_has_settled_its_types),
+          cmocka_unit_test(matrices_are_tables), WITH_MODEL(blank_tables_have_what_is_given),
+          cmocka_unit_test(given_values_may_be_quoted), WITH_MODEL(texts_are_those_of_the_file),
+          WITH_MODEL(holes_are_those_of_the_file), WITH_MODEL(numbers_out_of_range_are_taken_and_noted),
+          WITH_MODEL(rows_are_keyed_by_their_id), WITH_MODEL(memory_may_run_out),
+          cmocka_unit_test(real_tables_are_typed))

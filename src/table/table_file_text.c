@@ -1,8 +1,8 @@
 /* The texts of a table's cells, and where its file has holes, in all of its columns: see table_file.h (acf_table_file_texts,
  * acf_table_file_pattern). One more pass over the file, with a reader of its own, which makes sure that it is the one that
  * was typed. */
-#include "table/table_file.h"
 #include "table/number.h"
+#include "table/table_file.h"
 
 #include <math.h>
 #include <string.h>
@@ -14,7 +14,9 @@ typedef struct telling {
 } telling;
 
 /* The table's column that is column c of the file; -1: none. */
-static int64_t place_of(const acf_table_file *f, int64_t c) { return f->spec[c] < 0 ? -1 : f->schema->column[f->spec[c]].place; }
+static int64_t place_of(const acf_table_file *f, int64_t c) {
+    return f->spec[c] < 0 ? -1 : f->schema->column[f->spec[c]].place;
+}
 
 static acf_status tell_number(const telling *w, int64_t row, int64_t j, double x) {
     char text[ACF_NUMBER_MAX] = "";
@@ -83,7 +85,8 @@ static acf_status holes_of_text(const acf_table *t, double *x) {
             const size_t n = r.field[c].length;
             double ignore;
             const bool hole = f->spec[c] < 0 ? acf_na_strings_has(&f->schema->na_strings, text, n)
-                                             : acf_cell_read(f->schema, &f->schema->column[f->spec[c]], text, n, &ignore) == ACF_CELL_MISSING;
+                                             : acf_cell_read(f->schema, &f->schema->column[f->spec[c]], text, n,
+                                                             &ignore) == ACF_CELL_MISSING;
             x[r.row * f->columns + c] = hole ? (double)NAN : 0;
         }
     }

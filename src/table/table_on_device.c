@@ -52,7 +52,8 @@ static int64_t knots_of(const acf_encoder *e) {
     return n;
 }
 
-size_t acf_table_on_device_bytes(const acf_table *t, const acf_rows *rows, const acf_encoder *e, const acf_holdout *hold) {
+size_t acf_table_on_device_bytes(const acf_table *t, const acf_rows *rows, const acf_encoder *e,
+                                 const acf_holdout *hold) {
     const extent all = {rows->n, t->D, knots_of(e), hold ? rows->n : 0, hold != NULL};
     size_t bytes;
     lay_out(&all, NULL, &bytes);
@@ -81,13 +82,14 @@ static double slopes_of(const acf_encoder *e, const double *x, const uint8_t *he
     double sum = 0;
     for (int64_t j = 0; j < e->D; j++)
         if (held[j] && e->normal_scores[j].n)
-            sum += acf_encode_log_slope(e, j, acf_dequantise(e, j, x[j], seed, id, ACF_NOISE_FIXED)) - e->log_jacobian[j];
+            sum +=
+                acf_encode_log_slope(e, j, acf_dequantise(e, j, x[j], seed, id, ACF_NOISE_FIXED)) - e->log_jacobian[j];
     return sum;
 }
 
 /* Rows on the host, at c; without a hold `held` is room for one row. */
-static void fill_rows(acf_table_on_device *r, const acf_cells_there *c, const acf_table *t, const acf_rows *rows, const acf_encoder *e,
-                      const acf_holdout *hold, uint64_t seed, int64_t size) {
+static void fill_rows(acf_table_on_device *r, const acf_cells_there *c, const acf_table *t, const acf_rows *rows,
+                      const acf_encoder *e, const acf_holdout *hold, uint64_t seed, int64_t size) {
     int64_t empty = 0, batch = 0;
     for (int64_t k = 0; k < rows->n; k++) {
         const int64_t row = acf_rows_at(rows, k);
@@ -110,8 +112,8 @@ static void fill_rows(acf_table_on_device *r, const acf_cells_there *c, const ac
     r->every_batch = empty < 1 + (rows->n - 1) % size; /* rows of the last batch, which is the smallest */
 }
 
-acf_status acf_table_on_device_create(acf_device *dev, const acf_table *t, const acf_rows *rows, const acf_encoder *e, const acf_holdout *hold,
-                               uint64_t seed, int64_t size, acf_table_on_device **out) {
+acf_status acf_table_on_device_create(acf_device *dev, const acf_table *t, const acf_rows *rows, const acf_encoder *e,
+                                      const acf_holdout *hold, uint64_t seed, int64_t size, acf_table_on_device **out) {
     const extent all = {rows->n, t->D, knots_of(e), hold ? rows->n : 0, hold != NULL};
     size_t bytes;
     acf_status status = ACF_OK;
@@ -155,7 +157,8 @@ static size_t block_bytes(int64_t capacity, int64_t D) {
 
 /* A batch over a block of memory; the widest array first, so that all are aligned. */
 static acf_batch over_block(char *p, int64_t capacity, int64_t D) {
-    const size_t cells = (size_t)(capacity * D), id = (size_t)capacity * sizeof(uint64_t), x = cells * sizeof(acf_real), code = cells * sizeof(int32_t);
+    const size_t cells = (size_t)(capacity * D), id = (size_t)capacity * sizeof(uint64_t), x = cells * sizeof(acf_real),
+                 code = cells * sizeof(int32_t);
     acf_batch b = {.capacity = capacity, .N = capacity, .D = D};
     b.id = (uint64_t *)(void *)p;
     b.x = (acf_real *)(void *)(p + id);
@@ -170,9 +173,11 @@ static void *staged_alloc(void *ctx, size_t bytes) {
     return dev->plugin ? dev->plugin->pinned_alloc(dev, bytes) : acf_alloc(bytes, "a batch");
 }
 
-static acf_status new_block(acf_device *dev, int64_t capacity, int64_t D, void *(*alloc)(void *, size_t), void *ctx, acf_batch **out) {
+static acf_status new_block(acf_device *dev, int64_t capacity, int64_t D, void *(*alloc)(void *, size_t), void *ctx,
+                            acf_batch **out) {
     if (capacity < 1 || D < 1 || capacity > INT32_MAX / D)
-        return acf_fail(ACF_ESHAPE, "a batch of %lld rows and %lld columns; expected 1 to 2^31 cells", (long long)capacity, (long long)D);
+        return acf_fail(ACF_ESHAPE, "a batch of %lld rows and %lld columns; expected 1 to 2^31 cells",
+                        (long long)capacity, (long long)D);
     const size_t bytes = block_bytes(capacity, D);
     acf_batch *batch = acf_alloc_zero(sizeof *batch, "a batch");
     char *p = batch ? alloc(ctx, bytes) : NULL;
@@ -205,7 +210,8 @@ acf_status acf_batch_send(acf_batch *staged, acf_batch *placed) {
     ACF_ASSERT(staged->staged && placed->there && staged->capacity == placed->capacity && staged->D == placed->D);
     memset(staged->m + used, 0, (size_t)(cells - used));
     memset(staged->b + used, 0, (size_t)(cells - used));
-    return acf_device_copy(placed->there, placed->id, staged->id, block_bytes(staged->capacity, staged->D), ACF_TO_DEVICE);
+    return acf_device_copy(placed->there, placed->id, staged->id, block_bytes(staged->capacity, staged->D),
+                           ACF_TO_DEVICE);
 }
 
 /* ---- operations ------------------------------------------------------------------------------------------------------------ */
@@ -242,8 +248,14 @@ void acf_table_on_device_draw(acf_tape *t, const acf_table_on_device *r, const a
     if (!n) return;
     ACF_ASSERT(batch->there == t->dev && batch->D == r->there.D);
     acf_draw_batch_attrs *a = n->attr;
-    *a = (acf_draw_batch_attrs){.from = r->there, .how = *how, .N = batch->capacity, .x = batch->x, .code = batch->code, .m = batch->m,
-                                .b = batch->b, .id = batch->id};
+    *a = (acf_draw_batch_attrs){.from = r->there,
+                                .how = *how,
+                                .N = batch->capacity,
+                                .x = batch->x,
+                                .code = batch->code,
+                                .m = batch->m,
+                                .b = batch->b,
+                                .id = batch->id};
     a->source = (int64_t *)(void *)acf_tape_ints(t, 2 * a->N);
     acf_node_run(t, n);
 }

@@ -17,7 +17,7 @@ static __global__ void draw_rows(acf_draw_batch_attrs a) {
 }
 
 static __global__ void fill_cells(acf_draw_batch_attrs a) {
-    ACF_EACH(k, a.N *a.from.D) {
+    ACF_EACH(k, a.N * a.from.D) {
         const acf_cell at = acf_cell_of(k, a.from.D);
         acf_table_on_device_cell(&a, at.row, at.column);
     }
@@ -29,8 +29,7 @@ static acf_status draw_forward(acf_tape *t, acf_node *n) {
     const acf_draw_batch_attrs *a = (const acf_draw_batch_attrs *)n->attr;
     cudaStream_t stream = acf_cuda_stream(t->dev);
     draw_rows<<<acf_blocks(a->from.N ? a->N : 1, ROW_THREADS), ROW_THREADS, 0, stream>>>(*a);
-    if (a->from.N)
-        fill_cells<<<acf_each_blocks(a->N * a->from.D), ACF_THREADS, 0, stream>>>(*a);
+    if (a->from.N) fill_cells<<<acf_each_blocks(a->N * a->from.D), ACF_THREADS, 0, stream>>>(*a);
     return ACF_LAUNCHED("draw_batch");
 }
 
@@ -45,7 +44,8 @@ static __global__ void total(acf_total *out, const acf_real *__restrict__ x, int
 }
 
 static acf_status total_forward(acf_tape *t, acf_node *n) {
-    total<<<1, 1024, 0, acf_cuda_stream(t->dev)>>>(((const acf_total_attrs *)n->attr)->total, n->in[0]->data, acf_tensor_count(n->in[0]));
+    total<<<1, 1024, 0, acf_cuda_stream(t->dev)>>>(((const acf_total_attrs *)n->attr)->total, n->in[0]->data,
+                                                   acf_tensor_count(n->in[0]));
     return ACF_LAUNCHED("total");
 }
 

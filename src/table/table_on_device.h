@@ -9,9 +9,9 @@
 #ifndef ACF_TABLE_TABLE_ON_DEVICE_H
 #define ACF_TABLE_TABLE_ON_DEVICE_H
 
+#include "ops/ops.h"
 #include "table/batches.h"
 #include "table/masks.h"
-#include "ops/ops.h"
 
 /* What one step draws. */
 typedef struct acf_batch_step {
@@ -25,10 +25,10 @@ typedef struct acf_batch_step {
 /* By value to kernels: all arrays are in device memory, owned by acf_table_on_device. */
 typedef struct acf_cells_there {
     int64_t N, D;
-    const double *x;     /* (N,D) as in acf_table: NaN is missing */
-    const uint8_t *held; /* (N,D) 1: held out; NULL: nothing is */
-    const uint64_t *id;  /* (N) */
-    const int64_t *list; /* rows with a held-out cell */
+    const double *x;                   /* (N,D) as in acf_table: NaN is missing */
+    const uint8_t *held;               /* (N,D) 1: held out; NULL: nothing is */
+    const uint64_t *id;                /* (N) */
+    const int64_t *list;               /* rows with a held-out cell */
     const double *mean, *scale, *step; /* (D) of the encoder; step 0: none */
     const int32_t *classes, *first;    /* (D), (D+1): knots of column j are first[j] .. first[j+1] */
     const double *t, *z;               /* knots of the warps */
@@ -36,22 +36,24 @@ typedef struct acf_cells_there {
 
 typedef struct acf_table_on_device {
     acf_device *dev;
-    void *memory;     /* owned: all of it */
-    int64_t listed;   /* rows in the list */
-    int64_t cells;    /* held-out cells */
-    int64_t most;     /* of them in one batch of `size` rows of the list */
-    double slopes;    /* Σ log |dz/dt| of the held-out cells: from a density of encoded values to one of standardised values */
+    void *memory;   /* owned: all of it */
+    int64_t listed; /* rows in the list */
+    int64_t cells;  /* held-out cells */
+    int64_t most;   /* of them in one batch of `size` rows of the list */
+    double
+        slopes; /* Σ log |dz/dt| of the held-out cells: from a density of encoded values to one of standardised values */
     bool every_batch; /* no batch of training can be without a cell to model */
     acf_cells_there there;
 } acf_table_on_device;
 
 /* What it takes in bytes. */
-size_t acf_table_on_device_bytes(const acf_table *t, const acf_rows *rows, const acf_encoder *e, const acf_holdout *hold);
+size_t acf_table_on_device_bytes(const acf_table *t, const acf_rows *rows, const acf_encoder *e,
+                                 const acf_holdout *hold);
 
 /* These rows in the memory of dev, which is kept; borrows the rest. seed keys the noise of validation, size is that of training's batches.
  * Gives *out; free with acf_table_on_device_free. Fails: ACF_EMEMORY, ACF_EDEVICE. */
-acf_status acf_table_on_device_create(acf_device *dev, const acf_table *t, const acf_rows *rows, const acf_encoder *e, const acf_holdout *hold,
-                               uint64_t seed, int64_t size, acf_table_on_device **out);
+acf_status acf_table_on_device_create(acf_device *dev, const acf_table *t, const acf_rows *rows, const acf_encoder *e,
+                                      const acf_holdout *hold, uint64_t seed, int64_t size, acf_table_on_device **out);
 void acf_table_on_device_free(acf_table_on_device *r); /* NULL is allowed */
 
 /* A batch whose arrays are in the memory of dev; free with acf_batch_free. Fails: ACF_ESHAPE, ACF_EMEMORY. */
@@ -71,9 +73,9 @@ typedef struct acf_drawing {
     acf_masks masks; /* of training */
     uint64_t seed;
     const acf_batch_step *batch_steps; /* in device memory, as all below */
-    const int64_t *turn;       /* whose turn it is */
-    double *lr;                /* gets the ticket's, where not NULL */
-    uint32_t *now;             /* gets the step's number, where not NULL: dropout asks for it */
+    const int64_t *turn;               /* whose turn it is */
+    double *lr;                        /* gets the ticket's, where not NULL */
+    uint32_t *now;                     /* gets the step's number, where not NULL: dropout asks for it */
 } acf_drawing;
 
 /* Takes lr and now from the ticket, for batches that the host makes. */

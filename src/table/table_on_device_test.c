@@ -33,7 +33,8 @@ static acf_table *make_table(void) {
     for (int i = 0; i < ROWS; i++) {
         double *row = x + i * COLS, z = acf_lab_random(1, i, -2, 2);
         row[0] = z, row[1] = floor(acf_lab_random(2, i, 0, 2.999)), row[2] = floor(acf_lab_random(3, i, 0, 40));
-        row[3] = i % 40 ? exp(z) : 900 + i, row[4] = 1e6 + z * z, row[5] = i == 17 ? 4 : floor(acf_lab_random(4, i, 0, 3.999)), row[6] = -z;
+        row[3] = i % 40 ? exp(z) : 900 + i, row[4] = 1e6 + z * z,
+        row[5] = i == 17 ? 4 : floor(acf_lab_random(4, i, 0, 3.999)), row[6] = -z;
         for (int j = 0; j < COLS; j++)
             if (acf_lab_random(5, i * COLS + j, 0, 1) < 0.3) row[j] = (double)NAN;
     }
@@ -67,7 +68,8 @@ static void close_bench(bench *b) {
 }
 
 /* Draws the batch of tickets[turn] on the device and fetches it. */
-static void draw(bench *b, acf_batch_role role, const char *masks, const acf_batch_step *batch_steps, int n, int64_t turn) {
+static void draw(bench *b, acf_batch_role role, const char *masks, const acf_batch_step *batch_steps, int n,
+                 int64_t turn) {
     acf_tape_begin(b->t, false);
     acf_batch_step *there = acf_arena_alloc(b->t->mem, (size_t)n * sizeof *there);
     int64_t *at = acf_arena_alloc(b->t->mem, sizeof *at);
@@ -98,7 +100,8 @@ static void assert_same(const bench *b) {
         if (i < x->N) assert_int_equal(y->id[i], x->id[i]);
         for (int64_t k = i * COLS; k < (i + 1) * COLS; k++) {
             const bool in = i < x->N;
-            if (y->m[k] != (in && x->m[k]) || y->b[k] != (in && x->b[k])) fail_msg("row %lld: m, b of cell %lld", (long long)i, (long long)(k % COLS));
+            if (y->m[k] != (in && x->m[k]) || y->b[k] != (in && x->b[k]))
+                fail_msg("row %lld: m, b of cell %lld", (long long)i, (long long)(k % COLS));
             if (!y->m[k]) continue;
             assert_int_equal(y->code[k], x->code[k]);
             acf_assert_close((double)y->x[k], (double)x->x[k], tol, "an encoded value");
@@ -115,7 +118,8 @@ static void training_batches(bench *b, const char *text) {
     must(acf_batch_sampler_start(&b->rows, SIZE, SEED, true, &sampler));
     for (int k = 0; k < TICKETS; k++) {
         if (sampler.at == sampler.rows.n) acf_batch_sampler_next(&sampler, row);
-        batch_steps[k] = (acf_batch_step){sampler.order, sampler.at, (int32_t)acf_min(SIZE, sampler.rows.n - sampler.at), (uint32_t)(7 * k), 0.5 * k};
+        batch_steps[k] = (acf_batch_step){
+            sampler.order, sampler.at, (int32_t)acf_min(SIZE, sampler.rows.n - sampler.at), (uint32_t)(7 * k), 0.5 * k};
         acf_batch_sampler_next(&sampler, row);
     }
     must(acf_batch_sampler_seek(&sampler, 0, 0));
@@ -174,8 +178,10 @@ static void asked_rows_on(acf_device *dev) {
     must(acf_table_on_device_create(dev, b.table, &b.rows, b.encoder, NULL, SEED, SIZE, &b.on_device));
     must(acf_masks_parse("uniform + joint", &masks));
     for (int64_t at = 0; at < b.rows.n; at += SIZE) {
-        const acf_batch_step batch_step = {.order = acf_permutation_identity(b.rows.n), .at = at, .step = ACF_NOISE_FIXED,
-                                   .n = (int32_t)acf_min(SIZE, b.rows.n - at)};
+        const acf_batch_step batch_step = {.order = acf_permutation_identity(b.rows.n),
+                                           .at = at,
+                                           .step = ACF_NOISE_FIXED,
+                                           .n = (int32_t)acf_min(SIZE, b.rows.n - at)};
         for (int64_t i = 0; i < batch_step.n; i++) row[i] = acf_rows_at(&b.rows, at + i);
         acf_batch_fill(dev, b.host, b.table, b.encoder, NULL, ACF_BATCH_TRAIN, row, batch_step.n);
         acf_masks_draw(dev, &masks, SEED, ACF_NOISE_FIXED, batch_step.n, COLS, b.host->id, b.host->b, b.host->m);

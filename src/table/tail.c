@@ -7,9 +7,9 @@
 
 #define FEWEST 10 /* values that a tail is fitted to, */
 #define MOST 100
-#define PART 10   /* else a tenth of all, */
+#define PART 10      /* else a tenth of all, */
 #define LEAST_REST 3 /* and a third at most */
-#define PRIOR 10.0 /* values that the prior of the shape is worth */
+#define PRIOR 10.0   /* values that the prior of the shape is worth */
 #define SHAPE_LEAST (-0.5)
 #define SHAPE_MOST 0.5
 #define SMALL 1e-6 /* a shape whose formula is that of 0 to rounding */
@@ -32,5 +32,6 @@ acf_tail_fit acf_tail_find(const double *sorted, int64_t n, bool upper) {
 
 double acf_tail_beyond(const acf_tail_fit *tail, double p) {
     const double log_ratio = log(tail->share / p);
-    return fabs(tail->shape) < SMALL ? tail->scale * log_ratio : tail->scale * expm1(tail->shape * log_ratio) / tail->shape;
+    return fabs(tail->shape) < SMALL ? tail->scale * log_ratio
+                                     : tail->scale * expm1(tail->shape * log_ratio) / tail->shape;
 }

@@ -26,7 +26,8 @@ static void shapes_are_found(void **state) {
         acf_assert_close(f.shape, true_shape * TAKEN / (TAKEN + 10.0), 0.02, "shape, held near 0 by ten values");
         for (double p = 0.01; p > 1e-4; p /= 3) {
             const double u = x[N - 1 - TAKEN], at = true_shape == 0 ? -log(p) : (pow(p, -true_shape) - 1) / true_shape;
-            if (!(fabs((u + acf_tail_beyond(&f, p)) / at - 1) < 0.15)) fail_msg("shape %g, share %g: %g, expected %g", true_shape, p, u + acf_tail_beyond(&f, p), at);
+            if (!(fabs((u + acf_tail_beyond(&f, p)) / at - 1) < 0.15))
+                fail_msg("shape %g, share %g: %g, expected %g", true_shape, p, u + acf_tail_beyond(&f, p), at);
         }
     }
 }
@@ -57,7 +58,8 @@ static void how_many_it_takes(void **state) {
     (void)state;
     static const int n[] = {9, 30, 60, 500, N}, taken[] = {3, 10, 10, 50, TAKEN};
     fill(0);
-    for (int k = 0; k < 5; k++) acf_assert_close(acf_tail_find(x, n[k], true).share, (double)taken[k] / n[k], 1e-12, "share");
+    for (int k = 0; k < 5; k++)
+        acf_assert_close(acf_tail_find(x, n[k], true).share, (double)taken[k] / n[k], 1e-12, "share");
 }
 
 static void some_have_no_tail(void **state) {
@@ -67,5 +69,6 @@ static void some_have_no_tail(void **state) {
     assert_true(acf_tail_find(x, N, true).scale == 0 && acf_tail_find(x, N, false).scale == 0);
 }
 
-ACF_TESTS(tail, cmocka_unit_test(shapes_are_found), cmocka_unit_test(the_mean_is_kept), cmocka_unit_test(either_side_is_the_same), cmocka_unit_test(how_many_it_takes),
+ACF_TESTS(tail, cmocka_unit_test(shapes_are_found), cmocka_unit_test(the_mean_is_kept),
+          cmocka_unit_test(either_side_is_the_same), cmocka_unit_test(how_many_it_takes),
           cmocka_unit_test(some_have_no_tail))

@@ -24,7 +24,8 @@ char *acf_text_keep(acf_arena *texts, const char *text, size_t n) {
  * unknown length: most texts of a table are this short. */
 static uint64_t few_bytes(const char *p, size_t n) {
     uint32_t low, high;
-    if (n < 4) return (uint64_t)(unsigned char)p[0] << 16 | (uint64_t)(unsigned char)p[n / 2] << 8 | (unsigned char)p[n - 1];
+    if (n < 4)
+        return (uint64_t)(unsigned char)p[0] << 16 | (uint64_t)(unsigned char)p[n / 2] << 8 | (unsigned char)p[n - 1];
     memcpy(&low, p, 4);
     memcpy(&high, p + n - 4, 4);
     return (uint64_t)high << 32 | low;

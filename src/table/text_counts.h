@@ -20,10 +20,10 @@ typedef struct acf_text_counts_entry {
 typedef struct acf_text_counts {
     int64_t n, cap;
     acf_text_counts_entry *entry; /* (n) in order of first appearance */
-    int64_t beyond;         /* cells whose text came when the tally was full */
-    int64_t capacity;           /* of entry */
-    int32_t *slot;          /* (2 room) place + 1, or 0 */
-    acf_arena *texts;       /* not owned */
+    int64_t beyond;               /* cells whose text came when the tally was full */
+    int64_t capacity;             /* of entry */
+    int32_t *slot;                /* (2 room) place + 1, or 0 */
+    acf_arena *texts;             /* not owned */
 } acf_text_counts;
 
 /* An arena for texts: nothing is lost to alignment. Free with acf_arena_free. */

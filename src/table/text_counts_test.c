@@ -71,7 +71,8 @@ static void a_full_tally_counts_what_is_beyond(void **state) {
 static acf_status add_many(acf_arena **texts, acf_text_counts *t) {
     ACF_TRY(acf_text_arena(texts));
     *t = acf_text_counts_make(100, *texts);
-    for (int i = 0; i < 40; i++) ACF_TRY(acf_text_counts_add(t, &"0123456789012345678901234567890123456789"[i], 1 + (size_t)i % 3, i));
+    for (int i = 0; i < 40; i++)
+        ACF_TRY(acf_text_counts_add(t, &"0123456789012345678901234567890123456789"[i], 1 + (size_t)i % 3, i));
     return ACF_OK;
 }
 

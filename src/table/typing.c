@@ -10,13 +10,13 @@
 #include <string.h>
 #include <strings.h>
 
-#define WORDS_AMONG_NUMBERS 20   /* different words that a column of numbers may hold */
-#define NUMBERS_SHARE 0.9        /* of the observed cells at least */
-#define DECIMALS_SHARE 0.98      /* of the numbers have no more decimals than what is imputed is written with */
-#define SCALE_MAX 20             /* different whole numbers of an ordinal column at most */
-#define SCALE_CELLS 10           /* cells for each, at least, on average */
-#define TWO_VALUES_CELLS 20      /* from so many cells on, two whole numbers are two categories */
-#define TEXT_CELLS 10            /* with fewer cells a text column is never taken for an identifier */
+#define WORDS_AMONG_NUMBERS 20 /* different words that a column of numbers may hold */
+#define NUMBERS_SHARE 0.9      /* of the observed cells at least */
+#define DECIMALS_SHARE 0.98    /* of the numbers have no more decimals than what is imputed is written with */
+#define SCALE_MAX 20           /* different whole numbers of an ordinal column at most */
+#define SCALE_CELLS 10         /* cells for each, at least, on average */
+#define TWO_VALUES_CELLS 20    /* from so many cells on, two whole numbers are two categories */
+#define TEXT_CELLS 10          /* with fewer cells a text column is never taken for an identifier */
 #define NEARLY_ALL 0.9
 #define COUNTABLE 9007199254740992.0 /* 2^53: beyond, a double no longer tells a whole number from the next */
 
@@ -98,7 +98,8 @@ static acf_status add_level(acf_text_counts *to, const acf_text_counts_entry *e)
 
 /* How often the column holds this text. */
 static int64_t count_in(const acf_profile_column *c, const acf_text_counts_entry *e) {
-    int64_t number = acf_text_counts_find(&c->numbers, e->text, e->length), word = acf_text_counts_find(&c->words, e->text, e->length);
+    int64_t number = acf_text_counts_find(&c->numbers, e->text, e->length),
+            word = acf_text_counts_find(&c->words, e->text, e->length);
     return number >= 0 ? c->numbers.entry[number].count : word >= 0 ? c->words.entry[word].count : 0;
 }
 
@@ -114,8 +115,10 @@ static acf_status wished_levels(typing *t) {
     t->out->pooled = t->wish->pooled;
     t->out->any_case = t->wish->any_case;
     if (seen == t->c->observed) return ACF_OK;
-    return acf_warnings_addf(t->warnings, "%s: %lld of %lld cells hold none of the levels of the schema file; they are kept and count as missing",
-                          t->where, (long long)(t->c->observed - seen), (long long)t->c->observed);
+    return acf_warnings_addf(
+        t->warnings,
+        "%s: %lld of %lld cells hold none of the levels of the schema file; they are kept and count as missing",
+        t->where, (long long)(t->c->observed - seen), (long long)t->c->observed);
 }
 
 /* Pairs of answers that people write in small and large letters as it comes. Other words may differ by their letters: a
@@ -148,8 +151,10 @@ static int64_t join_spellings(acf_text_counts_entry *list, int64_t n) {
     for (int64_t i = 0; i < n; i++) {
         int64_t k = 0;
         while (k < kept && !is_spelling(&list[i], list[k].text)) k++;
-        if (k < kept) list[k].count += list[i].count;
-        else list[kept++] = list[i];
+        if (k < kept)
+            list[k].count += list[i].count;
+        else
+            list[kept++] = list[i];
     }
     return kept;
 }
@@ -171,8 +176,9 @@ static acf_status category_levels(typing *t) {
     ACF_TRY(status);
     t->out->pooled = n - own;
     if (n == own) return ACF_OK;
-    return acf_warnings_addf(t->warnings, "%s: %s%lld categories; the %lld frequent ones are modelled each, the others as one", t->where,
-                          t->c->words.beyond + t->c->numbers.beyond ? "more than " : "", (long long)n, (long long)own);
+    return acf_warnings_addf(
+        t->warnings, "%s: %s%lld categories; the %lld frequent ones are modelled each, the others as one", t->where,
+        t->c->words.beyond + t->c->numbers.beyond ? "more than " : "", (long long)n, (long long)own);
 }
 
 /* Numbers that are levels: one text for each value, the most frequent. */
@@ -271,12 +277,14 @@ static acf_kind judge_text(const acf_profile_column *c) {
     if (c->prose > 0) return ACF_KIND_IDENTIFIER;
     if (c->observed >= TEXT_CELLS && share >= NEARLY_ALL) return ACF_KIND_IDENTIFIER;
     if (!is_counted(c) || distinct(c) > ACF_CLASSES_MAX) /* beyond what is kept, nearly all that came was new */
-        return share > 0.5 || c->words.beyond + c->numbers.beyond > c->observed / 2 ? ACF_KIND_IDENTIFIER : ACF_KIND_CATEGORY;
+        return share > 0.5 || c->words.beyond + c->numbers.beyond > c->observed / 2 ? ACF_KIND_IDENTIFIER
+                                                                                    : ACF_KIND_CATEGORY;
     return ACF_KIND_CATEGORY;
 }
 
 /* Texts of a tally that are not in this format, into `to` where it is not NULL. *cells, *texts: how many are seen. */
-static acf_status strange_texts(const acf_text_counts *from, acf_calendar when, acf_text_counts *to, int64_t *cells, int64_t *texts) {
+static acf_status strange_texts(const acf_text_counts *from, acf_calendar when, acf_text_counts *to, int64_t *cells,
+                                int64_t *texts) {
     for (int64_t i = 0; i < from->n; i++) {
         const acf_text_counts_entry *e = &from->entry[i];
         double ignore;
@@ -289,7 +297,8 @@ static acf_status strange_texts(const acf_text_counts *from, acf_calendar when, 
 }
 
 /* Those of a column: numbers too, as a number is no date. Of more dates than are kept, the odd ones tell. */
-static acf_status unseen_levels(const acf_profile_column *c, acf_calendar when, acf_text_counts *to, int64_t *cells, int64_t *texts) {
+static acf_status unseen_levels(const acf_profile_column *c, acf_calendar when, acf_text_counts *to, int64_t *cells,
+                                int64_t *texts) {
     *cells = *texts = 0;
     ACF_TRY(strange_texts(&c->numbers, when, to, cells, texts));
     return strange_texts(c->words.beyond ? &c->odd : &c->words, when, to, cells, texts);
@@ -298,7 +307,8 @@ static acf_status unseen_levels(const acf_profile_column *c, acf_calendar when, 
 /* All dates or times of one format, or with as few others among them as there may be words among numbers; and all of those are known. */
 static bool is_when(const acf_profile_column *c, acf_calendar *when) {
     int64_t fit, cells, texts;
-    if (acf_calendar_most(&c->when, when, &fit) != ACF_CALENDAR_IS || (double)fit < NUMBERS_SHARE * (double)c->observed) return false;
+    if (acf_calendar_most(&c->when, when, &fit) != ACF_CALENDAR_IS || (double)fit < NUMBERS_SHARE * (double)c->observed)
+        return false;
     if (fit == c->observed) return true;
     unseen_levels(c, *when, NULL, &cells, &texts); /* counts, and so cannot fail */
     return cells == c->observed - fit && texts <= WORDS_AMONG_NUMBERS;
@@ -356,11 +366,12 @@ static acf_status words_among_dates(typing *t) {
     const acf_text_counts_entry *first = &t->out->other.entry[0];
     for (int64_t i = 1; i < t->out->other.n; i++)
         if (t->out->other.entry[i].first < first->first) first = &t->out->other.entry[i];
-    return acf_warnings_addf(t->warnings,
-                          "%s: %lld of %lld cells are no %ss written %s (the first: '%s', row %lld); they are kept as they are and count as "
-                          "missing for the model. Name them in the option 'missing' to have them filled in",
-                          t->where, (long long)cells, (long long)t->c->observed, acf_kind_names[t->out->kind],
-                          acf_calendar_pattern(t->out->when, pattern), acf_text_excerpt(seen, first->text), (long long)first->first + 1);
+    return acf_warnings_addf(
+        t->warnings,
+        "%s: %lld of %lld cells are no %ss written %s (the first: '%s', row %lld); they are kept as they are and count as "
+        "missing for the model. Name them in the option 'missing' to have them filled in",
+        t->where, (long long)cells, (long long)t->c->observed, acf_kind_names[t->out->kind],
+        acf_calendar_pattern(t->out->when, pattern), acf_text_excerpt(seen, first->text), (long long)first->first + 1);
 }
 
 static acf_status copy_texts(acf_text_counts *to, const acf_text_counts *from) {
@@ -369,7 +380,8 @@ static acf_status copy_texts(acf_text_counts *to, const acf_text_counts *from) {
 }
 
 static acf_status wrong_wish(typing *t, const char *why) {
-    return acf_fail(ACF_EDATA, "%s, %s: it cannot be read as %s: %s", t->file, t->where, acf_kind_names[t->wish->kind], why);
+    return acf_fail(ACF_EDATA, "%s, %s: it cannot be read as %s: %s", t->file, t->where, acf_kind_names[t->wish->kind],
+                    why);
 }
 
 /* The range is found when the cells are read: until then it is empty. */
@@ -440,7 +452,8 @@ static acf_status type_column(typing *t, const char *name) {
     out->observed = c->observed, out->missing = c->missing;
     out->quoted = c->observed > 0 && c->quoted == c->observed;
     const acf_text_counts *own = t->wish && t->wish->na_strings ? &t->wish->na_strings->list : NULL;
-    for (int64_t i = 0; own && i < own->n; i++) ACF_TRY(acf_spec_add_na_string(t->s, out, own->entry[i].text, own->entry[i].length));
+    for (int64_t i = 0; own && i < own->n; i++)
+        ACF_TRY(acf_spec_add_na_string(t->s, out, own->entry[i].text, own->entry[i].length));
     bool wished = t->wish && t->wish->kind != ACF_KIND_AUTO && c->observed > 0;
     out->kind = wished ? t->wish->kind : acf_typing_kind(c, name, &out->when);
     const bool text = !wished && (out->kind == ACF_KIND_CATEGORY || out->kind == ACF_KIND_IDENTIFIER) && !is_numbers(c);
@@ -467,27 +480,35 @@ acf_status acf_typing_learnable(const char *file, const acf_schema *s) {
     return acf_fail(ACF_EDATA,
                     "%s: there is no column to model: %lld hold one value only, %lld are identifiers, %lld are empty. "
                     "If one should be modelled after all, name its type in the option 'types', such as %s=category",
-                    file, (long long)count[ACF_KIND_CONSTANT], (long long)count[ACF_KIND_IDENTIFIER], (long long)count[ACF_KIND_EMPTY],
-                    s->column[0].name);
+                    file, (long long)count[ACF_KIND_CONSTANT], (long long)count[ACF_KIND_IDENTIFIER],
+                    (long long)count[ACF_KIND_EMPTY], s->column[0].name);
 }
 
 /* Columns are judged one by one: nothing a column is depends on another. */
-acf_status acf_typing(const char *file, const acf_profile *p, const char *const *name, const acf_field_spec *const *wish,
-                      acf_warnings *warnings, acf_schema **out) {
+acf_status acf_typing(const char *file, const acf_profile *p, const char *const *name,
+                      const acf_field_spec *const *wish, acf_warnings *warnings, acf_schema **out) {
     acf_schema *s;
     acf_status status = ACF_OK;
     ACF_TRY(acf_schema_create(p->columns, &s));
     s->rows = p->rows;
     for (int64_t i = 0; i < p->na_strings->list.n; i++)
-        ACF_TRY_DONE(acf_na_strings_add(&s->na_strings, p->na_strings->list.entry[i].text, p->na_strings->list.entry[i].length));
+        ACF_TRY_DONE(
+            acf_na_strings_add(&s->na_strings, p->na_strings->list.entry[i].text, p->na_strings->list.entry[i].length));
     for (int64_t j = 0; j < p->columns; j++) {
-        typing t = {.file = file, .c = &p->column[j], .wish = wish ? wish[j] : NULL, .s = s, .out = &s->column[j], .warnings = warnings};
+        typing t = {.file = file,
+                    .c = &p->column[j],
+                    .wish = wish ? wish[j] : NULL,
+                    .s = s,
+                    .out = &s->column[j],
+                    .warnings = warnings};
         acf_field_text(t.where, name[j], j);
         ACF_TRY_DONE(type_column(&t, name[j]));
     }
     acf_schema_place(s);
 done:
-    if (status) acf_schema_free(s);
-    else *out = s;
+    if (status)
+        acf_schema_free(s);
+    else
+        *out = s;
     return status;
 }

@@ -20,16 +20,16 @@
 #ifndef ACF_TABLE_TYPING_H
 #define ACF_TABLE_TYPING_H
 
-#include "table/warnings.h"
 #include "table/profile.h"
 #include "table/schema.h"
+#include "table/warnings.h"
 
 /* Makes the schema of a profiled file. name (columns): as they will be shown, unique. wish (columns), or NULL: what the user wants of each
  * column, an element of a schema of wishes or NULL. Markers are copied from the profile. Notes get a sentence for what the user should
  * know. Borrows all. Gives *out; free with acf_schema_free. file begins sentences.
  * There may be no column to model among them. Fails: ACF_EDATA (a wish that the data does not allow), ACF_EMEMORY. */
-acf_status acf_typing(const char *file, const acf_profile *p, const char *const *name, const acf_field_spec *const *wish,
-                      acf_warnings *warnings, acf_schema **out);
+acf_status acf_typing(const char *file, const acf_profile *p, const char *const *name,
+                      const acf_field_spec *const *wish, acf_warnings *warnings, acf_schema **out);
 
 /* Is there a column to model? Fails, where there is none: ACF_EDATA, with what the columns are instead. */
 acf_status acf_typing_learnable(const char *file, const acf_schema *s);

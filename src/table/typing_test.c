@@ -23,7 +23,8 @@ static const char *column(const char *name, const char *format, int n, int m) {
     return text;
 }
 
-#define AUTO (const char *const[]){"header=yes", NULL}
+#define AUTO                                                                                                           \
+    (const char *const[]) { "header=yes", NULL }
 
 static void is(const char *file, const char *kind) {
     char both[64];
@@ -49,8 +50,10 @@ static void exponents_are_of_measurements(void **state) {
     acf_text a = acf_text_into(few, sizeof few), b = acf_text_into(huge, sizeof huge);
     acf_text_add(&a, "x,keep\n"), acf_text_add(&b, "x,keep\n");
     for (int i = 0; i < 100; i++) {
-        acf_text_addf(&a, i < 50 ? "%de+05,%d.5\n" : "1234%d,%d.5\n", i + 1, i * i % 97); /* half of them, as R writes 100000 */
-        acf_text_addf(&b, i < 1 ? "%de+25,%d.5\n" : "1234%d,%d.5\n", i + 1, i * i % 97);  /* one that no whole number is near */
+        acf_text_addf(&a, i < 50 ? "%de+05,%d.5\n" : "1234%d,%d.5\n", i + 1,
+                      i * i % 97); /* half of them, as R writes 100000 */
+        acf_text_addf(&b, i < 1 ? "%de+25,%d.5\n" : "1234%d,%d.5\n", i + 1,
+                      i * i % 97); /* one that no whole number is near */
     }
     is(few, "integer");
     is(huge, "real");
@@ -121,7 +124,9 @@ static void signs_that_some_lack_are_noted(void **state) {
 /* None/Mild/Severe: in a column of words a marker may be a value, and whoever has it filled in should know. */
 static void markers_among_words_are_noted(void **state) {
     (void)state;
-#define VALUE(cells, what) "column 1 ('x'): " cells " '" what "', which counts as missing and is filled in; if it is a value here, say what marks a missing cell in the " \
+#define VALUE(cells, what)                                                                                             \
+    "column 1 ('x'): " cells " '" what                                                                                 \
+    "', which counts as missing and is filled in; if it is a value here, say what marks a missing cell in the "        \
     "option 'missing' with = first, such as =NA,?"
     noted("x,keep\nNone,1.5\nMild,2.5\nNone,3.5\nSevere,4.5\n", VALUE("2 cells hold", "None"));
     noted("x,keep\n-,1.5\nMild,2.5\nMild,4.5\n",
@@ -130,10 +135,12 @@ static void markers_among_words_are_noted(void **state) {
     noted("x,keep\nNone,1.5\n5,2.5\n7,3.5\n", "");
     noted("x,keep\nNone,1.5\n0,2.5\n1,3.5\n", ""); /* categories, but numbers */
     noted("x,keep\nNA,1.5\nMild,2.5\n?,3.5\nSevere,4.5\n", "");
-    acf_table *t = acf_table_file_lab_read("x,keep\nNone,1.5\nMild,2.5\nSevere,4.5\n", (const char *const[]){"missing=None", NULL}, NULL);
+    acf_table *t = acf_table_file_lab_read("x,keep\nNone,1.5\nMild,2.5\nSevere,4.5\n",
+                                           (const char *const[]){"missing=None", NULL}, NULL);
     assert_int_equal(t->file->warnings.n, 0); /* the user has said it */
     acf_table_free(t);
-    t = acf_table_file_lab_read("x,keep\nNone,1.5\nMild,2.5\nSevere,4.5\n", (const char *const[]){"missing==NA,?", NULL}, NULL);
+    t = acf_table_file_lab_read("x,keep\nNone,1.5\nMild,2.5\nSevere,4.5\n",
+                                (const char *const[]){"missing==NA,?", NULL}, NULL);
     assert_true(t->file->warnings.n == 0 && t->column[0].classes == 3);
     acf_table_free(t);
 }
@@ -156,8 +163,8 @@ static void infinity_is_a_missing_number(void **state) {
 
 static void codes_of_missing_cells_are_noted(void **state) {
     (void)state;
-#define CODE(cells, list, others) \
-    "column 1 ('x'): " cells " " list ", and the others lie between " others \
+#define CODE(cells, list, others)                                                                                      \
+    "column 1 ('x'): " cells " " list ", and the others lie between " others                                           \
     "; if that stands for a missing cell, name it in the option 'missing': " list
     noted("x,keep\n1,1.5\n8,2.5\n99,3.5\n3,4.5\n5,4.5\n99,4.5\n", CODE("2 cells hold", "99", "1 and 8"));
     noted("x,keep\n18.5,1.5\n40.25,2.5\n-999,3.5\n3,4.5\n-999.0,4.5\n", CODE("2 cells hold", "-999", "3 and 40.25"));
@@ -208,12 +215,12 @@ static void two_whole_numbers_are_categories(void **state) {
 
 static void keys_are_identifiers(void **state) {
     (void)state;
-    is(column("x", "%d", 300, 300), "identifier");                        /* 0, 1, 2, ... */
-    is(column("year", "2%03d", 300, 300), "integer");                     /* consecutive, but it says something */
-    is(column("patient_id", "2%03d", 300, 300), "identifier");            /* unless its name says otherwise */
+    is(column("x", "%d", 300, 300), "identifier");             /* 0, 1, 2, ... */
+    is(column("year", "2%03d", 300, 300), "integer");          /* consecutive, but it says something */
+    is(column("patient_id", "2%03d", 300, 300), "identifier"); /* unless its name says otherwise */
     is(column("customerId", "1%03d7", 300, 300), "identifier");
-    is(column("customerId", "1%03d7", 300, 200), "integer");                 /* repeated: a group rather than a key */
-    is(column("paid", "1%03d7", 300, 300), "integer");                       /* a name that only ends so */
+    is(column("customerId", "1%03d7", 300, 200), "integer"); /* repeated: a group rather than a key */
+    is(column("paid", "1%03d7", 300, 300), "integer");       /* a name that only ends so */
     assert_true(acf_typing_is_id_name("ID") && acf_typing_is_id_name("Unnamed: 0") && acf_typing_is_id_name("row.id"));
     assert_false(acf_typing_is_id_name("hybrid") || acf_typing_is_id_name("PAID") || acf_typing_is_id_name("i"));
 }
@@ -263,7 +270,8 @@ static void beyond_the_levels_that_are_kept(void **state) {
     assert_int_equal(c->kind, ACF_KIND_CATEGORY);
     assert_int_equal(c->levels.n, ACF_LEVELS_KEPT);
     assert_true(strstr(t->file->warnings.text[0], "more than 65536 categories") != NULL);
-    assert_true(acf_table_present(acf_table_row(t, ACF_LEVELS_KEPT - 1)[0]) && !acf_table_present(acf_table_row(t, ACF_LEVELS_KEPT)[0]));
+    assert_true(acf_table_present(acf_table_row(t, ACF_LEVELS_KEPT - 1)[0]) &&
+                !acf_table_present(acf_table_row(t, ACF_LEVELS_KEPT)[0]));
     acf_table_free(t);
 }
 
@@ -280,7 +288,7 @@ static void one_value_or_none(void **state) {
     is(column("x", "kg%.0d", 20, 1), "constant");
     is(column("x", "%d", 20, 1), "constant");
     is(column("x", "?%.0d", 20, 1), "empty");
-    is("x,keep\n?,1.5\n7,2.5\n?,3.5\n", "constant"); /* one observed cell */
+    is("x,keep\n?,1.5\n7,2.5\n?,3.5\n", "constant");   /* one observed cell */
     is("x,keep\n7,1.5\n7.0,2.5\n?,3.5\n", "constant"); /* one value, written in two ways */
 }
 
@@ -298,16 +306,20 @@ static void doubtful_dates_are_noted(void **state) {
     (void)state;
     acf_table *t = acf_table_file_lab_read("x,y\n05/03/2021,1.5\n01/02/2021,2.5\n", NULL, NULL);
     assert_int_equal(t->file->warnings.n, 1);
-    assert_string_equal(t->file->warnings.text[0], "column 1 ('x'): dates like '05/03/2021' may have the day or the month first, so they are read as "
-                                                 "text (category); say dmy or mdy in the option 'types' to have dates");
+    assert_string_equal(
+        t->file->warnings.text[0],
+        "column 1 ('x'): dates like '05/03/2021' may have the day or the month first, so they are read as "
+        "text (category); say dmy or mdy in the option 'types' to have dates");
     acf_table_free(t);
-    t = acf_table_file_lab_read("x,y\n05/03/2021,1.5\n01/02/2021,2.5\n", (const char *const[]){"types=x=mdy", NULL}, NULL);
+    t = acf_table_file_lab_read("x,y\n05/03/2021,1.5\n01/02/2021,2.5\n", (const char *const[]){"types=x=mdy", NULL},
+                                NULL);
     assert_int_equal(t->file->warnings.n, 0);
     assert_int_equal(t->file->schema->column[0].kind, ACF_KIND_DATE);
     assert_true(acf_table_row(t, 0)[0] == 18750); /* the third of May */
     acf_table_free(t);
-    acf_table_file_lab_refused("x,y\n05/03/2021,1.5\n01/02/2021,2.5\n", (const char *const[]){"types=x=date", NULL}, NULL, ACF_EDATA,
-                          "FILE, column 1 ('x'): it cannot be read as date: day and month cannot be told apart; say dmy or mdy");
+    acf_table_file_lab_refused(
+        "x,y\n05/03/2021,1.5\n01/02/2021,2.5\n", (const char *const[]){"types=x=date", NULL}, NULL, ACF_EDATA,
+        "FILE, column 1 ('x'): it cannot be read as date: day and month cannot be told apart; say dmy or mdy");
 }
 
 /* 95 numbers and words in between: few words are kept aside, many make it text. */
@@ -321,18 +333,21 @@ static void words_among_numbers_are_kept(void **state) {
     assert_int_equal(c->kind, ACF_KIND_INTEGER);
     assert_int_equal(c->other.n, 1);
     assert_int_equal(t->file->warnings.n, 1);
-    assert_string_equal(t->file->warnings.text[0],
-                        "column 1 ('x'): 5 of 100 cells are no numbers (the first: 'over', row 8); they are kept as they are and count as missing "
-                        "for the model. Name them in the option 'missing' to have them filled in, or say category in the option 'types'");
+    assert_string_equal(
+        t->file->warnings.text[0],
+        "column 1 ('x'): 5 of 100 cells are no numbers (the first: 'over', row 8); they are kept as they are and count as missing "
+        "for the model. Name them in the option 'missing' to have them filled in, or say category in the option 'types'");
     assert_true(acf_table_row(t, 6)[0] == 6 && !acf_table_present(acf_table_row(t, 7)[0]));
     acf_table_free(t);
     f = acf_text_into(text, sizeof text);
     acf_text_add(&f, "x,keep\n");
-    for (int i = 0; i < 100; i++) acf_text_addf(&f, i % 9 == 7 ? "over,%d.5\n" : "%d,1.5\n", i); /* eleven in a hundred */
+    for (int i = 0; i < 100; i++)
+        acf_text_addf(&f, i % 9 == 7 ? "over,%d.5\n" : "%d,1.5\n", i); /* eleven in a hundred */
     acf_table_file_lab_kinds(text, NULL, "identifier real");
     f = acf_text_into(text, sizeof text);
     acf_text_add(&f, "x,keep\n");
-    for (int i = 0; i < 100; i++) acf_text_addf(&f, i % 20 == 7 ? "10+,%d.5\n" : "%d,1.5\n", i % 5); /* a scale with an open end */
+    for (int i = 0; i < 100; i++)
+        acf_text_addf(&f, i % 20 == 7 ? "10+,%d.5\n" : "%d,1.5\n", i % 5); /* a scale with an open end */
     acf_table_file_lab_kinds(text, NULL, "category real");
 }
 
@@ -352,31 +367,37 @@ static const char *days(int n, int m, const char *word) {
 /* As among numbers: few words are kept aside, many make it text. */
 static void words_among_dates_are_kept(void **state) {
     (void)state;
-#define AMONG(cells, of, what, first) \
-    "column 1 ('x'): " cells " of " of " cells are no " what " (the first: " first "); they are kept as they are and count as missing for the model. Name " \
+#define AMONG(cells, of, what, first)                                                                                  \
+    "column 1 ('x'): " cells " of " of " cells are no " what " (the first: " first                                     \
+    "); they are kept as they are and count as missing for the model. Name "                                           \
     "them in the option 'missing' to have them filled in"
     acf_table *t = acf_table_file_lab_read(days(500, 300, "2021-02-30"), AUTO, NULL);
     const acf_field_spec *c = &t->file->schema->column[0];
     assert_int_equal(c->kind, ACF_KIND_DATE);
     assert_int_equal(c->other.n, 1);
-    assert_string_equal(t->file->warnings.text[0], AMONG("1", "500", "dates written YYYY-MM-DD", "'2021-02-30', row 300"));
+    assert_string_equal(t->file->warnings.text[0],
+                        AMONG("1", "500", "dates written YYYY-MM-DD", "'2021-02-30', row 300"));
     assert_true(acf_table_present(acf_table_row(t, 298)[0]) && !acf_table_present(acf_table_row(t, 299)[0]));
-    assert_true(strstr(acf_table_file_lab_write(t, (acf_write_plan){.imputations = 1}, acf_table_file_lab_constant), "\n2021-02-30,"));
+    assert_true(strstr(acf_table_file_lab_write(t, (acf_write_plan){.imputations = 1}, acf_table_file_lab_constant),
+                       "\n2021-02-30,"));
     acf_table_free(t);
     noted(days(100, 10, "soon"), AMONG("10", "100", "dates written YYYY-MM-DD", "'soon', row 10"));
-    noted(days(100, 10, "99"), AMONG("10", "100", "dates written YYYY-MM-DD", "'99', row 10")); /* a number is no date */
-    is(days(100, 9, "soon"), "category");     /* eleven in a hundred */
-    is(days(300, 15, "soon%d"), "date");      /* twenty different ones */
-    is(days(315, 15, "soon%d"), "category");  /* one more */
-    is("x,keep\n?,1.5\n12:30,2.5\n12:45,2.5\n12:30,2.5\n12:35,2.5\n12:30,2.5\n12:30,2.5\n12:30,2.5\n12:30,2.5\n12:30,2.5\n9.30,2.5\n", "time");
+    noted(days(100, 10, "99"),
+          AMONG("10", "100", "dates written YYYY-MM-DD", "'99', row 10")); /* a number is no date */
+    is(days(100, 9, "soon"), "category");                                  /* eleven in a hundred */
+    is(days(300, 15, "soon%d"), "date");                                   /* twenty different ones */
+    is(days(315, 15, "soon%d"), "category");                               /* one more */
+    is("x,keep\n?,1.5\n12:30,2.5\n12:45,2.5\n12:30,2.5\n12:35,2.5\n12:30,2.5\n12:30,2.5\n12:30,2.5\n12:30,2.5\n12:30,2.5\n9.30,2.5\n",
+       "time");
     /* What a model kept, it keeps in a new file; anything else there is a mistake. */
     t = acf_table_file_lab_read(days(500, 300, "2021-02-30"), AUTO, NULL);
     acf_table *new = acf_table_file_lab_read("x,keep\n2021-02-30,1.5\n2021-02-28,1.5\n", AUTO, t->file->schema);
     assert_false(acf_table_present(acf_table_row(new, 0)[0]));
     acf_table_free(new);
-    acf_table_file_lab_refused("x,keep\n2021-02-31,1.5\n", AUTO, t->file->schema, ACF_EDATA,
-                          "FILE, line 2, column 1 ('x'): '2021-02-31' is not a date written YYYY-MM-DD, which this column (date) holds; correct it, or add "
-                          "it to the option 'missing' if it stands for a missing value");
+    acf_table_file_lab_refused(
+        "x,keep\n2021-02-31,1.5\n", AUTO, t->file->schema, ACF_EDATA,
+        "FILE, line 2, column 1 ('x'): '2021-02-31' is not a date written YYYY-MM-DD, which this column (date) holds; correct it, or add "
+        "it to the option 'missing' if it stands for a missing value");
     acf_table_free(t);
 }
 
@@ -389,7 +410,8 @@ static void words_among_many_times_are_kept(void **state) {
     for (int late = 0; late < 2; late++) { /* a time in another format, first: then nobody knows which others are odd */
         acf_text f = acf_text_into(file, BYTES);
         acf_text_addf(&f, "x,keep\n%s,1.5\n", late ? "2021-03-09" : "00:00:00");
-        for (int i = 0; i < TIMES; i++) acf_text_addf(&f, i % 9000 == 8999 ? "off,%d.5\n" : "%02d:%02d:%02d,1.5\n", i / 3600, i / 60 % 60, i % 60);
+        for (int i = 0; i < TIMES; i++)
+            acf_text_addf(&f, i % 9000 == 8999 ? "off,%d.5\n" : "%02d:%02d:%02d,1.5\n", i / 3600, i / 60 % 60, i % 60);
         assert_true(f.len < BYTES);
         acf_table_file_lab_kinds(file, AUTO, late ? "identifier real" : "time real");
         if (!late) noted(file, AMONG("7", "66537", "times written HH:MM:SS", "'off', row 9001"));
@@ -400,12 +422,15 @@ static void words_among_many_times_are_kept(void **state) {
 /* Text that is text by some of its cells says so. */
 static void columns_that_are_text_by_a_few_cells_are_noted(void **state) {
     (void)state;
-#define MOSTLY(fit, of, what, first, kind) \
-    "column 1 ('x'): " fit " of " of " cells are " what ", the others are not (the first: " first "), so all are read as text (" kind "). Name the others in the option " \
+#define MOSTLY(fit, of, what, first, kind)                                                                             \
+    "column 1 ('x'): " fit " of " of " cells are " what ", the others are not (the first: " first                      \
+    "), so all are read as text (" kind "). Name the others in the option "                                            \
     "'missing' if they stand for missing cells; if the column is meant to be text, say " kind " in the option 'types'"
     noted(days(100, 9, "soon"), MOSTLY("89", "100", "dates written YYYY-MM-DD", "'soon', row 9", "category"));
-    noted(days(100, 2, "%d.3.2021"), MOSTLY("50", "100", "dates written YYYY-MM-DD", "'2.3.2021', row 2", "identifier"));
-    noted("x,keep\n12:30,1.5\nnoon,2.5\n12:45,2.5\n", MOSTLY("2", "3", "times written HH:MM", "'noon', row 2", "category"));
+    noted(days(100, 2, "%d.3.2021"),
+          MOSTLY("50", "100", "dates written YYYY-MM-DD", "'2.3.2021', row 2", "identifier"));
+    noted("x,keep\n12:30,1.5\nnoon,2.5\n12:45,2.5\n",
+          MOSTLY("2", "3", "times written HH:MM", "'noon', row 2", "category"));
     noted("x,keep\n12:30,1.5\nnoon,2.5\nafternoon,2.5\n", "");
     acf_text f = acf_text_into(text, sizeof text);
     acf_text_add(&f, "x,keep\n");
@@ -413,13 +438,16 @@ static void columns_that_are_text_by_a_few_cells_are_noted(void **state) {
     noted(text, MOSTLY("50", "100", "numbers", "'w1', row 2", "identifier"));
     f = acf_text_into(text, sizeof text);
     acf_text_add(&f, "x,keep\n");
-    for (int i = 0; i < 100; i++) acf_text_addf(&f, i % 5 > 1 ? "w%d,1.5\n" : "%d,2.5\n", i); /* words with numbers among them */
+    for (int i = 0; i < 100; i++)
+        acf_text_addf(&f, i % 5 > 1 ? "w%d,1.5\n" : "%d,2.5\n", i); /* words with numbers among them */
     noted(text, "");
     f = acf_text_into(text, sizeof text);
     acf_text_add(&f, "x,keep\n");
     for (int i = 0; i < 50; i++) acf_text_addf(&f, i % 25 == 24 ? "0%d,1.5\n" : "1%02d,2.5\n", i);
-    noted(text, "column 1 ('x'): 2 of 50 numbers begin with a zero, as codes do (the first: '024', row 25), so all are read as text (identifier); say integer or "
-                "real in the option 'types' if they are numbers, else identifier");
+    noted(
+        text,
+        "column 1 ('x'): 2 of 50 numbers begin with a zero, as codes do (the first: '024', row 25), so all are read as text (identifier); say integer or "
+        "real in the option 'types' if they are numbers, else identifier");
     acf_table *t = acf_table_file_lab_read(text, (const char *const[]){"types=x=integer", NULL}, NULL);
     assert_true(t->file->warnings.n == 0 && acf_table_row(t, 24)[0] == 24);
     acf_table_free(t);
@@ -429,8 +457,10 @@ static void columns_that_are_text_by_a_few_cells_are_noted(void **state) {
           "column tells, so such numbers are read as text (category); the option 'decimal' (point or comma) settles it "
           "for the file, real or integer in the option "
           "'types' for the column");
-    noted("x;keep\n1,5;1\n2.25;2\n7;2\n", "column 1 ('x'): '1,5' has a decimal comma and '2.25' a decimal point, so they are read as text (category); write all "
-          "numbers alike to have them read as numbers");
+    noted(
+        "x;keep\n1,5;1\n2.25;2\n7;2\n",
+        "column 1 ('x'): '1,5' has a decimal comma and '2.25' a decimal point, so they are read as text (category); write all "
+        "numbers alike to have them read as numbers");
 }
 
 static void thousands_of_categories_are_pooled(void **state) {
@@ -454,7 +484,9 @@ static void thousands_of_categories_are_pooled(void **state) {
     assert_int_equal(c->pooled, 2000 - 255);
     assert_string_equal(c->levels.entry[255].text, "city 255"); /* the most frequent of the pooled */
     assert_true(acf_table_row(t, rows - 1)[0] == 255 && acf_table_row(t, 0)[0] < 255);
-    assert_string_equal(t->file->warnings.text[0], "column 1 ('city'): 2000 categories; the 255 frequent ones are modelled each, the others as one");
+    assert_string_equal(
+        t->file->warnings.text[0],
+        "column 1 ('city'): 2000 categories; the 255 frequent ones are modelled each, the others as one");
     acf_table_free(t);
 }
 
@@ -482,8 +514,10 @@ static void levels_have_their_own_order(void **state) {
     acf_table *a = acf_table_file_lab_read("x,y\nb,1.5\n10,2\n9,3\na,4\n", NULL, NULL);
     acf_table *b = acf_table_file_lab_read("x,y\na,1.5\n9,2\nb,3\n10,4\n", NULL, NULL);
     for (int64_t i = 0; i < 4; i++)
-        assert_string_equal(a->file->schema->column[0].levels.entry[i].text, b->file->schema->column[0].levels.entry[i].text);
-    assert_true(acf_table_row(a, 0)[0] == 3 && acf_table_row(a, 1)[0] == 1 && acf_table_row(a, 2)[0] == 0 && acf_table_row(b, 0)[0] == 2);
+        assert_string_equal(a->file->schema->column[0].levels.entry[i].text,
+                            b->file->schema->column[0].levels.entry[i].text);
+    assert_true(acf_table_row(a, 0)[0] == 3 && acf_table_row(a, 1)[0] == 1 && acf_table_row(a, 2)[0] == 0 &&
+                acf_table_row(b, 0)[0] == 2);
     acf_table_free(a);
     acf_table_free(b);
 }
@@ -492,7 +526,8 @@ static void decimals_are_those_of_nearly_all(void **state) {
     (void)state;
     acf_text f = acf_text_into(text, sizeof text);
     acf_text_add(&f, "x,y,z\n");
-    for (int i = 0; i < 100; i++) acf_text_addf(&f, i == 50 ? "9.53333333333333,1.50,1e-5\n" : "%d.5,2.50,0.%d\n", i, i + 1);
+    for (int i = 0; i < 100; i++)
+        acf_text_addf(&f, i == 50 ? "9.53333333333333,1.50,1e-5\n" : "%d.5,2.50,0.%d\n", i, i + 1);
     acf_table *t = acf_table_file_lab_read(text, NULL, NULL);
     const acf_field_spec *c = t->file->schema->column;
     assert_int_equal(c[0].decimals, 1);
@@ -509,31 +544,37 @@ static void wishes_are_granted(void **state) {
     const char *file = "a,b,c,d,e\n1,x,5,u,1\n2,y,5,v,2\n3,x,5,u,3\n4,?,5,w,4\n5,x,5,u,6\n";
     acf_table_file_lab_kinds(file, NULL, "identifier category constant category integer");
     acf_table_file_lab_kinds(file, (const char *const[]){"types=a=real, c=integer ,e=category,d=id,b=constant", NULL},
-                        "real constant integer identifier category");
-    acf_table_file_lab_kinds(file, (const char *const[]){"types=a=ordinal", NULL}, "ordinal category constant category integer");
-    acf_table_file_lab_refused(file, (const char *const[]){"types=b=ordinal", NULL}, NULL, ACF_EDATA,
-                          "FILE, column 2 ('b'): it cannot be read as ordinal: it holds words, whose order only you know: list its levels in a "
-                          "schema file");
-    acf_table_file_lab_refused(file, (const char *const[]){"types=b=time", NULL}, NULL, ACF_EDATA,
-                          "FILE, column 2 ('b'): it cannot be read as time: no cell looks like one; a schema file can name its format");
-    acf_table_file_lab_refused(file, (const char *const[]){"types=b=real", NULL}, NULL, ACF_EDATA,
-                          "FILE, line 2, column 2 ('b'): 'x' is not a number, which this column (real) holds; correct it, or add it to the option 'missing' if "
-                          "it stands for a missing value");
+                             "real constant integer identifier category");
+    acf_table_file_lab_kinds(file, (const char *const[]){"types=a=ordinal", NULL},
+                             "ordinal category constant category integer");
+    acf_table_file_lab_refused(
+        file, (const char *const[]){"types=b=ordinal", NULL}, NULL, ACF_EDATA,
+        "FILE, column 2 ('b'): it cannot be read as ordinal: it holds words, whose order only you know: list its levels in a "
+        "schema file");
+    acf_table_file_lab_refused(
+        file, (const char *const[]){"types=b=time", NULL}, NULL, ACF_EDATA,
+        "FILE, column 2 ('b'): it cannot be read as time: no cell looks like one; a schema file can name its format");
+    acf_table_file_lab_refused(
+        file, (const char *const[]){"types=b=real", NULL}, NULL, ACF_EDATA,
+        "FILE, line 2, column 2 ('b'): 'x' is not a number, which this column (real) holds; correct it, or add it to the option 'missing' if "
+        "it stands for a missing value");
     acf_table_file_lab_refused(file, (const char *const[]){"types=nowhere=real", NULL}, NULL, ACF_EUSAGE,
-                          "option 'types' names column 'nowhere', which FILE does not have");
+                               "option 'types' names column 'nowhere', which FILE does not have");
     acf_table_file_lab_refused("alpha,beta\n1.5,2\n", (const char *const[]){"types=alhpa=real", NULL}, NULL, ACF_EUSAGE,
-                          "option 'types' names column 'alhpa', which FILE does not have; did you mean 'alpha'?");
+                               "option 'types' names column 'alhpa', which FILE does not have; did you mean 'alpha'?");
 }
 
 static void without_a_column_to_model_nothing_is_learned(void **state) {
     (void)state;
     acf_table_file_lab_unlearnable("a,b\n?,\nNA,-\n", "FILE: all cells are missing: there is nothing to learn from");
-    acf_table_file_lab_unlearnable("id,unit,x\n1,kg,?\n2,kg,?\n3,?,?\n",
-                          "FILE: there is no column to model: 1 hold one value only, 1 are identifiers, 1 are empty. If one should be modelled after "
-                          "all, name its type in the option 'types', such as id=category");
-    acf_table_file_lab_unlearnable("id,unit,x\n1,kg,5\n",
-                          "FILE: there is no column to model: 3 hold one value only, 0 are identifiers, 0 are empty. If one should be modelled after "
-                          "all, name its type in the option 'types', such as id=category");
+    acf_table_file_lab_unlearnable(
+        "id,unit,x\n1,kg,?\n2,kg,?\n3,?,?\n",
+        "FILE: there is no column to model: 1 hold one value only, 1 are identifiers, 1 are empty. If one should be modelled after "
+        "all, name its type in the option 'types', such as id=category");
+    acf_table_file_lab_unlearnable(
+        "id,unit,x\n1,kg,5\n",
+        "FILE: there is no column to model: 3 hold one value only, 0 are identifiers, 0 are empty. If one should be modelled after "
+        "all, name its type in the option 'types', such as id=category");
 }
 
 ACF_TESTS(typing, cmocka_unit_test(numbers_are_real_or_whole), cmocka_unit_test(exponents_are_of_measurements),

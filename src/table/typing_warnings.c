@@ -26,7 +26,8 @@ static const acf_text_counts_entry *first_when(const acf_profile_column *c, acf_
         for (int64_t i = 0; i < list->n; i++) {
             double ignore;
             const acf_text_counts_entry *e = &list->entry[i];
-            if (acf_calendar_read(when, e->text, e->length, &ignore) != is || (first && first->first < e->first)) continue;
+            if (acf_calendar_read(when, e->text, e->length, &ignore) != is || (first && first->first < e->first))
+                continue;
             first = e;
             break; /* further ones came later */
         }
@@ -41,10 +42,11 @@ static bool note_doubt(puzzle *p) {
     char seen[ACF_EXCERPT_MAX];
     if (acf_calendar_most(&p->c->when, &when, &fit) != ACF_CALENDAR_EITHER || 2 * fit < p->c->observed) return false;
     const acf_text_counts_entry *first = first_when(p->c, when, true);
-    p->status = acf_warnings_addf(p->warnings,
-                               "%s: dates like '%s' may have the day or the month first, so they are read as text (%s); "
-                               "say dmy or mdy in the option 'types' to have dates",
-                               p->where, first ? acf_text_excerpt(seen, first->text) : "", acf_kind_names[p->kind]);
+    p->status =
+        acf_warnings_addf(p->warnings,
+                          "%s: dates like '%s' may have the day or the month first, so they are read as text (%s); "
+                          "say dmy or mdy in the option 'types' to have dates",
+                          p->where, first ? acf_text_excerpt(seen, first->text) : "", acf_kind_names[p->kind]);
     return true;
 }
 
@@ -67,11 +69,12 @@ static bool note_signs(puzzle *p) {
     if (!first || (double)c->survey.cells < NEARLY_ALL * (double)c->observed || c->numeric == c->observed ||
         acf_profile_is_in_doubt(c))
         return false;
-    p->status = acf_warnings_addf(p->warnings,
-                               "%s: numbers like '%s' have a sign or a unit that others do not have, so they are read "
-                               "as text (%s); write all alike to "
-                               "have them read as numbers",
-                               p->where, acf_text_excerpt(seen, first->text), acf_kind_names[p->kind]);
+    p->status =
+        acf_warnings_addf(p->warnings,
+                          "%s: numbers like '%s' have a sign or a unit that others do not have, so they are read "
+                          "as text (%s); write all alike to "
+                          "have them read as numbers",
+                          p->where, acf_text_excerpt(seen, first->text), acf_kind_names[p->kind]);
     return true;
 }
 
@@ -100,30 +103,31 @@ static void note_either(puzzle *p, const acf_text_counts_entry *e) {
     as = acf_notation_grouped(&as, comma);
     if (!acf_notation_strip(&as, e->text, e->length, grouped)) *grouped = '\0';
     p->status = acf_warnings_addf(p->warnings,
-                               "%s: '%s' may be %s, with a decimal %s, or %s, with a %s between thousands, and no "
-                               "other column tells, so such numbers are read as "
-                               "text (%s); the option 'decimal' (point or comma) settles it for the file, real or "
-                               "integer in the option 'types' for the column",
-                               p->where, acf_text_excerpt(seen, e->text), decimal, comma ? "comma" : "point", grouped,
-                               comma ? "comma" : "point", acf_kind_names[p->kind]);
+                                  "%s: '%s' may be %s, with a decimal %s, or %s, with a %s between thousands, and no "
+                                  "other column tells, so such numbers are read as "
+                                  "text (%s); the option 'decimal' (point or comma) settles it for the file, real or "
+                                  "integer in the option 'types' for the column",
+                                  p->where, acf_text_excerpt(seen, e->text), decimal, comma ? "comma" : "point",
+                                  grouped, comma ? "comma" : "point", acf_kind_names[p->kind]);
 }
 
 /* Marks that may mean two things, or points beside commas. */
 static bool note_marks(puzzle *p) {
     const acf_profile_column *c = p->c;
-    const acf_text_counts_entry *comma = first_number(c, ','), *point = first_number(c, '.'), *first = comma ? comma : point;
+    const acf_text_counts_entry *comma = first_number(c, ','), *point = first_number(c, '.'),
+                                *first = comma ? comma : point;
     char a[ACF_EXCERPT_MAX], b[ACF_EXCERPT_MAX];
     if (!acf_profile_is_in_doubt(c) || !first) return false;
     if (c->verdict == ACF_NOTATION_EITHER || !comma || !point) {
         note_either(p, first);
         return true;
     }
-    p->status = acf_warnings_addf(p->warnings,
-                               "%s: '%s' has a decimal comma and '%s' a decimal point, so they are read as text (%s); "
-                               "write all numbers alike to have "
-                               "them read as numbers",
-                               p->where, acf_text_excerpt(a, comma->text), acf_text_excerpt(b, point->text),
-                               acf_kind_names[p->kind]);
+    p->status = acf_warnings_addf(
+        p->warnings,
+        "%s: '%s' has a decimal comma and '%s' a decimal point, so they are read as text (%s); "
+        "write all numbers alike to have "
+        "them read as numbers",
+        p->where, acf_text_excerpt(a, comma->text), acf_text_excerpt(b, point->text), acf_kind_names[p->kind]);
     return true;
 }
 
@@ -133,11 +137,12 @@ static bool note_zeros(puzzle *p) {
     const acf_text_counts_entry *code = first_number(c, 0);
     char seen[ACF_EXCERPT_MAX];
     if (!code || c->numeric < c->observed || 2 * c->zeros >= c->numeric) return false;
-    p->status = acf_warnings_addf(p->warnings,
-                               "%s: %lld of %lld numbers begin with a zero, as codes do (the first: '%s', row %lld), so all are read as text (%s); say integer or real "
-                               "in the option 'types' if they are numbers, else %s",
-                               p->where, (long long)c->zeros, (long long)c->numeric, acf_text_excerpt(seen, code->text), (long long)code->first + 1,
-                               acf_kind_names[p->kind], acf_kind_names[p->kind]);
+    p->status = acf_warnings_addf(
+        p->warnings,
+        "%s: %lld of %lld numbers begin with a zero, as codes do (the first: '%s', row %lld), so all are read as text (%s); say integer or real "
+        "in the option 'types' if they are numbers, else %s",
+        p->where, (long long)c->zeros, (long long)c->numeric, acf_text_excerpt(seen, code->text),
+        (long long)code->first + 1, acf_kind_names[p->kind], acf_kind_names[p->kind]);
     return true;
 }
 
@@ -147,12 +152,15 @@ static bool note_zeros(puzzle *p) {
 static bool note_others(puzzle *p, int64_t fit, const char *what, const acf_text_counts_entry *first) {
     char seen[ACF_EXCERPT_MAX], where[ACF_EXCERPT_MAX + 64];
     acf_text t = acf_text_into(where, sizeof where);
-    if (first) acf_text_addf(&t, " (the first: '%s', row %lld)", acf_text_excerpt(seen, first->text), (long long)first->first + 1);
-    p->status = acf_warnings_addf(p->warnings,
-                               "%s: %lld of %lld cells are %s, the others are not%s, so all are read as text (%s). Name the others in the option 'missing' if they stand "
-                               "for missing cells; if the column is meant to be text, say %s in the option 'types'",
-                               p->where, (long long)fit, (long long)p->c->observed, what, first ? where : "", acf_kind_names[p->kind],
-                               acf_kind_names[p->kind]);
+    if (first)
+        acf_text_addf(&t, " (the first: '%s', row %lld)", acf_text_excerpt(seen, first->text),
+                      (long long)first->first + 1);
+    p->status = acf_warnings_addf(
+        p->warnings,
+        "%s: %lld of %lld cells are %s, the others are not%s, so all are read as text (%s). Name the others in the option 'missing' if they stand "
+        "for missing cells; if the column is meant to be text, say %s in the option 'types'",
+        p->where, (long long)fit, (long long)p->c->observed, what, first ? where : "", acf_kind_names[p->kind],
+        acf_kind_names[p->kind]);
     return true;
 }
 
@@ -161,12 +169,14 @@ static bool note_most(puzzle *p) {
     acf_calendar when;
     int64_t fit, all = 0;
     char pattern[ACF_CALENDAR_PATTERN_MAX], what[ACF_CALENDAR_PATTERN_MAX + 32];
-    if (c->numeric < c->observed && 2 * c->numeric >= c->observed) return note_others(p, c->numeric, "numbers", c->words.n ? c->words.entry : NULL);
+    if (c->numeric < c->observed && 2 * c->numeric >= c->observed)
+        return note_others(p, c->numeric, "numbers", c->words.n ? c->words.entry : NULL);
     for (int k = 0; k < ACF_CALENDAR_FORMS; k++) all += c->when.form[k].fit;
     if (all == 0 || 2 * all < c->observed) return false;
     acf_calendar_most(&c->when, &when, &fit);
     acf_text t = acf_text_into(what, sizeof what);
-    acf_text_addf(&t, "%s written %s", acf_calendar_is_date(when) ? "dates" : "times", acf_calendar_pattern(when, pattern));
+    acf_text_addf(&t, "%s written %s", acf_calendar_is_date(when) ? "dates" : "times",
+                  acf_calendar_pattern(when, pattern));
     return note_others(p, fit, what, first_when(c, when, false));
 }
 
@@ -181,23 +191,25 @@ acf_status acf_typing_note(const acf_profile_column *c, acf_kind kind, const cha
 /* ---- missing cells ---------------------------------------------------------------------------------------------- */
 
 /* None/Mild/Severe: to be told before it is filled in. */
-acf_status acf_typing_warn_na_strings(const acf_profile_column *c, acf_kind kind, const char *where, acf_warnings *warnings) {
+acf_status acf_typing_warn_na_strings(const acf_profile_column *c, acf_kind kind, const char *where,
+                                      acf_warnings *warnings) {
     for (int64_t i = 0; i < c->doubtful.n; i++) {
         const acf_text_counts_entry *e = &c->doubtful.entry[i];
-        ACF_TRY(acf_warnings_addf(warnings,
-                               "%s: %lld cell%s '%s', which counts as missing%s; if it is a value here, say what marks "
-                               "a missing cell in the option "
-                               "'missing' with = first, such as =NA,?",
-                               where, (long long)e->count, e->count == 1 ? " holds" : "s hold", e->text,
-                               kind == ACF_KIND_CATEGORY ? " and is filled in" : ""));
+        ACF_TRY(
+            acf_warnings_addf(warnings,
+                              "%s: %lld cell%s '%s', which counts as missing%s; if it is a value here, say what marks "
+                              "a missing cell in the option "
+                              "'missing' with = first, such as =NA,?",
+                              where, (long long)e->count, e->count == 1 ? " holds" : "s hold", e->text,
+                              kind == ACF_KIND_CATEGORY ? " and is filled in" : ""));
     }
     return ACF_OK;
 }
 
 /* ---- codes of missing cells ------------------------------------------------------------------------------------- */
 
-#define SENTINEL_FAR 3    /* times as large as all others */
-#define SENTINEL_CELLS 5  /* with fewer numbers nothing is known of a column */
+#define SENTINEL_FAR 3   /* times as large as all others */
+#define SENTINEL_CELLS 5 /* with fewer numbers nothing is known of a column */
 
 /* 9, 99, 999, ..., 88, 77; and 98, 97, 96 below 99. */
 static bool is_code(double v, double outer) {
@@ -246,11 +258,11 @@ static acf_status note_codes(const acf_profile_column *c, const acf_end *end, in
         cells += end[k].cells;
     }
     return acf_warnings_addf(warnings,
-                          "%s: %lld cell%s %s, and the others lie between %s and %s; if that stands for a missing "
-                          "cell, name it in the option 'missing': %s",
-                          where, (long long)cells, cells == 1 ? " holds" : "s hold", list,
-                          acf_number_shortest(ends[0], next < far ? next : far),
-                          acf_number_shortest(ends[1], next < far ? far : next), list);
+                             "%s: %lld cell%s %s, and the others lie between %s and %s; if that stands for a missing "
+                             "cell, name it in the option 'missing': %s",
+                             where, (long long)cells, cells == 1 ? " holds" : "s hold", list,
+                             acf_number_shortest(ends[0], next < far ? next : far),
+                             acf_number_shortest(ends[1], next < far ? far : next), list);
 }
 
 acf_status acf_typing_warn_sentinels(const acf_profile_column *c, const char *where, acf_warnings *warnings) {

@@ -22,7 +22,7 @@
 
 struct acf_writer {
     const acf_table *t;
-    acf_table_file *f;       /* of the table; NULL: made from memory */
+    acf_table_file *f;  /* of the table; NULL: made from memory */
     acf_csv *csv;       /* a reader of its own of the table's text; NULL: it has none */
     acf_schema *schema; /* of f, or own */
     acf_schema *own;
@@ -44,7 +44,8 @@ static acf_status field(acf_writer *w, const char *text, size_t n, bool quoted) 
     bool clean;
     size_t length = acf_csv_quote(&w->dialect, text, n, out, sizeof out, &clean);
     if (length > sizeof out || !clean)
-        return acf_fail(ACF_EDATA, "'%s' cannot be written to this file, which has no quotes to put around it", acf_text_excerpt(seen, text));
+        return acf_fail(ACF_EDATA, "'%s' cannot be written to this file, which has no quotes to put around it",
+                        acf_text_excerpt(seen, text));
     char quote = w->dialect.quote;
     bool bare = length == n && memcmp(out, text, n) == 0;
     if (!quoted || quote == '\n' || !bare) return bytes(w, out, length);
@@ -84,7 +85,11 @@ typedef struct row {
 static acf_status filled_field(acf_writer *w, const acf_field_spec *c, const row *r) {
     const double value = c->place >= 0 ? r->value[c->place] : 0;
     if (!w->plan.drawn || c->kind != ACF_KIND_CATEGORY || c->pooled == 0) return value_field(w, c, value);
-    const acf_rng_counter at = {.seed = w->plan.seed, .row = acf_table_row_id(w->t, r->i), .stream = ACF_STREAM_LEVEL, .column = (uint32_t)c->place, .draw = (uint32_t)(r->imputation - 1)};
+    const acf_rng_counter at = {.seed = w->plan.seed,
+                                .row = acf_table_row_id(w->t, r->i),
+                                .stream = ACF_STREAM_LEVEL,
+                                .column = (uint32_t)c->place,
+                                .draw = (uint32_t)(r->imputation - 1)};
     return level_field(w, c, acf_cell_level(c, value, acf_rng_uniform(at)));
 }
 
@@ -110,8 +115,10 @@ static acf_status interval(acf_writer *w, const acf_field_spec *c, const row *r,
     for (int k = 0; k < 2; k++) {
         const double *end = k ? r->high : r->low;
         ACF_TRY(separator(w));
-        if (observed || !end || isnan(end[c->place])) ACF_TRY(bytes(w, "NA", 2));
-        else ACF_TRY(value_field(w, c, end[c->place]));
+        if (observed || !end || isnan(end[c->place]))
+            ACF_TRY(bytes(w, "NA", 2));
+        else
+            ACF_TRY(value_field(w, c, end[c->place]));
     }
     return ACF_OK;
 }
@@ -141,10 +148,14 @@ static acf_status source_cell(acf_writer *w, const acf_field_spec *c, const acf_
     double ignore;
     bool hole = c ? acf_cell_read(w->schema, c, f->text, f->length, &ignore) == ACF_CELL_MISSING
                   : acf_na_strings_has(&w->schema->na_strings, f->text, f->length);
-    if (!hole) ACF_TRY(bytes(w, f->raw, f->raw_length));
-    else if (can_fill(w, c, r)) ACF_TRY(fill_hole(w, c, f, r));
-    else if (w->plan.stacked) ACF_TRY(bytes(w, "NA", 2));
-    else ACF_TRY(bytes(w, f->raw, f->raw_length));
+    if (!hole)
+        ACF_TRY(bytes(w, f->raw, f->raw_length));
+    else if (can_fill(w, c, r))
+        ACF_TRY(fill_hole(w, c, f, r));
+    else if (w->plan.stacked)
+        ACF_TRY(bytes(w, "NA", 2));
+    else
+        ACF_TRY(bytes(w, f->raw, f->raw_length));
     return has_interval(w, c) ? interval(w, c, r, !hole) : ACF_OK;
 }
 
@@ -192,10 +203,14 @@ static acf_status memory_cell(acf_writer *w, const acf_field_spec *c, const row 
     double own = c->place >= 0 ? acf_table_row(w->t, r->i)[c->place] : (double)NAN;
     bool observed = !isnan(own);
     const char *given = w->f && w->f->given ? w->f->given[c - w->schema->column] : NULL;
-    if (given) ACF_TRY(field(w, given, strlen(given), c->quoted));
-    else if (observed) ACF_TRY(value_field(w, c, own));
-    else if (can_fill(w, c, r)) ACF_TRY(filled_field(w, c, r));
-    else ACF_TRY(bytes(w, "NA", 2));
+    if (given)
+        ACF_TRY(field(w, given, strlen(given), c->quoted));
+    else if (observed)
+        ACF_TRY(value_field(w, c, own));
+    else if (can_fill(w, c, r))
+        ACF_TRY(filled_field(w, c, r));
+    else
+        ACF_TRY(bytes(w, "NA", 2));
     return has_interval(w, c) ? interval(w, c, r, observed) : ACF_OK;
 }
 
@@ -233,7 +248,8 @@ static acf_status matrix_number(acf_writer *w, double v) { return bytes(w, (cons
 static double matrix_value(const acf_field_spec *c, double value) {
     char text[CELL_MAX];
     acf_number n = {.value = (double)NAN};
-    if (c->kind == ACF_KIND_REAL || c->kind == ACF_KIND_INTEGER || c->kind == ACF_KIND_ORDINAL) return acf_cell_round(c, value);
+    if (c->kind == ACF_KIND_REAL || c->kind == ACF_KIND_INTEGER || c->kind == ACF_KIND_ORDINAL)
+        return acf_cell_round(c, value);
     acf_text t = acf_text_into(text, sizeof text);
     acf_cell_write(c, value, &t);
     acf_number_parse(text, t.len, &n);
@@ -280,7 +296,8 @@ static acf_status matrix_header(acf_writer *w) {
 
 static acf_status rows(acf_writer *w, int64_t imputation, const double *value, const double *low, const double *high) {
     const row r = {.imputation = imputation};
-    if (w->f && w->f->npy) return acf_table_file_matrix_rows(w->f, matrix_row, &(matrix_pass){w, imputation, value, low, high});
+    if (w->f && w->f->npy)
+        return acf_table_file_matrix_rows(w->f, matrix_row, &(matrix_pass){w, imputation, value, low, high});
     return w->f && w->f->csv ? source_rows(w, r, value, low, high) : memory_rows(w, r, value, low, high);
 }
 
@@ -320,7 +337,7 @@ static acf_status source_header(acf_writer *w) {
     if (h.n == 0 && !adds) return ACF_OK;
     for (int64_t c = 0; c < w->f->columns; c++) {
         const acf_field *raw = h.n > 0 ? &h.field[c] : NULL;
-        bool nameless = raw && raw->length == 0 && adds; /* R would call it X */
+        bool nameless = raw && raw->length == 0 && adds;       /* R would call it X */
         const bool first_name = c == 1 && w->dialect.rownames; /* nothing stands in front of it */
         if (c > 0 && (!first_name || adds)) ACF_TRY(raw && !first_name ? bytes(w, raw->raw - 1, 1) : separator(w));
         ACF_TRY(name_cell(w, w->f->name[c], nameless ? NULL : raw));
@@ -347,7 +364,8 @@ static acf_status memory_header(acf_writer *w) {
 /* ---- opening and closing ---------------------------------------------------------------------------------------- */
 
 static acf_status check_plan(acf_write_plan plan) {
-    if (plan.imputations < 1) return acf_fail(ACF_EUSAGE, "a plan to write %d imputations; expected at least 1", plan.imputations);
+    if (plan.imputations < 1)
+        return acf_fail(ACF_EUSAGE, "a plan to write %d imputations; expected at least 1", plan.imputations);
     if (plan.imputations > 1 && !plan.stacked)
         return acf_fail(ACF_EUSAGE, "a plan to write %d imputations, which takes the stacked format", plan.imputations);
     return ACF_OK;
@@ -376,11 +394,15 @@ static acf_status check_ending(const acf_writer *w, const char *path) {
     char seen[ACF_EXCERPT_MAX];
     for (int k = 0; matrix && k < 4; k++)
         if (ends_in(path, text[k]))
-            return acf_fail(ACF_EUSAGE, "the output would be a matrix, as '%s' is, and '%s' is the name of a text; let it end in .npy", acf_table_file_path(w->f),
-                            acf_text_excerpt(seen, path));
+            return acf_fail(
+                ACF_EUSAGE,
+                "the output would be a matrix, as '%s' is, and '%s' is the name of a text; let it end in .npy",
+                acf_table_file_path(w->f), acf_text_excerpt(seen, path));
     if (!matrix && ends_in(path, ".npy"))
-        return acf_fail(ACF_EUSAGE, "the output would be text, as the table is, and '%s' is the name of a matrix; let it end in .csv",
-                        acf_text_excerpt(seen, path));
+        return acf_fail(
+            ACF_EUSAGE,
+            "the output would be text, as the table is, and '%s' is the name of a matrix; let it end in .csv",
+            acf_text_excerpt(seen, path));
     return ACF_OK;
 }
 
@@ -394,11 +416,14 @@ static acf_status check_new_names(const acf_writer *w) {
             acf_text_addf(&t, "%s%s", w->schema->column[j].name, tails[k]);
             char seen[ACF_EXCERPT_MAX];
             if (acf_schema_find(w->schema, name) >= 0)
-                return acf_fail(ACF_EDATA, "intervals need a column '%s', and the table has one already; rename it", acf_text_excerpt(seen, name));
+                return acf_fail(ACF_EDATA, "intervals need a column '%s', and the table has one already; rename it",
+                                acf_text_excerpt(seen, name));
         }
     for (int k = 0; k < 2 && w->plan.stacked; k++)
         if (acf_schema_find(w->schema, k ? ".id" : ".imp") >= 0)
-            return acf_fail(ACF_EDATA, "the stacked format needs a column '%s', and the table has one already; rename it", k ? ".id" : ".imp");
+            return acf_fail(ACF_EDATA,
+                            "the stacked format needs a column '%s', and the table has one already; rename it",
+                            k ? ".id" : ".imp");
     return ACF_OK;
 }
 
@@ -435,15 +460,18 @@ acf_status acf_writer_begin(const acf_table *t, const char *path, acf_write_plan
     if (!w) return ACF_EMEMORY;
     w->t = t, w->f = t->file, w->plan = plan;
     acf_status status = begin(w, path);
-    if (status) acf_writer_abort(w);
-    else *out = w;
+    if (status)
+        acf_writer_abort(w);
+    else
+        *out = w;
     return status;
 }
 
 acf_status acf_writer_add(acf_writer *w, const double *value, const double *low, const double *high) {
     if (w->done == w->plan.imputations)
         return acf_fail(ACF_EUSAGE, "all %d imputations that were planned have been written", w->plan.imputations);
-    if (w->plan.intervals && (!low || !high)) return acf_fail(ACF_EUSAGE, "the plan has intervals, but their ends were not given");
+    if (w->plan.intervals && (!low || !high))
+        return acf_fail(ACF_EUSAGE, "the plan has intervals, but their ends were not given");
     w->done++;
     return rows(w, w->done, value, low, high);
 }
@@ -451,7 +479,8 @@ acf_status acf_writer_add(acf_writer *w, const double *value, const double *low,
 acf_status acf_writer_finish(acf_writer *w) {
     acf_status status = ACF_OK;
     if (w->done < w->plan.imputations)
-        status = acf_fail(ACF_EUSAGE, "%d of %d imputations that were planned have been written", w->done, w->plan.imputations);
+        status = acf_fail(ACF_EUSAGE, "%d of %d imputations that were planned have been written", w->done,
+                          w->plan.imputations);
     if (status == ACF_OK) {
         status = acf_sink_commit(w->sink);
         w->sink = NULL;

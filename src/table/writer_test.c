@@ -52,7 +52,7 @@ static void kinds_are_written_as_their_columns_are(void **state) {
               OPTIONS("types=o=ordinal,id=identifier,k=constant"), plain,
               "i,r,f,c,o,d,t,k,e,id\n"
               "7,0.125,1.50,b,3,2021-01-02,12:00,kg,,a1\n"
-              "9,0.5,2.25,a,3,2021-01-05,13:30,kg,NA,?\n"       /* identifiers and empty columns keep their markers */
+              "9,0.5,2.25,a,3,2021-01-05,13:30,kg,NA,?\n" /* identifiers and empty columns keep their markers */
               "0,0.3,0.30,a,3,2021-01-02,12:00,kg,?,a3\n");
 }
 
@@ -80,31 +80,36 @@ static void constants_stay_as_they_are(void **state) {
     completes(file, OPTIONS("fill-constants=true"), plain, "x,y\n1.5,b\n2.5,b\n0.3,b\n");
     acf_table *t = acf_table_file_lab_read(file, OPTIONS("fill-constants=true"), NULL), *fresh;
     fresh = acf_table_file_lab_read(file, NULL, t->file->schema); /* the model remembers */
-    assert_string_equal(acf_table_file_lab_write(fresh, plain, acf_table_file_lab_constant), "x,y\n1.5,b\n2.5,b\n0.3,b\n");
+    assert_string_equal(acf_table_file_lab_write(fresh, plain, acf_table_file_lab_constant),
+                        "x,y\n1.5,b\n2.5,b\n0.3,b\n");
     acf_table_free(fresh);
     acf_table_free(t);
     t = acf_table_file_lab_read(file, NULL, NULL);
     fresh = acf_table_file_lab_read(file, OPTIONS("fill-constants=true"), t->file->schema);
     assert_int_equal(acf_table_file_missing(fresh->file), 2);
-    assert_string_equal(acf_table_file_lab_write(fresh, plain, acf_table_file_lab_constant), "x,y\n1.5,b\n2.5,b\n0.3,b\n");
+    assert_string_equal(acf_table_file_lab_write(fresh, plain, acf_table_file_lab_constant),
+                        "x,y\n1.5,b\n2.5,b\n0.3,b\n");
     acf_table_free(fresh);
     acf_table_free(t);
 }
 
 static void a_constant_by_wish_is_the_most_frequent_value(void **state) {
     (void)state;
-    completes("x,y\n1.5,b\n2.5,a\n3.5,a\n4.5,?\n", OPTIONS("types=y=constant"), plain, "x,y\n1.5,b\n2.5,a\n3.5,a\n4.5,a\n");
+    completes("x,y\n1.5,b\n2.5,a\n3.5,a\n4.5,?\n", OPTIONS("types=y=constant"), plain,
+              "x,y\n1.5,b\n2.5,a\n3.5,a\n4.5,a\n");
 }
 
 static void white_space_columns_keep_their_shape(void **state) {
     (void)state;
-    completes("a1   1.5\t  x\na2     ?   y\na3 2.25     ?\n", OPTIONS("types=V1=identifier"), plain, "a1   1.5\t  x\na2     0.3   y\na3 2.25     x\n");
+    completes("a1   1.5\t  x\na2     ?   y\na3 2.25     ?\n", OPTIONS("types=V1=identifier"), plain,
+              "a1   1.5\t  x\na2     0.3   y\na3 2.25     x\n");
 }
 
 /* mammography writes its classes in single quotes: so are the imputed ones. */
 static void quotes_are_the_columns(void **state) {
     (void)state;
-    completes("1.5,'-1'\n2.5,'1'\n3.5,?\n?,'1'\n", OPTIONS("types=V2=category"), plain, "1.5,'-1'\n2.5,'1'\n3.5,'-1'\n0.3,'1'\n");
+    completes("1.5,'-1'\n2.5,'1'\n3.5,?\n?,'1'\n", OPTIONS("types=V2=category"), plain,
+              "1.5,'-1'\n2.5,'1'\n3.5,'-1'\n0.3,'1'\n");
     completes("x,y\n1.5,\"a,b\"\n2.5,c\n3.5,?\n", NULL, plain, "x,y\n1.5,\"a,b\"\n2.5,c\n3.5,\"a,b\"\n");
 }
 
@@ -114,7 +119,8 @@ static void words_among_numbers_stay(void **state) {
     for (int k = 0; k < 2; k++) {
         acf_text t = acf_text_into(k ? expected : file, sizeof file);
         acf_text_add(&t, "x,y\n");
-        for (int i = 0; i < 60; i++) acf_text_addf(&t, i == 20 ? "over,%d.5\n" : i == 30 ? (k ? "0,%d.5\n" : "?,%d.5\n") : "%d,3\n", i + 1);
+        for (int i = 0; i < 60; i++)
+            acf_text_addf(&t, i == 20 ? "over,%d.5\n" : i == 30 ? (k ? "0,%d.5\n" : "?,%d.5\n") : "%d,3\n", i + 1);
     }
     completes(file, NULL, plain, expected);
 }
@@ -134,8 +140,10 @@ static void nan_leaves_the_hole(void **state) {
 static void unseen_categories_stay(void **state) {
     (void)state;
     acf_table *model = acf_table_file_lab_read("x,c\n1.5,a\n2.5,b\n", NULL, NULL);
-    acf_table *t = acf_table_file_lab_read("name,c,x\nn1,Q,?\nn2,?,7\n", OPTIONS("types=name=id", "any-order=true"), model->file->schema);
-    assert_string_equal(acf_table_file_lab_write(t, plain, acf_table_file_lab_constant), "name,c,x\nn1,Q,0.3\nn2,a,7\n");
+    acf_table *t = acf_table_file_lab_read("name,c,x\nn1,Q,?\nn2,?,7\n", OPTIONS("types=name=id", "any-order=true"),
+                                           model->file->schema);
+    assert_string_equal(acf_table_file_lab_write(t, plain, acf_table_file_lab_constant),
+                        "name,c,x\nn1,Q,0.3\nn2,a,7\n");
     acf_table_free(t);
     acf_table_free(model);
 }
@@ -177,7 +185,8 @@ static void intervals_stand_behind_their_column(void **state) {
               "1.5,NA,NA,5,NA,NA,a\n"
               "0.3,-0.7,1.3,7,NA,NA,a\n"
               "2.5,NA,NA,0,-1,1,b\n");
-    completes("1.5;a\n?;b\n2.5;b", NULL, with_intervals, "V1;V1.low;V1.high;V2\n1.5;NA;NA;a\n0.3;-0.7;1.3;b\n2.5;NA;NA;b");
+    completes("1.5;a\n?;b\n2.5;b", NULL, with_intervals,
+              "V1;V1.low;V1.high;V2\n1.5;NA;NA;a\n0.3;-0.7;1.3;b\n2.5;NA;NA;b");
 }
 
 static void new_columns_need_new_names(void **state) {
@@ -187,7 +196,8 @@ static void new_columns_need_new_names(void **state) {
     assert_int_equal(acf_writer_begin(t, "/tmp/acflow-never", with_intervals, &w), ACF_EDATA);
     assert_string_equal(acf_error(), "intervals need a column 'x.low', and the table has one already; rename it");
     assert_int_equal(acf_writer_begin(t, "/tmp/acflow-never", stacked, &w), ACF_EDATA);
-    assert_string_equal(acf_error(), "the stacked format needs a column '.imp', and the table has one already; rename it");
+    assert_string_equal(acf_error(),
+                        "the stacked format needs a column '.imp', and the table has one already; rename it");
     acf_table_free(t);
 }
 
@@ -199,7 +209,8 @@ static void tables_from_memory_are_plain_csv(void **state) {
     const double nan = (double)NAN, x[9] = {1.25, 2, 4, nan, nan, nan, -3, 0, 1e6};
     acf_table *t;
     assert_int_equal(acf_table_make(x, NULL, 3, 3, column, &t), ACF_OK);
-    assert_string_equal(acf_table_file_lab_write(t, plain, acf_table_file_lab_constant), "\"a, b\",V2,n\n1.25,2,4\n0.3,0,0\n-3,0,1000000\n");
+    assert_string_equal(acf_table_file_lab_write(t, plain, acf_table_file_lab_constant),
+                        "\"a, b\",V2,n\n1.25,2,4\n0.3,0,0\n-3,0,1000000\n");
     assert_string_equal(acf_table_file_lab_write(t, (acf_write_plan){1, 1, 1}, acf_table_file_lab_constant),
                         "\"a, b\",\"a, b.low\",\"a, b.high\",V2,n,n.low,n.high,.imp,.id\n"
                         "1.25,NA,NA,2,4,NA,NA,0,1\nNA,NA,NA,NA,NA,NA,NA,0,2\n-3,NA,NA,0,1000000,NA,NA,0,3\n"
@@ -207,18 +218,21 @@ static void tables_from_memory_are_plain_csv(void **state) {
     acf_table_free(t);
     const double third[2] = {1.0 / 3, nan};
     assert_int_equal(acf_table_make(third, NULL, 2, 1, NULL, &t), ACF_OK);
-    assert_string_equal(acf_table_file_lab_write(t, plain, acf_table_file_lab_constant), "V1\n0.3333333333333333\n0.3\n");
+    assert_string_equal(acf_table_file_lab_write(t, plain, acf_table_file_lab_constant),
+                        "V1\n0.3333333333333333\n0.3\n");
     acf_table_free(t);
 }
 
 /* New rows of a model: its modelled and constant columns, identifiers left out. */
 static void blank_tables_are_written(void **state) {
     (void)state;
-    acf_table *model = acf_table_file_lab_read("id,x,c,u\n11,1.50,a,k\n17,2.25,b,k\n", OPTIONS("types=id=id"), NULL), *t;
+    acf_table *model = acf_table_file_lab_read("id,x,c,u\n11,1.50,a,k\n17,2.25,b,k\n", OPTIONS("types=id=id"), NULL),
+              *t;
     assert_int_equal(acf_table_file_blank(model->file->schema, 2, "c=b", &t), ACF_OK);
     assert_string_equal(acf_table_file_lab_write(t, plain, acf_table_file_lab_constant), "x,c,u\n0.30,b,k\n0.30,b,k\n");
     acf_table_free(t);
-    assert_int_equal(acf_table_file_blank(model->file->schema, 1, "x=9.12500", &t), ACF_OK); /* as it was given, whatever the column has */
+    assert_int_equal(acf_table_file_blank(model->file->schema, 1, "x=9.12500", &t),
+                     ACF_OK); /* as it was given, whatever the column has */
     assert_string_equal(acf_table_file_lab_write(t, plain, acf_table_file_lab_constant), "x,c,u\n9.12500,a,k\n");
     acf_table_free(t);
     acf_table_free(model);
@@ -264,7 +278,8 @@ static void levels_that_share_a_class_are_drawn(void **state) {
     const char *sure = acf_table_file_lab_write(t, plan, second_class);
     assert_non_null(strstr(sure, "\n0.5,w1\n0.5,w1\n"));
     plan = (acf_write_plan){.imputations = 2, .stacked = 1, .drawn = 1, .seed = 7};
-    const char *both = acf_table_file_lab_write(t, plan, second_class), *last = strstr(both, ",2,3408\n"), *before = strstr(both, ",1,3408\n");
+    const char *both = acf_table_file_lab_write(t, plan, second_class), *last = strstr(both, ",2,3408\n"),
+               *before = strstr(both, ",1,3408\n");
     assert_true(last && before); /* one imputation is not the other, and the first is the one alone */
     int as_alone = 0, as_other = 0, w[3];
     for (int i = 3209; i <= 3408; i++) {
@@ -338,7 +353,8 @@ static void names_say_what_is_in_a_file(void **state) {
     assert_int_equal(acf_table_file_read(in, l.read_options, &t), ACF_OK);
     static const char *const text[] = {"/tmp/y.csv", "/tmp/y.CSV", "/tmp/y.tsv", "/tmp/y.txt", "/tmp/y.tab.gz"};
     for (int k = 0; k < 5; k++) refuses_name(t, text[k], "is the name of a text; let it end in .npy");
-    refuses_name(t, "/tmp/y.npy", NULL), refuses_name(t, "/tmp/y.npy.gz", NULL), refuses_name(t, "/tmp/y", NULL), refuses_name(t, "-", NULL);
+    refuses_name(t, "/tmp/y.npy", NULL), refuses_name(t, "/tmp/y.npy.gz", NULL), refuses_name(t, "/tmp/y", NULL),
+        refuses_name(t, "-", NULL);
     acf_table_free(t);
     t = acf_table_file_lab_read("x,y\n1.5,a\n?,b\n", NULL, NULL);
     refuses_name(t, "/tmp/y.npy", "is the name of a matrix; let it end in .csv");
@@ -422,7 +438,9 @@ static int files_in(const char *folder) {
     return n - 2;
 }
 
-static void put_file(const char *path, const char *text) { assert_int_equal(acf_file_write(path, text, strlen(text)), ACF_OK); }
+static void put_file(const char *path, const char *text) {
+    assert_int_equal(acf_file_write(path, text, strlen(text)), ACF_OK);
+}
 
 static void the_output_is_not_the_input(void **state) {
     (void)state;
@@ -473,8 +491,10 @@ static void a_full_disk_leaves_nothing(void **state) {
         assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
         assert_int_equal(acf_writer_begin(t, path, plain, &w), ACF_OK);
         acf_status status = acf_writer_add(w, v, NULL, NULL);
-        if (status == ACF_OK) status = acf_writer_finish(w);
-        else acf_writer_abort(w);
+        if (status == ACF_OK)
+            status = acf_writer_finish(w);
+        else
+            acf_writer_abort(w);
         setrlimit(RLIMIT_FSIZE, &before);
         assert_int_equal(status, ACF_EIO);
         assert_int_equal(files_in(folder), there);
@@ -563,8 +583,10 @@ static void memory_may_run_out(void **state) {
             acf_writer *w = NULL;
             acf_alloc_fail_at(n);
             acf_status status = acf_writer_begin(k ? m : t, path, plain, &w);
-            if (status == ACF_OK && (status = acf_writer_add(w, v, NULL, NULL)) == ACF_OK) status = acf_writer_finish(w);
-            else acf_writer_abort(w);
+            if (status == ACF_OK && (status = acf_writer_add(w, v, NULL, NULL)) == ACF_OK)
+                status = acf_writer_finish(w);
+            else
+                acf_writer_abort(w);
             acf_alloc_fail_at(0);
             assert_int_equal(acf_alloc_live(), live);
             if (status == ACF_OK) break;
@@ -581,7 +603,8 @@ static void memory_may_run_out(void **state) {
 /* A table without holes comes back as it is, whatever its dialect: these have spaces behind commas, semicolons, runs of spaces, quotes. */
 static void real_tables_come_back(void **state) {
     (void)state;
-    static const char *const file[] = {"abalone.csv", "winequality-white.csv", "yeast.data", "mammography.csv", "adult-train.csv"};
+    static const char *const file[] = {"abalone.csv", "winequality-white.csv", "yeast.data", "mammography.csv",
+                                       "adult-train.csv"};
     for (size_t i = 0; i < sizeof file / sizeof file[0]; i++) {
         acf_table_file_lab l;
         acf_table *t;
@@ -592,30 +615,36 @@ static void real_tables_come_back(void **state) {
         assert_int_equal(acf_table_file_read(acf_lab_real_table(file[i]), l.read_options, &t), ACF_OK);
         const char *done = acf_table_file_lab_write(t, plain, nowhere);
         if (strncmp(done, text, strlen(done)) != 0) fail_msg("%s did not come back as it was", file[i]);
-        assert_int_equal(strspn(text + strlen(done), "\r\n"), n - strlen(done)); /* blank lines at the end are no rows */
+        assert_int_equal(strspn(text + strlen(done), "\r\n"),
+                         n - strlen(done)); /* blank lines at the end are no rows */
         acf_release(text);
         acf_table_free(t);
         acf_table_file_lab_close(&l);
     }
 }
 
-static double by_cell(int64_t i, int64_t j, int64_t imputation) { return (double)((i * 7 + j * 3 + imputation) % 5) / 2; }
+static double by_cell(int64_t i, int64_t j, int64_t imputation) {
+    return (double)((i * 7 + j * 3 + imputation) % 5) / 2;
+}
 
 /* mice reads the stacked format, finds the holes where they were and the imputations where they belong. */
 static void mice_reads_the_stacked_format(void **state) {
     (void)state;
-    if (system("Rscript -e 'library(mice)' >/dev/null 2>&1") != 0) acf_skip("R with the package mice is not here (apt-get install r-cran-mice)");
+    if (system("Rscript -e 'library(mice)' >/dev/null 2>&1") != 0)
+        acf_skip("R with the package mice is not here (apt-get install r-cran-mice)");
     char folder[] = "/tmp/acflow-folder-XXXXXX", path[64], command[1024];
     assert_non_null(mkdtemp(folder));
     snprintf(path, sizeof path, "%s/long.csv", folder);
-    acf_table *t = acf_table_file_lab_read("id,x,n,c\n11,1.5,3,a\n17,?,7,?\n19,2.5,?,b\n23,?,9,b\n", OPTIONS("types=id=id"), NULL);
+    acf_table *t =
+        acf_table_file_lab_read("id,x,n,c\n11,1.5,3,a\n17,?,7,?\n19,2.5,?,b\n23,?,9,b\n", OPTIONS("types=id=id"), NULL);
     put_file(path, acf_table_file_lab_write(t, (acf_write_plan){3, 1, 0}, by_cell));
     acf_table_free(t);
-    snprintf(command, sizeof command,
-             "Rscript -e 'suppressMessages(library(mice)); d <- read.csv(\"%s\", stringsAsFactors = TRUE); m <- as.mids(d);"
-             "stopifnot(m$m == 3, sum(m$where) == 4, is.na(m$data$x[2]), is.na(m$data$c[2]), nrow(m$imp$x) == 2, !anyNA(complete(m, 2)),"
-             "isTRUE(all.equal(complete(m, 2)$x[4], d$x[d$.imp == 2][4])), complete(m, 1)$x[1] == 1.5)' 2>%s/log",
-             path, folder);
+    snprintf(
+        command, sizeof command,
+        "Rscript -e 'suppressMessages(library(mice)); d <- read.csv(\"%s\", stringsAsFactors = TRUE); m <- as.mids(d);"
+        "stopifnot(m$m == 3, sum(m$where) == 4, is.na(m$data$x[2]), is.na(m$data$c[2]), nrow(m$imp$x) == 2, !anyNA(complete(m, 2)),"
+        "isTRUE(all.equal(complete(m, 2)$x[4], d$x[d$.imp == 2][4])), complete(m, 1)$x[1] == 1.5)' 2>%s/log",
+        path, folder);
     int status = system(command);
     if (status != 0) fail_msg("R refused it; see %s/log", folder);
     snprintf(command, sizeof command, "rm -rf '%s'", folder);

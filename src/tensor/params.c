@@ -69,10 +69,12 @@ static acf_status declarable(const acf_params *ps, const char *name, acf_init in
     int64_t n = 1;
     if (acf_params_find(ps, name)) return acf_fail(ACF_EUSAGE, "parameter '%s' is declared twice", name);
     if (t->ndim != 2 && (init == ACF_INIT_IDENTITY || init == ACF_INIT_ORTHO))
-        return acf_fail(ACF_EUSAGE, "parameter '%s' has %d dimensions; this initialisation needs a matrix", name, t->ndim);
+        return acf_fail(ACF_EUSAGE, "parameter '%s' has %d dimensions; this initialisation needs a matrix", name,
+                        t->ndim);
     for (int i = 0; i < t->ndim; i++)
         if (t->dim[i] < 0 || __builtin_mul_overflow(n, t->dim[i], &n) || n > UINT32_MAX)
-            return acf_fail(ACF_EUSAGE, "parameter '%s' has the shape %s; expected sizes from 0, fewer than 2^32 elements in all",
+            return acf_fail(ACF_EUSAGE,
+                            "parameter '%s' has the shape %s; expected sizes from 0, fewer than 2^32 elements in all",
                             name, acf_tensor_shape(t, shape));
     return ACF_OK;
 }
@@ -99,7 +101,8 @@ acf_param *acf_param_add(acf_params *ps, const char *name, acf_init init, double
 /* ---- initial values ---------------------------------------------------------------------------------------------- */
 
 static acf_rng_counter place_of(const acf_param *p, uint64_t seed, int64_t i) {
-    return (acf_rng_counter){.seed = seed, .row = acf_rng_name(p->name), .stream = ACF_STREAM_INIT, .column = (uint32_t)i};
+    return (acf_rng_counter){
+        .seed = seed, .row = acf_rng_name(p->name), .stream = ACF_STREAM_INIT, .column = (uint32_t)i};
 }
 
 /* Rows of a (R,C) matrix made orthonormal by Gram-Schmidt, twice for accuracy, in blocks of at most C rows (a GRU's
@@ -224,7 +227,8 @@ done:
 
 acf_status acf_params_trainable(const acf_params *ps, const char *who) {
     if (ps->grad) return ACF_OK;
-    return acf_fail(ACF_EUSAGE, "%s: the parameters have no gradients; expected a set that was built for training", who);
+    return acf_fail(ACF_EUSAGE, "%s: the parameters have no gradients; expected a set that was built for training",
+                    who);
 }
 
 acf_status acf_params_zero_grad(acf_params *ps) {

@@ -16,9 +16,9 @@
 typedef enum acf_init {
     ACF_INIT_CONST,    /* every element = scale */
     ACF_INIT_IDENTITY, /* ones on the diagonal times scale, zero elsewhere; 2-D */
-    ACF_INIT_UNIFORM,  /* uniform in +-scale / sqrt(fan_in), fan_in = elements per row: the usual choice for linear layers */
-    ACF_INIT_NORMAL,   /* normal with standard deviation scale */
-    ACF_INIT_ORTHO     /* each square block of rows orthogonal, times scale: recurrent weights; 2-D */
+    ACF_INIT_UNIFORM, /* uniform in +-scale / sqrt(fan_in), fan_in = elements per row: the usual choice for linear layers */
+    ACF_INIT_NORMAL, /* normal with standard deviation scale */
+    ACF_INIT_ORTHO   /* each square block of rows orthogonal, times scale: recurrent weights; 2-D */
 } acf_init;
 
 typedef struct acf_param {
@@ -46,27 +46,27 @@ typedef struct acf_pace_record {
 
 /* What changes from step to step, in device memory, so that a captured step finds it there. */
 typedef struct acf_pace {
-    double lr;           /* set by whoever paces training, or by the step's ticket (table/table_on_device.h) */
-    int64_t step;        /* of Adam, counted from 1; a step that changes the weights counts it on */
-    uint32_t now;        /* of training: keys dropout */
-    int64_t turn;        /* of the steps that were asked for in one go: which one this is */
+    double lr;               /* set by whoever paces training, or by the step's ticket (table/table_on_device.h) */
+    int64_t step;            /* of Adam, counted from 1; a step that changes the weights counts it on */
+    uint32_t now;            /* of training: keys dropout */
+    int64_t turn;            /* of the steps that were asked for in one go: which one this is */
     acf_pace_record *record; /* (as many) in device memory; NULL: none are kept, and turn stays */
-    acf_real loss[2];    /* its terms: what is not finite here skips the step, too */
-    double norm;         /* of the last gradient */
-    int64_t skipped;     /* steps that were not finite: they changed nothing */
-    int64_t finite;      /* whether the last one was */
+    acf_real loss[2];        /* its terms: what is not finite here skips the step, too */
+    double norm;             /* of the last gradient */
+    int64_t skipped;         /* steps that were not finite: they changed nothing */
+    int64_t finite;          /* whether the last one was */
     acf_adam_constants constants;
-    acf_real left;       /* 1 - beta of the averaged weights; 0: they stay */
+    acf_real left; /* 1 - beta of the averaged weights; 0: they stay */
 } acf_pace;
 
 typedef struct acf_params {
     acf_device *dev;
     acf_param **list; /* in order of declaration */
     int n, cap;
-    int64_t total;   /* elements of a slab, gaps included */
-    int64_t decayed; /* the first so many are subject to weight decay */
+    int64_t total;                        /* elements of a slab, gaps included */
+    int64_t decayed;                      /* the first so many are subject to weight decay */
     acf_real *value, *grad, *m, *v, *ema; /* average..grad are NULL when built for inference */
-    acf_pace *pace; /* on a GPU, for training; else NULL */
+    acf_pace *pace;                       /* on a GPU, for training; else NULL */
 } acf_params;
 
 /* Gives *out; free with acf_params_free. Keeps dev. */

@@ -138,7 +138,8 @@ static void initial_values_have_their_distribution(void **state) {
     (void)state;
     acf_params *ps = new_set();
     acf_param *c = add(ps, "const", ACF_INIT_CONST, -1.5, 4, 3), *e = add(ps, "eye", ACF_INIT_IDENTITY, 2, 3, 4);
-    acf_param *n = add(ps, "normal", ACF_INIT_NORMAL, 0.5, 200, 100), *u = add(ps, "uniform", ACF_INIT_UNIFORM, 2, 200, 100);
+    acf_param *n = add(ps, "normal", ACF_INIT_NORMAL, 0.5, 200, 100),
+              *u = add(ps, "uniform", ACF_INIT_UNIFORM, 2, 200, 100);
     assert_int_equal(acf_params_build(ps, 9, false), ACF_OK);
     for (int64_t i = 0; i < 12; i++) {
         assert_true(c->t.data[i] == ACF_R(-1.5));
@@ -150,8 +151,10 @@ static void initial_values_have_their_distribution(void **state) {
         sum += x, squares += x * x, usum += y, usquares += y * y, most = fmax(most, fabs(y));
     }
     /* Five standard errors of 20000 draws; the uniform is ±2/sqrt(100), with variance bound²/3. */
-    assert_true(fabs(sum / 20000) < 5 * 0.5 / sqrt(20000.0) && fabs(squares / 20000 / 0.25 - 1) < 5 * sqrt(2 / 20000.0));
-    assert_true(fabs(usum / 20000) < 5 * 0.2 / sqrt(60000.0) && fabs(usquares / 20000 / (0.04 / 3) - 1) < 5 / sqrt(20000.0));
+    assert_true(fabs(sum / 20000) < 5 * 0.5 / sqrt(20000.0) &&
+                fabs(squares / 20000 / 0.25 - 1) < 5 * sqrt(2 / 20000.0));
+    assert_true(fabs(usum / 20000) < 5 * 0.2 / sqrt(60000.0) &&
+                fabs(usquares / 20000 / (0.04 / 3) - 1) < 5 / sqrt(20000.0));
     assert_true(most <= 0.2 && most > 0.199);
     acf_params_free(ps);
 }
@@ -169,7 +172,8 @@ static void orthogonal_blocks(void **state) {
             for (int64_t k = i / C * C; k <= i; k++) {
                 double dot = 0;
                 for (int64_t c = 0; c < C; c++) dot += (double)p->t.data[i * C + c] * (double)p->t.data[k * C + c];
-                acf_assert_close(dot, i == k ? 1.25 * 1.25 : 0, 10 * (double)ACF_REAL_EPS, "rows of an orthogonal block");
+                acf_assert_close(dot, i == k ? 1.25 * 1.25 : 0, 10 * (double)ACF_REAL_EPS,
+                                 "rows of an orthogonal block");
             }
         acf_params_free(ps);
     }
@@ -180,7 +184,8 @@ static void initial_values_depend_on_seed_and_name_alone(void **state) {
     (void)state;
     acf_params *a = new_set(), *b = new_set(), *other = new_set();
     add(a, "w", ACF_INIT_NORMAL, 1, 9, 5), add(a, "o", ACF_INIT_ORTHO, 1, 6, 3);
-    add(b, "before", ACF_INIT_NORMAL, 1, 9, 5), add(b, "o", ACF_INIT_ORTHO, 1, 6, 3), add(b, "w", ACF_INIT_NORMAL, 1, 9, 5);
+    add(b, "before", ACF_INIT_NORMAL, 1, 9, 5), add(b, "o", ACF_INIT_ORTHO, 1, 6, 3),
+        add(b, "w", ACF_INIT_NORMAL, 1, 9, 5);
     add(other, "w", ACF_INIT_NORMAL, 1, 9, 5);
     assert_int_equal(acf_params_build(a, 5, true), ACF_OK);
     assert_int_equal(acf_params_build(b, 5, false), ACF_OK);
@@ -223,8 +228,9 @@ static void refuses_what_cannot_be_declared(void **state) {
     assert_int_equal(acf_error_status(), ACF_EUSAGE);
     assert_null(acf_param_add(ps, "huge", ACF_INIT_CONST, 1, 3, (int64_t[]){1 << 30, 1 << 30, 1 << 30}));
     assert_int_equal(acf_error_status(), ACF_EUSAGE);
-    assert_string_equal(acf_error(), "parameter 'huge' has the shape (1073741824, 1073741824, 1073741824); expected sizes "
-                                     "from 0, fewer than 2^32 elements in all");
+    assert_string_equal(acf_error(),
+                        "parameter 'huge' has the shape (1073741824, 1073741824, 1073741824); expected sizes "
+                        "from 0, fewer than 2^32 elements in all");
     assert_null(acf_param_add(ps, "minus", ACF_INIT_CONST, 1, 2, (int64_t[]){3, -1}));
     assert_int_equal(ps->n, 1);
     assert_int_equal(acf_params_build(ps, 1, true), ACF_OK); /* what was accepted still builds */

@@ -23,7 +23,8 @@ static void sort_rows(builder *w, acf_subset *u) {
     for (int64_t i = 0; i < N; i++)
         if (w->size[i] > 0) w->active[w->size[i] - 1]++;
     for (int64_t t = D - 1; t >= 0; t--) w->active[t] += w->active[t + 1];
-    memcpy(w->first, w->active, (size_t)(D + 1) * sizeof(int32_t)); /* while ranks are dealt: the next free one for each size */
+    memcpy(w->first, w->active,
+           (size_t)(D + 1) * sizeof(int32_t)); /* while ranks are dealt: the next free one for each size */
     for (int64_t i = 0; i < N; i++) {
         int32_t rank = w->first[w->size[i]]++;
         w->rank[i] = rank;
@@ -79,8 +80,9 @@ static acf_status finish(acf_arena *mem, builder *w, acf_subset *u) {
 acf_status acf_subset_fits(int64_t N, int64_t D) {
     /* Also N and D alone: with the other one 0 there are no cells, but there are arrays of N and of D+1. */
     if (N < 0 || D < 0 || N > INT32_MAX - 1 || D > INT32_MAX - 1 || (D > 0 && N > (INT32_MAX - 1) / D))
-        return acf_fail(ACF_ESHAPE, "subset: %lld rows of %lld columns are more cells than a batch may have (2^31-1); "
-                                    "use a smaller batch",
+        return acf_fail(ACF_ESHAPE,
+                        "subset: %lld rows of %lld columns are more cells than a batch may have (2^31-1); "
+                        "use a smaller batch",
                         (long long)N, (long long)D);
     return ACF_OK;
 }
@@ -118,11 +120,15 @@ static int64_t words_of(const acf_order *o, int64_t D) { return o->column ? o->c
 
 /* What a row is sorted by: the stage in the high half, 0 for given cells, and what shuffles it in the low one. */
 static void keys_of(uint64_t *key, uint32_t *word, const uint8_t *b, const acf_order *o, int64_t i, int64_t D) {
-    const acf_rng_counter at = {.seed = o->seed, .row = o->row_id ? o->row_id[i] : 0, .stream = ACF_STREAM_ORDER, .draw = o->now ? *o->now : o->draw};
+    const acf_rng_counter at = {.seed = o->seed,
+                                .row = o->row_id ? o->row_id[i] : 0,
+                                .stream = ACF_STREAM_ORDER,
+                                .draw = o->now ? *o->now : o->draw};
     if (o->shuffle) acf_rng_words(at, words_of(o, D), word);
     for (int64_t j = 0; j < D; j++) {
         const int32_t column = o->column ? o->column[j] : (int32_t)j;
-        key[j] = (uint64_t)(b && b[i * D + j] ? 0 : 1 + o->stage[column]) << 32 | (o->shuffle ? word[column] : (uint32_t)j);
+        key[j] =
+            (uint64_t)(b && b[i * D + j] ? 0 : 1 + o->stage[column]) << 32 | (o->shuffle ? word[column] : (uint32_t)j);
     }
 }
 
@@ -136,8 +142,8 @@ static void sort_columns(int32_t *cols, const uint64_t *key, int64_t n) {
     }
 }
 
-acf_status acf_subset_order(acf_arena *mem, const uint8_t *b, const uint8_t *m, const acf_order *o, int64_t N, int64_t D,
-                            const acf_subset **out) {
+acf_status acf_subset_order(acf_arena *mem, const uint8_t *b, const uint8_t *m, const acf_order *o, int64_t N,
+                            int64_t D, const acf_subset **out) {
     builder w = {0};
     acf_subset *u;
     ACF_TRY(start(mem, N, D, &w, &u));

@@ -61,7 +61,8 @@ static __global__ void list_half(builder w, const int32_t *size, const int32_t *
 
 /* What the cells of a row are sorted by (acf_subset_order), and ABSENT where there is none; a thread for four columns, whose words are one
  * block of bits. */
-static __global__ void order_keys(builder w, uint64_t *__restrict__ key, const uint8_t *__restrict__ b, const uint8_t *__restrict__ m, acf_order o) {
+static __global__ void order_keys(builder w, uint64_t *__restrict__ key, const uint8_t *__restrict__ b,
+                                  const uint8_t *__restrict__ m, acf_order o) {
     const int64_t blocks = (w.D + 3) / 4, n = acf_thread();
     if (n >= w.N * blocks) return;
     const int64_t i = n / blocks, j0 = n % blocks * 4;
@@ -72,9 +73,11 @@ static __global__ void order_keys(builder w, uint64_t *__restrict__ key, const u
         const int64_t j = j0 + q, at = i * w.D + j;
         const int32_t column = o.column ? o.column[j] : (int32_t)j;
         const bool given = b && b[at];
-        if (o.shuffle && (q == 0 || o.column)) word = acf_rng_bits_cuda({o.seed, row, ACF_STREAM_ORDER, (uint32_t)(column / 4), draw});
+        if (o.shuffle && (q == 0 || o.column))
+            word = acf_rng_bits_cuda({o.seed, row, ACF_STREAM_ORDER, (uint32_t)(column / 4), draw});
         const uint64_t stage = given ? 0 : (uint64_t)(1 + o.stage[column]);
-        key[at] = (m && !m[at]) || (given && o.modelled) ? ABSENT : stage << 32 | (o.shuffle ? word.v[column % 4] : (uint32_t)j);
+        key[at] = (m && !m[at]) || (given && o.modelled) ? ABSENT
+                                                         : stage << 32 | (o.shuffle ? word.v[column % 4] : (uint32_t)j);
         w.place[at] = -1;
     }
 }
@@ -226,7 +229,8 @@ static acf_status start(acf_tape *t, const acf_subset *u, builder *w) {
     const int64_t N = u->N, D = u->D, T = u->T;
     *w = {};
     w->N = N, w->D = D, w->T = T;
-    w->size = ints(t, N), w->row = ints(t, N), w->rank = ints(t, N), w->active = ints(t, D + 1), w->first = ints(t, D + 1);
+    w->size = ints(t, N), w->row = ints(t, N), w->rank = ints(t, N), w->active = ints(t, D + 1),
+    w->first = ints(t, D + 1);
     w->cols = ints(t, N * D), w->place = ints(t, N * D);
     w->row_of = ints(t, T), w->col_of = ints(t, T), w->cell = ints(t, T), w->prev = ints(t, T), w->mirror = ints(t, T);
     if (u->whole) w->parent = ints(t, T);
@@ -240,7 +244,8 @@ static acf_status finish(acf_tape *t, const builder *w, acf_subset *u) {
     cudaStream_t stream = acf_cuda_stream(t->dev);
     const acf_subset *v = u->whole;
     rank_rows<<<1, 32 * WARPS, 0, stream>>>(*w, acf_cuda_left_out(t->dev));
-    pack<<<acf_blocks(w->N * w->D, ACF_THREADS), ACF_THREADS, 0, stream>>>(*w, v ? v->first : NULL, v ? v->rank : NULL, u->parity);
+    pack<<<acf_blocks(w->N * w->D, ACF_THREADS), ACF_THREADS, 0, stream>>>(*w, v ? v->first : NULL, v ? v->rank : NULL,
+                                                                           u->parity);
     ACF_TRY(ACF_LAUNCHED("subset"));
     u->S = w->N * w->D * w->D, u->steps = w->D;
     u->size = w->size, u->row = w->row, u->rank = w->rank, u->active = w->active, u->first = w->first;
@@ -274,6 +279,7 @@ acf_status acf_cuda_subset_split(acf_tape *t, acf_subset *half) {
     const acf_subset *u = half->whole;
     builder w;
     ACF_TRY(start(t, half, &w));
-    list_half<<<acf_blocks(u->N * u->D, ACF_THREADS), ACF_THREADS, 0, acf_cuda_stream(t->dev)>>>(w, u->size, u->cols, half->parity);
+    list_half<<<acf_blocks(u->N * u->D, ACF_THREADS), ACF_THREADS, 0, acf_cuda_stream(t->dev)>>>(w, u->size, u->cols,
+                                                                                                 half->parity);
     return finish(t, &w, half);
 }

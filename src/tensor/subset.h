@@ -38,8 +38,10 @@ typedef struct acf_subset {
     const int32_t *prev;   /* (T)   packed index of the row's previous modelled column, -1 at the first step */
     const int32_t *mirror; /* (T)   packed index of the same row's element counted from the other end */
     const int32_t *parent; /* (T)   packed index in the subset this one was split from; NULL for a whole one */
-    const int64_t *square; /* (N+1) where row i's |u|x|u| matrix begins in a list of them; on a GPU they lie D·D apart */
-    const int32_t *place;  /* (N,D) packed index of a cell, -1 where it is not modelled; NULL on the CPU unless acf_subset_order made it */
+    const int64_t
+        *square; /* (N+1) where row i's |u|x|u| matrix begins in a list of them; on a GPU they lie D·D apart */
+    const int32_t *
+        place; /* (N,D) packed index of a cell, -1 where it is not modelled; NULL on the CPU unless acf_subset_order made it */
     const struct acf_subset *whole; /* the subset this one was split from, and which half it is; NULL for a whole one */
     int parity;
     struct acf_counts *counts; /* on a GPU: room in host memory for acf_tape_steps; NULL on the CPU */
@@ -60,20 +62,21 @@ acf_status acf_subset_build(acf_arena *mem, const uint8_t *b, const uint8_t *m, 
 /* The order of a row's cells in a sequence: given cells come first, then stage by stage; within each in the order of the columns, or shuffled.
  * Two orders with the same (seed, draw) shuffle alike. */
 typedef struct acf_order {
-    const int32_t *stage;   /* of a column of the table, from 0 on, in device memory */
+    const int32_t *stage; /* of a column of the table, from 0 on, in device memory */
     bool shuffle;
     uint64_t seed;
     uint32_t draw;          /* which order */
     const uint32_t *now;    /* the same in device memory, for a step that is captured; NULL: `draw` says it */
     const uint64_t *row_id; /* (N) in device memory: every row has an order of its own; NULL: all have the same */
-    const int32_t *column;  /* (D) in device memory, of a part of a table: its columns' places there, by which stages and shuffles go; NULL: a whole one */
-    int64_t columns;        /* of the whole table, where column is given */
-    bool modelled;          /* given cells are left out */
+    const int32_t *
+        column; /* (D) in device memory, of a part of a table: its columns' places there, by which stages and shuffles go; NULL: a whole one */
+    int64_t columns; /* of the whole table, where column is given */
+    bool modelled;   /* given cells are left out */
 } acf_order;
 
 /* All present cells of every row, in this order; b and m as above. On the CPU; models call acf_tape_sequence (tape.h). Fails: ACF_EMEMORY, ACF_ESHAPE. */
-acf_status acf_subset_order(acf_arena *mem, const uint8_t *b, const uint8_t *m, const acf_order *o, int64_t N, int64_t D,
-                            const acf_subset **out);
+acf_status acf_subset_order(acf_arena *mem, const uint8_t *b, const uint8_t *m, const acf_order *o, int64_t N,
+                            int64_t D, const acf_subset **out);
 
 /* The elements at even (parity 0) or odd (parity 1) places of each row's compact order, as a subset of its own whose
  * `parent` points back into u. Fails: ACF_EMEMORY. */

@@ -207,8 +207,12 @@ static uint32_t low_key(const acf_order *o, int64_t i, int64_t j) {
     uint32_t word[4];
     if (!o->shuffle) return (uint32_t)j;
     if (o->column) j = o->column[j];
-    acf_rng_bits((acf_rng_counter){.seed = o->seed, .row = o->row_id ? o->row_id[i] : 0, .stream = ACF_STREAM_ORDER, .column = (uint32_t)(j / 4),
-                             .draw = o->now ? *o->now : o->draw}, word);
+    acf_rng_bits((acf_rng_counter){.seed = o->seed,
+                                   .row = o->row_id ? o->row_id[i] : 0,
+                                   .stream = ACF_STREAM_ORDER,
+                                   .column = (uint32_t)(j / 4),
+                                   .draw = o->now ? *o->now : o->draw},
+                 word);
     return word[j % 4];
 }
 
@@ -345,7 +349,9 @@ static void shuffles_are_even(void **state) {
     const acf_subset *u;
     for (int i = 0; i < n; i++) id[i] = (uint64_t)i;
     assert_int_equal(acf_arena_create(&acf_heap, 0, &mem), ACF_OK);
-    assert_int_equal(acf_subset_order(mem, NULL, NULL, &(acf_order){.stage = one, .shuffle = true, .seed = 1, .row_id = id}, n, D, &u), ACF_OK);
+    assert_int_equal(acf_subset_order(mem, NULL, NULL,
+                                      &(acf_order){.stage = one, .shuffle = true, .seed = 1, .row_id = id}, n, D, &u),
+                     ACF_OK);
     for (int i = 0; i < n; i++) count[u->cols[i * D] * 9 + u->cols[i * D + 1] * 3 + u->cols[i * D + 2]]++;
     for (int k = 0; k < 27; k++)
         if (count[k]) orders++, square += (count[k] - n / 6.0) * (count[k] - n / 6.0) / (n / 6.0);
@@ -361,7 +367,9 @@ static void orders_refuse_too_many_cells(void **state) {
     const acf_subset *u = NULL;
     assert_int_equal(acf_arena_create(&acf_heap, 0, &mem), ACF_OK);
     assert_int_equal(acf_subset_order(mem, NULL, NULL, &o, 1 << 16, 1 << 15, &u), ACF_ESHAPE);
-    assert_string_equal(acf_error(), "subset: 65536 rows of 32768 columns are more cells than a batch may have (2^31-1); use a smaller batch");
+    assert_string_equal(
+        acf_error(),
+        "subset: 65536 rows of 32768 columns are more cells than a batch may have (2^31-1); use a smaller batch");
     assert_null(u);
     assert_int_equal(acf_arena_used(mem), 0);
     acf_arena_free(mem);
@@ -415,7 +423,8 @@ static void same_ints(acf_lab *l, const int32_t *there, const int32_t *want, int
     assert_int_equal(acf_device_sync(l->dev), ACF_OK);
     for (int64_t i = 0; i < n; i++)
         if (found[i] != (want ? want[i] : -1))
-            fail_msg("%s (N %d, D %d): element %d is %d, expected %d", what, (int)l->N, (int)l->D, (int)i, found[i], want ? want[i] : -1);
+            fail_msg("%s (N %d, D %d): element %d is %d, expected %d", what, (int)l->N, (int)l->D, (int)i, found[i],
+                     want ? want[i] : -1);
     free(found);
 }
 
@@ -427,15 +436,21 @@ static void same_subset(acf_lab *l, const acf_subset *u, const acf_subset *v) {
         const char *name;
         const int32_t *there, *want;
         int64_t n, capacity;
-    } all[] = {{"size", u->size, v->size, N, N},         {"row", u->row, v->row, N, N},
-               {"rank", u->rank, v->rank, N, N},         {"active", u->active, v->active, D + 1, D + 1},
-               {"first", u->first, v->first, D + 1, D + 1}, {"row_of", u->row_of, v->row_of, T, u->T},
-               {"col_of", u->col_of, v->col_of, T, u->T}, {"cell", u->cell, v->cell, T, u->T},
-               {"prev", u->prev, v->prev, T, u->T},      {"mirror", u->mirror, v->mirror, T, u->T},
+    } all[] = {{"size", u->size, v->size, N, N},
+               {"row", u->row, v->row, N, N},
+               {"rank", u->rank, v->rank, N, N},
+               {"active", u->active, v->active, D + 1, D + 1},
+               {"first", u->first, v->first, D + 1, D + 1},
+               {"row_of", u->row_of, v->row_of, T, u->T},
+               {"col_of", u->col_of, v->col_of, T, u->T},
+               {"cell", u->cell, v->cell, T, u->T},
+               {"prev", u->prev, v->prev, T, u->T},
+               {"mirror", u->mirror, v->mirror, T, u->T},
                {"parent", u->parent, v->parent, v->parent ? T : 0, v->parent ? u->T : 0}};
     for (size_t k = 0; k < sizeof all / sizeof all[0]; k++) {
         same_ints(l, all[k].there, all[k].want, all[k].n, all[k].name);
-        same_ints(l, all[k].there + all[k].n, NULL, all[k].capacity - all[k].n, all[k].name); /* behind the last element */
+        same_ints(l, all[k].there + all[k].n, NULL, all[k].capacity - all[k].n,
+                  all[k].name); /* behind the last element */
     }
     int32_t *place = acf_lab_ints(N * D);
     for (int64_t p = 0; p < T; p++) place[v->cell[p]] = (int32_t)p;
@@ -446,8 +461,14 @@ static void same_subset(acf_lab *l, const acf_subset *u, const acf_subset *v) {
 
 static void a_device_makes_the_same_subsets(void **state) {
     (void)state;
-    static const acf_size sizes[] = {{0, 3, 0}, {1, 1, ACF_MASK_ALL}, {5, 4, ACF_MASK_NONE}, {7, 1, ACF_MASK_RANDOM}, {40, 33, ACF_MASK_RANDOM},
-                                     {1500, 65, ACF_MASK_RANDOM}, {33, 1200, ACF_MASK_RANDOM}, {9000, 6, ACF_MASK_ONE}};
+    static const acf_size sizes[] = {{0, 3, 0},
+                                     {1, 1, ACF_MASK_ALL},
+                                     {5, 4, ACF_MASK_NONE},
+                                     {7, 1, ACF_MASK_RANDOM},
+                                     {40, 33, ACF_MASK_RANDOM},
+                                     {1500, 65, ACF_MASK_RANDOM},
+                                     {33, 1200, ACF_MASK_RANDOM},
+                                     {9000, 6, ACF_MASK_ONE}};
     for (size_t k = 0; k < sizeof sizes / sizeof sizes[0]; k++) {
         acf_lab l;
         acf_lab_open_on(&l, acf_test_device(), sizes[k].N, sizes[k].D, sizes[k].mask, 5 + k);
@@ -463,8 +484,14 @@ static void a_device_makes_the_same_subsets(void **state) {
 
 static void a_device_makes_the_same_orders(void **state) {
     (void)state;
-    static const acf_size sizes[] = {{0, 3, 0}, {1, 1, ACF_MASK_ALL}, {5, 4, ACF_MASK_NONE}, {7, 1, ACF_MASK_RANDOM}, {40, 33, ACF_MASK_RANDOM},
-                                     {1500, 65, ACF_MASK_RANDOM}, {33, 1200, ACF_MASK_RANDOM}, {9000, 6, ACF_MASK_ONE}};
+    static const acf_size sizes[] = {{0, 3, 0},
+                                     {1, 1, ACF_MASK_ALL},
+                                     {5, 4, ACF_MASK_NONE},
+                                     {7, 1, ACF_MASK_RANDOM},
+                                     {40, 33, ACF_MASK_RANDOM},
+                                     {1500, 65, ACF_MASK_RANDOM},
+                                     {33, 1200, ACF_MASK_RANDOM},
+                                     {9000, 6, ACF_MASK_ONE}};
     static int32_t stage[2400], odd[1200];
     static uint64_t id[9000];
     static const uint32_t now = 8;
@@ -505,8 +532,10 @@ static void rows_without_room_are_left_out(void **state) {
     assert_int_equal(l.u->T, 2112); /* 2,100 and up to a multiple of 64 */
     for (int64_t i = 0, fits = true; i < l.N; i++) {
         fits = fits && taken + l.host->size[i] <= l.u->T;
-        if (fits) taken += l.host->size[i];
-        else expected += l.host->size[i] > 0, memset(l.b + i * l.D, 1, (size_t)l.D);
+        if (fits)
+            taken += l.host->size[i];
+        else
+            expected += l.host->size[i] > 0, memset(l.b + i * l.D, 1, (size_t)l.D);
     }
     assert_int_equal(l.dev->plugin->take_left_out(l.dev, &left_out), ACF_OK);
     assert_int_equal(left_out, expected);
@@ -517,8 +546,8 @@ static void rows_without_room_are_left_out(void **state) {
     acf_lab_close(&l);
 }
 
-ACF_DEVICE_TESTS(subset, cmocka_unit_test(a_device_makes_the_same_subsets), cmocka_unit_test(a_device_makes_the_same_orders),
-                 cmocka_unit_test(rows_without_room_are_left_out))
+ACF_DEVICE_TESTS(subset, cmocka_unit_test(a_device_makes_the_same_subsets),
+                 cmocka_unit_test(a_device_makes_the_same_orders), cmocka_unit_test(rows_without_room_are_left_out))
 
 ACF_TESTS(subset, cmocka_unit_test(fields_follow_the_definition), cmocka_unit_test(the_example_of_the_header),
           cmocka_unit_test(nothing_observed_nothing_missing), cmocka_unit_test(no_rows_no_columns),

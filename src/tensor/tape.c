@@ -44,7 +44,8 @@ void acf_tape_begin(acf_tape *t, bool record) {
     t->failure.status = ACF_OK;
     t->empty = (acf_tensor){.ndim = 1};
     t->slab.used = 0;
-    if (t->lasting && record && acf_device_zero(t->dev, t->slab.data, (size_t)t->slab.capacity * sizeof *t->slab.data)) acf_tape_fail(t, NULL);
+    if (t->lasting && record && acf_device_zero(t->dev, t->slab.data, (size_t)t->slab.capacity * sizeof *t->slab.data))
+        acf_tape_fail(t, NULL);
 }
 
 acf_status acf_tape_last(acf_tape *t, bool lasting) {
@@ -59,7 +60,8 @@ acf_status acf_tape_last(acf_tape *t, bool lasting) {
         return ACF_OK;
     }
     t->lasting = false, s->capacity = 0;
-    return m->refuse ? m->refuse(m->ctx, bytes, 0) : acf_fail(ACF_EMEMORY, "out of memory: %zu bytes for gradients", bytes);
+    return m->refuse ? m->refuse(m->ctx, bytes, 0)
+                     : acf_fail(ACF_EMEMORY, "out of memory: %zu bytes for gradients", bytes);
 }
 
 acf_tape_mark acf_tape_position(const acf_tape *t) {
@@ -163,7 +165,8 @@ static acf_status blame(acf_tape *t, const acf_tensor *x, int64_t at) {
     place_of(t, x, at, &row, &column);
     const acf_real *data = on_host(t, x);
     const char *what = !data || isnan(data[at]) ? "nan" : data[at] > 0 ? "inf" : "-inf"; /* a NaN's sign says nothing */
-    acf_fail(ACF_ENUMERIC, "%s: the output is %s at row %lld, column %lld; look at that row's input, or lower the step size",
+    acf_fail(ACF_ENUMERIC,
+             "%s: the output is %s at row %lld, column %lld; look at that row's input, or lower the step size",
              op ? op->name : "input", what, (long long)row, (long long)column);
     return acf_tape_fail(t, NULL);
 }
@@ -285,7 +288,8 @@ static acf_subset *new_subset(acf_tape *t, int64_t N, int64_t D, int64_t T) {
 
 static acf_status fetch_counts(acf_tape *t, const acf_subset *u) {
     const size_t bytes = (size_t)(u->D + 1) * sizeof(int32_t);
-    if (t->captured) return acf_fail(ACF_EDEVICE, "a loop over steps reads their number back, which a captured step cannot");
+    if (t->captured)
+        return acf_fail(ACF_EDEVICE, "a loop over steps reads their number back, which a captured step cannot");
     ACF_TRY(acf_device_copy(t->dev, u->counts->active, u->active, bytes, ACF_TO_HOST));
     ACF_TRY(acf_device_copy(t->dev, u->counts->first, u->first, bytes, ACF_TO_HOST));
     ACF_TRY(acf_device_sync(t->dev));
@@ -306,7 +310,9 @@ acf_steps acf_tape_steps(acf_tape *t, const acf_subset *u) {
 }
 
 #define ROOM_STEP 64 /* capacities are multiples, where the cells allow it: products want round numbers */
-static int64_t capacity(int64_t T, int64_t N, int64_t D) { return acf_min(acf_ceil_div(T, ROOM_STEP) * ROOM_STEP, N * D); }
+static int64_t capacity(int64_t T, int64_t N, int64_t D) {
+    return acf_min(acf_ceil_div(T, ROOM_STEP) * ROOM_STEP, N * D);
+}
 
 const acf_subset *acf_tape_subset(acf_tape *t, const uint8_t *b, const uint8_t *m, int64_t N, int64_t D) {
     const acf_subset *u = NULL;
@@ -323,7 +329,8 @@ const acf_subset *acf_tape_subset(acf_tape *t, const uint8_t *b, const uint8_t *
     return NULL;
 }
 
-const acf_subset *acf_tape_sequence(acf_tape *t, const uint8_t *b, const uint8_t *m, const acf_order *o, int64_t N, int64_t D) {
+const acf_subset *acf_tape_sequence(acf_tape *t, const uint8_t *b, const uint8_t *m, const acf_order *o, int64_t N,
+                                    int64_t D) {
     const acf_subset *u = NULL;
     if (t->failure.status) return NULL;
     acf_status status = acf_subset_fits(N, D);
@@ -350,7 +357,8 @@ const acf_subset *acf_tape_half(acf_tape *t, const acf_subset *u, int parity) {
         if (made) made->whole = u, made->parity = parity;
         status = made ? t->dev->plugin->subset_split(t, made) : ACF_EMEMORY;
         half = made;
-    } else status = acf_subset_split(t->mem, u, parity, &half);
+    } else
+        status = acf_subset_split(t->mem, u, parity, &half);
     if (!status) return half;
     acf_tape_fail(t, NULL);
     return NULL;
@@ -388,8 +396,10 @@ static void hand_back(acf_tape *t, acf_tensor *x) {
     x->grad = NULL;
 #ifdef ACF_DEBUG /* NaN for whoever still looks */
     const acf_memory *m = &t->dev->memory;
-    if (m->host) memset(s->data, 0xFF, (size_t)s->n * sizeof *s->data);
-    else if (m->poison) m->poison(m->ctx, s->data, (size_t)s->n * sizeof *s->data);
+    if (m->host)
+        memset(s->data, 0xFF, (size_t)s->n * sizeof *s->data);
+    else if (m->poison)
+        m->poison(m->ctx, s->data, (size_t)s->n * sizeof *s->data);
 #endif
 }
 
@@ -447,7 +457,8 @@ acf_tensor *acf_tensor_as_packed(acf_tape *t, acf_tensor *x, const acf_subset *u
     if (view == &t->empty) return view;
     if (u && acf_tensor_rows(x) != u->T) {
         char a[ACF_SHAPE_TEXT];
-        acf_fail(ACF_ESHAPE, "as_packed: %s has not the %lld rows of the subset", acf_tensor_shape(x, a), (long long)u->T);
+        acf_fail(ACF_ESHAPE, "as_packed: %s has not the %lld rows of the subset", acf_tensor_shape(x, a),
+                 (long long)u->T);
         acf_tape_fail(t, NULL);
         return &t->empty;
     }
@@ -487,7 +498,8 @@ static const acf_kernel *kernel_of(const acf_tape *t, const acf_op *op) {
 
 /* Another device may lack what the CPU has; a derivative that is missing must not look like one that does not exist. */
 static acf_status has_kernel(const acf_tape *t, const acf_node *n, const acf_kernel *k) {
-    if (!k->forward) return acf_fail(ACF_EDEVICE, "the operation has no kernel for %s; use the device cpu", t->dev->table->name);
+    if (!k->forward)
+        return acf_fail(ACF_EDEVICE, "the operation has no kernel for %s; use the device cpu", t->dev->table->name);
     if (n->save && !k->backward && n->op->cpu.backward)
         return acf_fail(ACF_EDEVICE, "the operation has no derivative on %s; use the device cpu", t->dev->table->name);
     return ACF_OK;

@@ -41,8 +41,8 @@ struct acf_node {
     acf_node *before; /* the node recorded before this one */
     acf_tensor **in, *out[ACF_MAX_OUT];
     int n_in, n_out;
-    bool save;        /* a backward may come: keep what it needs */
-    void *attr;       /* op-private struct in host memory: sizes, attributes, pointers to saved numbers */
+    bool save;  /* a backward may come: keep what it needs */
+    void *attr; /* op-private struct in host memory: sizes, attributes, pointers to saved numbers */
 };
 
 struct acf_tape {
@@ -50,16 +50,18 @@ struct acf_tape {
     const acf_kernel *kernels; /* of the device, by op id; NULL: each op's cpu kernels */
     acf_arena *host, *mem;     /* nodes and attributes; numbers */
     acf_node *last;
-    struct acf_spare *spare;   /* gradients that were read for the last time, to be used again */
-    const acf_op *op;          /* being called, or run backwards: failures in it carry its name; NULL between operations */
+    struct acf_spare *spare; /* gradients that were read for the last time, to be used again */
+    const acf_op *op; /* being called, or run backwards: failures in it carry its name; NULL between operations */
     int64_t n_nodes;
-    bool record;         /* false: scoring and sampling, nothing is kept for a backward */
-    bool ran_back;       /* backward has run: what it kept may be overwritten */
-    double capacity;         /* a GPU's subsets hold this part of all cells, 1 at first: less saves memory and work where masks hardly vary */
-    bool captured;       /* the step is being captured for a GPU: nothing is read back from it, so no number is checked */
-    bool lasting;        /* nothing that a step allocates is used again before the next begin, so that a GPU may leave work behind */
-    struct acf_slab {    /* of such a step, all its gradients: cleared in one go */
-        acf_real *data;  /* device memory, owned */
+    bool record;   /* false: scoring and sampling, nothing is kept for a backward */
+    bool ran_back; /* backward has run: what it kept may be overwritten */
+    double
+        capacity; /* a GPU's subsets hold this part of all cells, 1 at first: less saves memory and work where masks hardly vary */
+    bool captured; /* the step is being captured for a GPU: nothing is read back from it, so no number is checked */
+    bool
+        lasting; /* nothing that a step allocates is used again before the next begin, so that a GPU may leave work behind */
+    struct acf_slab {                  /* of such a step, all its gradients: cleared in one go */
+        acf_real *data;                /* device memory, owned */
         int64_t capacity, used, asked; /* numbers; asked: that any step so far wanted */
     } slab;
     acf_failure failure; /* the first failure since begin; status ACF_OK while there is none */
@@ -119,7 +121,8 @@ const acf_subset *acf_tape_subset(acf_tape *t, const uint8_t *b, const uint8_t *
 const acf_subset *acf_tape_half(acf_tape *t, const acf_subset *u, int parity);
 /* All present cells as a sequence for each row (acf_subset_order), with `place` on every device; without given cells (o->modelled) it has
  * the room of acf_tape_subset, else room for all. NULL when the tape has failed. */
-const acf_subset *acf_tape_sequence(acf_tape *t, const uint8_t *b, const uint8_t *m, const acf_order *o, int64_t N, int64_t D);
+const acf_subset *acf_tape_sequence(acf_tape *t, const uint8_t *b, const uint8_t *m, const acf_order *o, int64_t N,
+                                    int64_t D);
 /* The steps of u, for loops on the host. On a GPU the counts are fetched when they are asked for first, which waits for it: once a batch, and
  * not in a step that is captured (ACF_EDEVICE). */
 acf_steps acf_tape_steps(acf_tape *t, const acf_subset *u);

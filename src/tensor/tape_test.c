@@ -335,13 +335,15 @@ static void the_first_nonfinite_output_is_named(void **state) {
     b.v->data[4] = (acf_real)INFINITY;
     acf_tensor *fine = mul(b.t, b.w, b.w), *first = mul(b.t, fine, b.v), *second = mul(b.t, first, first);
     assert_int_equal(acf_tape_backward(b.t, sum(b.t, second)), ACF_ENUMERIC);
-    assert_string_equal(acf_error(), "mul: the output is inf at row 1, column 1; look at that row's input, or lower the step size");
+    assert_string_equal(acf_error(),
+                        "mul: the output is inf at row 1, column 1; look at that row's input, or lower the step size");
     expect(b.w->grad, 0, 0, 0, 0, 0, 0); /* nothing ran back */
     acf_tape_begin(b.t, true);
     acf_tensor *x = acf_tensor_input(b.t, b.v->data, 2, b.v->dim);
     assert_int_equal(acf_tape_check(b.t, b.w), ACF_OK);
     assert_int_equal(acf_tape_check(b.t, x), ACF_ENUMERIC); /* no operation made it */
-    assert_string_equal(acf_error(), "input: the output is inf at row 1, column 1; look at that row's input, or lower the step size");
+    assert_string_equal(
+        acf_error(), "input: the output is inf at row 1, column 1; look at that row's input, or lower the step size");
     close_bench(&b);
 }
 
@@ -356,7 +358,8 @@ static void a_packed_output_is_named_by_its_cell(void **state) {
             acf_tensor *x = acf_leaf_packed(&l, "x", 1, 2, 2);
             x->data[2 * p + c] = (acf_real)INFINITY;
             char expected[128];
-            snprintf(expected, sizeof expected, "mul: the output is inf at row %d, column %d;", l.u->row_of[p], l.u->col_of[p]);
+            snprintf(expected, sizeof expected, "mul: the output is inf at row %d, column %d;", l.u->row_of[p],
+                     l.u->col_of[p]);
             assert_int_equal(acf_tape_backward(l.t, sum(l.t, mul(l.t, x, x))), ACF_ENUMERIC);
             assert_memory_equal(acf_error(), expected, strlen(expected));
         }
@@ -365,12 +368,10 @@ static void a_packed_output_is_named_by_its_cell(void **state) {
 
 ACF_TESTS(tape, cmocka_unit_test(gradients_of_a_product), cmocka_unit_test(a_weight_used_twice_accumulates),
           cmocka_unit_test(what_is_not_needed_is_not_computed), cmocka_unit_test(gradients_are_used_again),
-          cmocka_unit_test(gradients_do_not_overlap),
-          cmocka_unit_test(a_loss_that_depends_on_no_parameter),
-          cmocka_unit_test(refuses_a_loss_that_is_not_one_number),
-          cmocka_unit_test(refuses_a_second_backward), cmocka_unit_test(the_first_failure_sticks_until_begin),
-          cmocka_unit_test(a_failing_kernel_is_named),
+          cmocka_unit_test(gradients_do_not_overlap), cmocka_unit_test(a_loss_that_depends_on_no_parameter),
+          cmocka_unit_test(refuses_a_loss_that_is_not_one_number), cmocka_unit_test(refuses_a_second_backward),
+          cmocka_unit_test(the_first_failure_sticks_until_begin), cmocka_unit_test(a_failing_kernel_is_named),
           cmocka_unit_test(out_of_memory_names_the_operation), cmocka_unit_test(refuses_shapes_that_cannot_be),
           cmocka_unit_test(a_failed_tape_looks_at_no_subset), cmocka_unit_test(checking_nothing_succeeds),
-          cmocka_unit_test(usable_before_the_first_begin),
-          cmocka_unit_test(the_first_nonfinite_output_is_named), cmocka_unit_test(a_packed_output_is_named_by_its_cell))
+          cmocka_unit_test(usable_before_the_first_begin), cmocka_unit_test(the_first_nonfinite_output_is_named),
+          cmocka_unit_test(a_packed_output_is_named_by_its_cell))

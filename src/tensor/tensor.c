@@ -38,8 +38,10 @@ static void place_in_square(const acf_subset *u, int64_t i, int64_t *row, int64_
     int64_t low = 0, high = u->N;
     while (high - low > 1) {
         int64_t middle = (low + high) / 2;
-        if (u->square[middle] <= i) low = middle;
-        else high = middle;
+        if (u->square[middle] <= i)
+            low = middle;
+        else
+            high = middle;
     }
     *row = low;
     *column = u->cols[low * u->D + (i - u->square[low]) % u->size[low]];

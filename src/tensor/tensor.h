@@ -9,14 +9,15 @@
 #define ACF_SHAPE_TEXT 96
 
 typedef struct acf_tensor {
-    acf_real *data;           /* on the tape's device; valid also when there are no elements */
-    acf_real *grad;           /* same shape; NULL until a consumer sends something back */
+    acf_real *data; /* on the tape's device; valid also when there are no elements */
+    acf_real *grad; /* same shape; NULL until a consumer sends something back */
     int64_t dim[ACF_MAX_DIM];
-    int ndim;                 /* 0: a scalar, one element */
-    bool needs_grad;          /* a parameter, or computed from one while recording */
-    const acf_subset *sub;    /* the first axis runs over the packed elements of this subset; NULL: over plain rows */
-    const acf_subset *square; /* 1-D: the |u|x|u| matrices of this subset, one row after the other; NULL: it is not that */
-    const int32_t *row_of;    /* batch row of each row of one step, which are in rank order; NULL: rows are as they come */
+    int ndim;              /* 0: a scalar, one element */
+    bool needs_grad;       /* a parameter, or computed from one while recording */
+    const acf_subset *sub; /* the first axis runs over the packed elements of this subset; NULL: over plain rows */
+    const acf_subset
+        *square;           /* 1-D: the |u|x|u| matrices of this subset, one row after the other; NULL: it is not that */
+    const int32_t *row_of; /* batch row of each row of one step, which are in rank order; NULL: rows are as they come */
 } acf_tensor;
 
 /* Elements; rows (the first axis, 1 for a scalar); elements per row. */

@@ -94,4 +94,5 @@ static void places(void **state) {
     acf_lab_close(&l);
 }
 
-ACF_TESTS(tensor, cmocka_unit_test(counts), cmocka_unit_test(text), cmocka_unit_test(same_shape), cmocka_unit_test(places))
+ACF_TESTS(tensor, cmocka_unit_test(counts), cmocka_unit_test(text), cmocka_unit_test(same_shape),
+          cmocka_unit_test(places))

@@ -20,7 +20,8 @@ static void fill(acf_device *dev, acf_batch *b, const acf_train_data *data, int6
 }
 
 /* What a step on N rows takes from the arenas of a fresh tape at most. A loss that is not finite has no backward: *out is 0. */
-static acf_status probe(acf_net *net, const acf_train_data *data, const acf_train_settings *set, int64_t N, double *out) {
+static acf_status probe(acf_net *net, const acf_train_data *data, const acf_train_settings *set, int64_t N,
+                        double *out) {
     acf_device *dev = acf_net_params(net)->dev;
     acf_pass pass = {.dropout = set->dropout, .seed = set->seed};
     acf_tape *t = NULL;
@@ -44,7 +45,8 @@ done:
     return status;
 }
 
-acf_status acf_step_memory_measure(acf_net *net, const acf_train_data *data, const acf_options *o, acf_step_memory *out) {
+acf_status acf_step_memory_measure(acf_net *net, const acf_train_data *data, const acf_options *o,
+                                   acf_step_memory *out) {
     acf_train_settings set;
     double few, more;
     ACF_TRY(acf_train_settings_read(o, &set));
@@ -71,7 +73,8 @@ acf_status acf_batch_auto(acf_net *net, const acf_train_data *data, const acf_op
     acf_step_memory need;
     size_t left, all;
     const int64_t n = data->rows ? data->rows->n : data->table->N, usual = acf_config_rows(data->table->D);
-    int64_t rows = dev->kind == ACF_DEVICE_CUDA ? acf_max(usual, acf_min(ACF_AUTO_GPU_ROWS, n / ACF_AUTO_STEPS)) : usual;
+    int64_t rows =
+        dev->kind == ACF_DEVICE_CUDA ? acf_max(usual, acf_min(ACF_AUTO_GPU_ROWS, n / ACF_AUTO_STEPS)) : usual;
     *out = acf_max(rows, 1);
     if (n < 1 || acf_net_columns(net) != data->table->D) return ACF_OK; /* the trainer says what is wrong with it */
     ACF_TRY(acf_step_memory_measure(net, data, o, &need));
@@ -79,9 +82,11 @@ acf_status acf_batch_auto(acf_net *net, const acf_train_data *data, const acf_op
     ACF_TRY(acf_device_memory(dev, &left, &all));
     double capacity = SHARE * fmax((double)left - kept(net, data), 0), fits = (capacity - need.fixed) / need.row;
     if (fits < 1)
-        return acf_fail(ACF_EMEMORY, "out of memory on %s: a training step needs %.3f GiB and %.3f GiB a row; %.2f of %.2f GiB are free, of which "
-                        "it may have %.3f; try a smaller model", dev->table->name, gib(need.fixed), gib(need.row), gib((double)left),
-                        gib((double)all), gib(capacity));
+        return acf_fail(
+            ACF_EMEMORY,
+            "out of memory on %s: a training step needs %.3f GiB and %.3f GiB a row; %.2f of %.2f GiB are free, of which "
+            "it may have %.3f; try a smaller model",
+            dev->table->name, gib(need.fixed), gib(need.row), gib((double)left), gib((double)all), gib(capacity));
     if (fits < (double)rows) rows = (int64_t)fits;
     *out = rows > 8 ? rows / 8 * 8 : rows;
     return ACF_OK;

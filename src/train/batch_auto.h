@@ -23,7 +23,8 @@ typedef struct acf_step_memory {
 
 /* Runs two small steps with the options' loss, dropout and precision; changes nothing but gradients. A net for training. *out is 0, 0 when
  * they were not finite. Fails: ACF_EMEMORY, ACF_EUSAGE. */
-acf_status acf_step_memory_measure(acf_net *net, const acf_train_data *data, const acf_options *o, acf_step_memory *out);
+acf_status acf_step_memory_measure(acf_net *net, const acf_train_data *data, const acf_options *o,
+                                   acf_step_memory *out);
 
 /* Rows of a step for this data. Fails also: ACF_EMEMORY when one row does not fit; the sentence has the numbers. */
 acf_status acf_batch_auto(acf_net *net, const acf_train_data *data, const acf_options *o, int64_t *out);

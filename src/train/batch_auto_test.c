@@ -84,7 +84,7 @@ static void rows_follow_free_memory(void **state) {
     const acf_train_data data = data_of(&l);
     if (acf_step_memory_measure(l.net, &data, l.o, &need)) fail_msg("%s", acf_error());
     assert_true(need.row > 1000 && need.row < 1e6 && need.fixed >= 0);
-    double best = (double)acf_net_params(l.net)->total * sizeof(acf_real); /* kept beside */
+    double best = (double)acf_net_params(l.net)->total * sizeof(acf_real);          /* kept beside */
     assert_int_equal(rows_in(&l, best + 2 * (need.fixed + 103.98 * need.row)), 96); /* eights, and just not the next */
     assert_int_equal(rows_in(&l, best + 2 * (need.fixed + 104.02 * need.row)), 104);
     assert_int_equal(rows_in(&l, best + 2 * (need.fixed + 200.5 * need.row)), 200);
@@ -154,7 +154,9 @@ static int remove_path(void **state) {
 enum { WIDE = 40 };
 static acf_table *wide_table(void) { return acf_train_lab_table(N, WIDE, 0.2, 0, 3); }
 
-#define UNEVEN "masks=bernoulli:0.99*2 + joint", "coupling-units=96", "likelihood-units=96", "likelihood-layers=3", "steps=40", "valid=0", "refit=false"
+#define UNEVEN                                                                                                         \
+    "masks=bernoulli:0.99*2 + joint", "coupling-units=96", "likelihood-units=96", "likelihood-layers=3", "steps=40",   \
+        "valid=0", "refit=false"
 static const char *const uneven[] = {"batch=4", UNEVEN, NULL};
 
 /* From the first report on there is no more memory than is held. */
@@ -170,7 +172,8 @@ static acf_model *make_model(acf_device *dev, const acf_table *t, const char *co
     acf_encoder *e;
     acf_model *m = NULL;
     acf_train_lab_open(&l, 1, settings);
-    if (acf_train_prepare(t, NULL, l.o, hold, &e) || acf_model_make(dev, l.o, e, 5, true, &m)) fail_msg("%s", acf_error());
+    if (acf_train_prepare(t, NULL, l.o, hold, &e) || acf_model_make(dev, l.o, e, 5, true, &m))
+        fail_msg("%s", acf_error());
     acf_device_close(l.dev);
     return m;
 }
@@ -201,7 +204,8 @@ static void a_run_out_of_memory_can_be_resumed(void **state) {
     acf_model *whole, *part, *resumed;
     int64_t steps = 0;
     assert_int_equal(fit(t, uneven, SIZE_MAX / 4, (acf_fit){0}, &whole), ACF_OK);
-    acf_status status = fit(t, uneven, SIZE_MAX / 4, (acf_fit){.checkpoint = path, .callback = cut, .ctx = &steps}, &part);
+    acf_status status =
+        fit(t, uneven, SIZE_MAX / 4, (acf_fit){.checkpoint = path, .callback = cut, .ctx = &steps}, &part);
     if (status != ACF_EMEMORY) fail_msg("status %d after step %d", status, (int)steps);
     assert_int_equal(acf_status_exit(status), 5);
     assert_in_range(steps, 1, 39);
@@ -210,7 +214,8 @@ static void a_run_out_of_memory_can_be_resumed(void **state) {
     assert_non_null(strstr(acf_error(), says));
     assert_non_null(strstr(acf_error(), "bytes asked for"));
     assert_false(part->record.known);
-    if (fit(t, uneven, SIZE_MAX / 4, (acf_fit){.checkpoint = path, .resume = true}, &resumed)) fail_msg("%s", acf_error());
+    if (fit(t, uneven, SIZE_MAX / 4, (acf_fit){.checkpoint = path, .resume = true}, &resumed))
+        fail_msg("%s", acf_error());
     same_weights(whole, resumed);
     acf_model_free(whole), acf_model_free(part), acf_model_free(resumed);
     acf_table_free(t);
@@ -223,7 +228,8 @@ static void a_smaller_batch_may_resume(void **state) {
     acf_table *t = wide_table();
     acf_model *m;
     int64_t steps = 0;
-    assert_int_equal(fit(t, uneven, SIZE_MAX / 4, (acf_fit){.checkpoint = path, .callback = cut, .ctx = &steps}, &m), ACF_EMEMORY);
+    assert_int_equal(fit(t, uneven, SIZE_MAX / 4, (acf_fit){.checkpoint = path, .callback = cut, .ctx = &steps}, &m),
+                     ACF_EMEMORY);
     acf_model_free(m);
     if (fit(t, one, SIZE_MAX / 4, (acf_fit){.checkpoint = path, .resume = true}, &m)) fail_msg("%s", acf_error());
     assert_int_equal(m->record.steps, 40);
@@ -246,12 +252,14 @@ static void the_last_checkpoint_outlives_any_failure(void **state) {
     assert_int_equal(fit(t, uneven, SIZE_MAX / 4, (acf_fit){0}, &whole), ACF_OK);
     for (int64_t n = 1; n < 40; n += 3) {
         unlink(path);
-        acf_status status = fit(t, uneven, SIZE_MAX / 4, (acf_fit){.checkpoint = path, .every = 1e-9, .callback = starve, .ctx = &n}, &m);
+        acf_status status = fit(t, uneven, SIZE_MAX / 4,
+                                (acf_fit){.checkpoint = path, .every = 1e-9, .callback = starve, .ctx = &n}, &m);
         acf_alloc_fail_at(0);
         acf_model_free(m);
         if (status != ACF_EMEMORY && status != ACF_OK) fail_msg("allocation %d: %s", (int)n, acf_error());
         failures += status == ACF_EMEMORY;
-        if (fit(t, uneven, SIZE_MAX / 4, (acf_fit){.checkpoint = path, .resume = true}, &m)) fail_msg("allocation %d: %s", (int)n, acf_error());
+        if (fit(t, uneven, SIZE_MAX / 4, (acf_fit){.checkpoint = path, .resume = true}, &m))
+            fail_msg("allocation %d: %s", (int)n, acf_error());
         same_weights(whole, m);
         acf_model_free(m);
     }
@@ -283,4 +291,5 @@ static void auto_is_settled_and_recorded(void **state) {
 #define WITH_PATH(test) cmocka_unit_test_setup_teardown(test, make_path, remove_path)
 ACF_TESTS(batch_auto, cmocka_unit_test(rows_follow_free_memory), cmocka_unit_test(the_rows_fit),
           cmocka_unit_test(too_little_for_a_row_is_a_sentence), WITH_PATH(a_run_out_of_memory_can_be_resumed),
-          WITH_PATH(a_smaller_batch_may_resume), WITH_PATH(the_last_checkpoint_outlives_any_failure), WITH_PATH(auto_is_settled_and_recorded))
+          WITH_PATH(a_smaller_batch_may_resume), WITH_PATH(the_last_checkpoint_outlives_any_failure),
+          WITH_PATH(auto_is_settled_and_recorded))

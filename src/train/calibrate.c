@@ -16,7 +16,8 @@ static acf_status copy_slab(const acf_params *ps, acf_real *to, const acf_real *
 /* What is to be least, at this value of one of tr's two numbers. The weights before any change are in the gradients' slab. Not finite is as bad as can
  * be. */
 static acf_status ask(acf_trainer *tr, double *number, double value, double *out) {
-    const double expected = number == &tr->scale_factor && !acf_trainer_kept_mixture(tr) ? ACF_CALIBRATE_SCALE : 0, away = (value - expected) / ACF_CALIBRATE_DEVIATION;
+    const double expected = number == &tr->scale_factor && !acf_trainer_kept_mixture(tr) ? ACF_CALIBRATE_SCALE : 0,
+                 away = (value - expected) / ACF_CALIBRATE_DEVIATION;
     double nll;
     *number = value;
     ACF_TRY(copy_slab(tr->ps, tr->ps->value, tr->ps->grad));
@@ -32,7 +33,8 @@ static acf_status ask(acf_trainer *tr, double *number, double value, double *out
 
 /* Golden section: of a < c < d < b one is new in each round. */
 static acf_status find(acf_trainer *tr, double *number) {
-    double a = ACF_CALIBRATE_LEAST, b = ACF_CALIBRATE_MOST, c = b - GOLDEN * (b - a), d = a + GOLDEN * (b - a), at_c, at_d;
+    double a = ACF_CALIBRATE_LEAST, b = ACF_CALIBRATE_MOST, c = b - GOLDEN * (b - a), d = a + GOLDEN * (b - a), at_c,
+           at_d;
     ACF_TRY(ask(tr, number, c, &at_c));
     ACF_TRY(ask(tr, number, d, &at_d));
     for (int k = 0; k < ROUNDS; k++) {

@@ -39,7 +39,8 @@ static double objective(acf_train_lab *l, double scale_factor, double temperatur
     double nll = NAN;
     assert_non_null(copy);
     memcpy(copy, ps->value, bytes);
-    if (acf_net_calibrate(l->net, scale_factor, temperature) || acf_trainer_validate(l->tr, &nll)) fail_msg("%s", acf_error());
+    if (acf_net_calibrate(l->net, scale_factor, temperature) || acf_trainer_validate(l->tr, &nll))
+        fail_msg("%s", acf_error());
     memcpy(ps->value, copy, bytes);
     acf_release(copy);
     return nll * (double)l->hold->held + 0.5 * (pow((scale_factor - 0.1) / 0.1, 2) + pow(temperature / 0.1, 2));
@@ -87,13 +88,15 @@ static void few_cells_say_little(void **state) {
 static void a_kept_mixture_is_as_sure_as_it_is(void **state) {
     (void)state;
     acf_train_lab l;
-    open_lab(&l, (const char *[]){"valid=0.01", "steps=1", "valid-every=1", "gmm=2", "lr=1e-9", NULL}, acf_train_lab_table(199, 2, 0, 0, 3));
+    open_lab(&l, (const char *[]){"valid=0.01", "steps=1", "valid-every=1", "gmm=2", "lr=1e-9", NULL},
+             acf_train_lab_table(199, 2, 0, 0, 3));
     assert_true(acf_trainer_kept_mixture(l.tr));
     l.hold->held = 1;
     calibrate(&l);
     acf_assert_close(l.tr->scale_factor, 0, 0.03, "what is expected");
     acf_train_lab_close(&l);
-    open_lab(&l, (const char *[]){"valid=0.01", "steps=1", "valid-every=1", "gmm=0", "lr=1e-9", NULL}, acf_train_lab_table(199, 2, 0, 0, 3));
+    open_lab(&l, (const char *[]){"valid=0.01", "steps=1", "valid-every=1", "gmm=0", "lr=1e-9", NULL},
+             acf_train_lab_table(199, 2, 0, 0, 3));
     assert_false(acf_trainer_kept_mixture(l.tr));
     acf_train_lab_close(&l);
 }
@@ -111,7 +114,8 @@ static void sometimes_nothing_is_asked(void **state) {
                 {199, "calibrate=false", false}};
     for (int k = 0; k < 5; k++) {
         acf_train_lab l;
-        open_lab(&l, (const char *[]){"steps=4", "valid-every=2", some[k].setting, NULL}, acf_train_lab_table(some[k].rows, 2, 0, 0, 3));
+        open_lab(&l, (const char *[]){"steps=4", "valid-every=2", some[k].setting, NULL},
+                 acf_train_lab_table(some[k].rows, 2, 0, 0, 3));
         l.tr->scale_factor = l.tr->temperature = 7;
         calibrate(&l);
         assert_true((l.tr->scale_factor != 0) == some[k].target && l.tr->temperature == 0);
@@ -128,7 +132,8 @@ static void kept_weights_are_calibrated(void **state) {
     const size_t bytes = (size_t)ps->total * sizeof(acf_real);
     if (acf_trainer_finish(l.tr)) fail_msg("%s", acf_error());
     const acf_fit_record r = acf_trainer_record(l.tr, ACF_END_STEPS);
-    assert_true(r.scale_factor == l.tr->scale_factor && r.temperature == l.tr->temperature && r.scale_factor != 0 && r.temperature != 0);
+    assert_true(r.scale_factor == l.tr->scale_factor && r.temperature == l.tr->temperature && r.scale_factor != 0 &&
+                r.temperature != 0);
     acf_real *kept = acf_alloc(bytes, "weights");
     assert_non_null(kept);
     memcpy(kept, ps->value, bytes);
@@ -139,5 +144,6 @@ static void kept_weights_are_calibrated(void **state) {
     acf_train_lab_close(&l);
 }
 
-ACF_TESTS(calibrate, cmocka_unit_test(both_are_where_it_is_least), cmocka_unit_test(few_cells_say_little), cmocka_unit_test(a_kept_mixture_is_as_sure_as_it_is), cmocka_unit_test(sometimes_nothing_is_asked),
+ACF_TESTS(calibrate, cmocka_unit_test(both_are_where_it_is_least), cmocka_unit_test(few_cells_say_little),
+          cmocka_unit_test(a_kept_mixture_is_as_sure_as_it_is), cmocka_unit_test(sometimes_nothing_is_asked),
           cmocka_unit_test(kept_weights_are_calibrated))

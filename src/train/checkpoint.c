@@ -37,7 +37,8 @@ static uint64_t data_hash(const acf_train_data *d) {
         hash = mix_real(mix_real(hash, d->encoder->mean[j]), d->encoder->scale[j]);
         hash = mix(hash, (uint64_t)d->encoder->column[j].classes);
         hash = mix_real(hash, acf_resolution_step(d->encoder->resolution[j]));
-        for (int32_t k = 0; k < d->encoder->normal_scores[j].n; k++) hash = mix_real(hash, d->encoder->normal_scores[j].t[k]);
+        for (int32_t k = 0; k < d->encoder->normal_scores[j].n; k++)
+            hash = mix_real(hash, d->encoder->normal_scores[j].t[k]);
     }
     if (d->hold) hash = mix_real(mix(mix(hash, d->hold->seed), (uint64_t)d->hold->held), d->hold->fraction);
     if (d->valid_rows) hash = mix(hash, (uint64_t)d->valid_rows->n);
@@ -64,8 +65,9 @@ json_t *acf_checkpoint_images(const acf_images *im, int64_t learned) {
         word = word << 8 | im->pixel[i];
         if (i % 8 == 7 || i == n - 1) hash = mix(hash ^ hash >> 32, word), word = 0;
     }
-    return json_pack("{s:I, s:I, s:I, s:I, s:I, s:i, s:o}", "images", (json_int_t)im->N, "learned", (json_int_t)learned, "height", (json_int_t)im->H,
-                     "width", (json_int_t)im->W, "channels", (json_int_t)im->C, "bits", im->bits, "checksum", hash_text(hash));
+    return json_pack("{s:I, s:I, s:I, s:I, s:I, s:i, s:o}", "images", (json_int_t)im->N, "learned", (json_int_t)learned,
+                     "height", (json_int_t)im->H, "width", (json_int_t)im->W, "channels", (json_int_t)im->C, "bits",
+                     im->bits, "checksum", hash_text(hash));
 }
 
 /* Shapes by name, and last, so that a sentence names a parameter where it can, a hash of their places in the slab. */
@@ -86,11 +88,11 @@ static json_t *describe_network(const acf_trainer *tr) {
 
 static json_t *describe_state(const acf_trainer *tr) {
     const acf_train_state *s = &tr->state;
-    json_t *o = json_pack("{s:i, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f}", "pass", tr->pass, "step", (json_int_t)s->step, "updates",
-                          (json_int_t)s->updates, "epoch", (json_int_t)tr->sampler.epoch, "row", (json_int_t)tr->sampler.at,
-                          "validated", (json_int_t)s->validated, "best_step", (json_int_t)s->best_step, "stale",
-                          (json_int_t)s->stale, "skipped", (json_int_t)s->skipped, "skipped_in_row", (json_int_t)s->in_row,
-                          "seconds", tr->seconds);
+    json_t *o = json_pack(
+        "{s:i, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f}", "pass", tr->pass, "step", (json_int_t)s->step,
+        "updates", (json_int_t)s->updates, "epoch", (json_int_t)tr->sampler.epoch, "row", (json_int_t)tr->sampler.at,
+        "validated", (json_int_t)s->validated, "best_step", (json_int_t)s->best_step, "stale", (json_int_t)s->stale,
+        "skipped", (json_int_t)s->skipped, "skipped_in_row", (json_int_t)s->in_row, "seconds", tr->seconds);
     bool ok = o && (!isfinite(s->best) || !json_object_set_new(o, "best", json_real(s->best)));
     if (ok && tr->pass == 2) {
         json_t *first = NULL;
@@ -107,8 +109,10 @@ static json_t *describe_members(const acf_trainer *tr) {
     bool ok = kept;
     for (const acf_model *m = tr->done; ok && m; m = m->next) {
         json_t *training = NULL;
-        ok = !acf_fit_record_to_json(&m->record, &training) &&
-             !json_array_append_new(kept, json_pack("{s:I, s:o}", "seed", (json_int_t)acf_options_int(m->config, "seed"), "training", training));
+        ok =
+            !acf_fit_record_to_json(&m->record, &training) &&
+            !json_array_append_new(kept, json_pack("{s:I, s:o}", "seed", (json_int_t)acf_options_int(m->config, "seed"),
+                                                   "training", training));
     }
     json_t *o = ok ? json_pack("{s:i, s:O}", "at", tr->member, "kept", kept) : NULL;
     json_decref(kept);
@@ -150,7 +154,8 @@ static acf_status slabs_on_host(const acf_trainer *tr, int n, acf_real *slab[SLA
     *copy = NULL;
     slabs_of(tr, slab);
     if (ps->dev->memory.host) return ACF_OK;
-    if (!acf_bytes(ps->total * n, sizeof **copy, &bytes) || !(*copy = acf_alloc(bytes, "a checkpoint's slabs"))) return ACF_EMEMORY;
+    if (!acf_bytes(ps->total * n, sizeof **copy, &bytes) || !(*copy = acf_alloc(bytes, "a checkpoint's slabs")))
+        return ACF_EMEMORY;
     for (int i = 0; i < n; i++) slab[i] = *copy + i * ps->total;
     return ACF_OK;
 }
@@ -162,12 +167,14 @@ static acf_status move_slabs(const acf_trainer *tr, int n, acf_real *host[SLABS]
     acf_real *there[SLABS];
     slabs_of(tr, there);
     for (int i = 0; i < n && !ps->dev->memory.host; i++)
-        ACF_TRY(acf_device_copy(ps->dev, kind == ACF_TO_HOST ? host[i] : there[i], kind == ACF_TO_HOST ? there[i] : host[i], bytes, kind));
+        ACF_TRY(acf_device_copy(ps->dev, kind == ACF_TO_HOST ? host[i] : there[i],
+                                kind == ACF_TO_HOST ? there[i] : host[i], bytes, kind));
     return acf_device_sync(ps->dev);
 }
 
 /* The weights of earlier members as tensors in host memory: n of them, names[k] and copy[k] the caller's to keep, copy[k] to free (acf_release). */
-static acf_status members_on_host(const acf_trainer *tr, acf_safetensors_tensor *tensor, char (*name)[MEMBER_NAME_MAX], acf_real **copy) {
+static acf_status members_on_host(const acf_trainer *tr, acf_safetensors_tensor *tensor, char (*name)[MEMBER_NAME_MAX],
+                                  acf_real **copy) {
     int k = 0;
     for (const acf_model *m = tr->done; m; m = m->next, k++) {
         const acf_params *ps = acf_net_params(m->net);
@@ -176,7 +183,8 @@ static acf_status members_on_host(const acf_trainer *tr, acf_safetensors_tensor 
         ACF_TRY(acf_device_copy(ps->dev, copy[k], ps->value, bytes, ACF_TO_HOST));
         ACF_TRY(acf_device_sync(ps->dev));
         snprintf(name[k], sizeof name[k], MEMBER_NAME, k);
-        tensor[k] = (acf_safetensors_tensor){.name = name[k], .dtype = ACF_SAFETENSORS_REAL, .ndim = 1, .dim = {ps->total}, .data = copy[k]};
+        tensor[k] = (acf_safetensors_tensor){
+            .name = name[k], .dtype = ACF_SAFETENSORS_REAL, .ndim = 1, .dim = {ps->total}, .data = copy[k]};
     }
     return ACF_OK;
 }
@@ -185,12 +193,14 @@ acf_status acf_checkpoint_save(const acf_trainer *tr, const char *path) {
     enum { TEXTS = 5 };
     acf_status status = ACF_OK;
     const bool several = tr->member > 0;
-    json_t *value[TEXTS] = {describe_state(tr), json_incref(tr->options), describe_network(tr), tr->task->describe(tr), describe_members(tr)};
+    json_t *value[TEXTS] = {describe_state(tr), json_incref(tr->options), describe_network(tr), tr->task->describe(tr),
+                            describe_members(tr)};
     char *text[TEXTS] = {0}, name[ACF_ENSEMBLE_MAX][MEMBER_NAME_MAX], sum[ACF_CHECKSUM_TEXT];
     acf_real *slab[SLABS], *copy = NULL, *member[ACF_ENSEMBLE_MAX] = {0};
     for (int i = 0; i < TEXTS; i++) ACF_TRY_DONE(write_json(value[i], &text[i]));
-    acf_safetensors_text texts[9] = {{"format_version", "2"}, {"kind", KIND}, {"acflow", ACF_VERSION}, {"state", text[0]},
-                            {"options", text[1]}, {"network", text[2]}, {"data", text[3]}};
+    acf_safetensors_text texts[9] = {{"format_version", "2"}, {"kind", KIND},       {"acflow", ACF_VERSION},
+                                     {"state", text[0]},      {"options", text[1]}, {"network", text[2]},
+                                     {"data", text[3]}};
     int n_texts = 7;
     if (several) texts[n_texts++] = (acf_safetensors_text){"ensemble", text[4]};
     acf_safetensors_tensor tensor[SLABS + ACF_ENSEMBLE_MAX];
@@ -198,8 +208,8 @@ acf_status acf_checkpoint_save(const acf_trainer *tr, const char *path) {
     ACF_TRY_DONE(slabs_on_host(tr, n, slab, &copy));
     ACF_TRY_DONE(move_slabs(tr, n, slab, ACF_TO_HOST));
     for (int i = 0; i < n; i++)
-        tensor[i] = (acf_safetensors_tensor){.name = slab_name[i], .dtype = ACF_SAFETENSORS_REAL, .ndim = 1,
-                                    .dim = {tr->ps->total}, .data = slab[i]};
+        tensor[i] = (acf_safetensors_tensor){
+            .name = slab_name[i], .dtype = ACF_SAFETENSORS_REAL, .ndim = 1, .dim = {tr->ps->total}, .data = slab[i]};
     ACF_TRY_DONE(members_on_host(tr, tensor + n, name, member));
     n += acf_model_members(tr->done);
     acf_checksum_write(tensor, n, texts, n_texts, sum);
@@ -253,8 +263,8 @@ static acf_status same(acf_json_source from, const char *what, json_t *saved, js
     return ACF_OK;
 }
 
-static acf_status compare(const acf_safetensors *f, acf_json_source from, const char *key, const char *what, json_t *here,
-                          const char *const *except) {
+static acf_status compare(const acf_safetensors *f, acf_json_source from, const char *key, const char *what,
+                          json_t *here, const char *const *except) {
     json_t *saved = NULL;
     if (!here) return acf_fail(ACF_EMEMORY, "out of memory: a checkpoint's metadata");
     ACF_TRY(read_json(f, from, key, &saved));
@@ -268,7 +278,9 @@ static acf_status same_library(const acf_safetensors *f, acf_json_source from) {
     char shown_version[ACF_EXCERPT_MAX];
     ACF_TRY(acf_safetensors_need_text(f, "acflow", &version));
     if (strcmp(version, ACF_VERSION) == 0) return ACF_OK;
-    return acf_fail(ACF_EMODEL, "%s: the checkpoint is of acflow %s, this is " ACF_VERSION "; go on with that version, or begin anew",
+    return acf_fail(ACF_EMODEL,
+                    "%s: the checkpoint is of acflow %s, this is " ACF_VERSION
+                    "; go on with that version, or begin anew",
                     from.name, acf_text_excerpt(shown_version, version));
 }
 
@@ -277,19 +289,24 @@ static acf_status readable(const acf_safetensors *f, acf_json_source from) {
     int64_t version;
     const char *kind = acf_safetensors_text_find(f, "kind");
     if (!kind || strcmp(kind, KIND) != 0)
-        return acf_fail(ACF_EMODEL, "%s: this is no checkpoint of training; a model file is opened otherwise", from.name);
+        return acf_fail(ACF_EMODEL, "%s: this is no checkpoint of training; a model file is opened otherwise",
+                        from.name);
     ACF_TRY(acf_safetensors_version(f, ACF_CHECKPOINT_VERSION, &version));
     if (version < ACF_CHECKPOINT_VERSION)
-        return acf_fail(ACF_EMODEL, "%s: the checkpoint is of an earlier acflow (format_version %lld, this one writes %d); go on with "
-                        "that one, or begin anew", from.name, (long long)version, ACF_CHECKPOINT_VERSION);
+        return acf_fail(
+            ACF_EMODEL,
+            "%s: the checkpoint is of an earlier acflow (format_version %lld, this one writes %d); go on with "
+            "that one, or begin anew",
+            from.name, (long long)version, ACF_CHECKPOINT_VERSION);
     ACF_TRY(acf_checksum_verify(f, from.name));
     return same_library(f, from);
 }
 
 static acf_status belongs(const acf_safetensors *f, acf_json_source from, const acf_trainer *tr, int64_t pass) {
-    static const char *const free_ones[] = {"steps", "epochs", "patience", "lr", "warmup", "decay",
-                                            "decay-to", "halve-every", "clip", "batch", NULL};
-    static const char *const what[] = {"other options", "a second pass, which can only go on as it began", "a later member, which can only go on as it began"};
+    static const char *const free_ones[] = {"steps",    "epochs",      "patience", "lr",    "warmup", "decay",
+                                            "decay-to", "halve-every", "clip",     "batch", NULL};
+    static const char *const what[] = {"other options", "a second pass, which can only go on as it began",
+                                       "a later member, which can only go on as it began"};
     const int settled = pass == 2 ? 1 : tr->member > 0 ? 2 : 0;
     acf_status status = ACF_OK;
     json_t *network = describe_network(tr), *data = tr->task->describe(tr);
@@ -307,8 +324,8 @@ done:
 static acf_status count(acf_json_source from, const json_t *o, const char *key, int64_t most, int64_t *out) {
     ACF_TRY(acf_json_int(from, o, key, out));
     if (*out >= 0 && *out <= most) return ACF_OK;
-    return acf_fail(ACF_EMODEL, "%s: '%s' is %lld, expected 0 to %lld; the file is damaged", from.name, key, (long long)*out,
-                    (long long)most);
+    return acf_fail(ACF_EMODEL, "%s: '%s' is %lld, expected 0 to %lld; the file is damaged", from.name, key,
+                    (long long)*out, (long long)most);
 }
 
 static acf_status parse_pass(acf_json_source from, const json_t *o, int64_t *out) {
@@ -324,7 +341,8 @@ static acf_status parse_first(acf_json_source from, const json_t *o, acf_trainer
     snprintf(name, sizeof name, "%s, first", from.name);
     ACF_TRY(acf_fit_record_from_json((acf_json_source){name, from.status}, json_object_get(o, "first"), &first));
     if (!acf_refit_planned(to) || !isfinite(first.valid) || first.valid_step > first.steps || first.steps > UINT32_MAX)
-        return acf_fail(ACF_EMODEL, "%s: no first pass can have led to this second one; the file is damaged", from.name);
+        return acf_fail(ACF_EMODEL, "%s: no first pass can have led to this second one; the file is damaged",
+                        from.name);
     return acf_refit_enter(to, &first);
 }
 
@@ -368,13 +386,15 @@ acf_status acf_checkpoint_load(acf_trainer *tr, const char *path) {
     for (int i = 0; i < n; i++) {
         ACF_TRY_DONE(acf_safetensors_need(f, slab_name[i], 1, &total, &found));
         if (found->dtype != ACF_SAFETENSORS_REAL) {
-            status = acf_fail(ACF_EMODEL, "%s: '%s' is %s, this program computes in %s", path, slab_name[i],
-                              acf_safetensors_dtype_name(found->dtype), acf_safetensors_dtype_name(ACF_SAFETENSORS_REAL));
+            status =
+                acf_fail(ACF_EMODEL, "%s: '%s' is %s, this program computes in %s", path, slab_name[i],
+                         acf_safetensors_dtype_name(found->dtype), acf_safetensors_dtype_name(ACF_SAFETENSORS_REAL));
             goto done;
         }
     }
     ACF_TRY_DONE(slabs_on_host(tr, n, slab, &copy));
-    for (int i = 0; i < n; i++) ACF_TRY_DONE(acf_safetensors_reals(f, slab_name[i], 1, &total, slab[i])); /* checked: can't fail */
+    for (int i = 0; i < n; i++)
+        ACF_TRY_DONE(acf_safetensors_reals(f, slab_name[i], 1, &total, slab[i])); /* checked: can't fail */
     ACF_TRY_DONE(move_slabs(tr, n, slab, ACF_TO_DEVICE));
     *tr = to;
 done:
@@ -412,7 +432,8 @@ static acf_status parse_kept(acf_json_source from, const json_t *o, acf_checkpoi
     int64_t at;
     ACF_TRY(count(from, o, "at", ACF_ENSEMBLE_MAX - 1, &at));
     if (!json_is_array(kept) || at < 1 || json_array_size(kept) < 1 || json_array_size(kept) > (size_t)at)
-        return acf_fail(ACF_EMODEL, "%s: 'kept' is no list of the members before number %lld; the file is damaged", from.name, (long long)at);
+        return acf_fail(ACF_EMODEL, "%s: 'kept' is no list of the members before number %lld; the file is damaged",
+                        from.name, (long long)at);
     out->at = (int)at, out->kept = (int)json_array_size(kept);
     for (int k = 0; k < out->kept; k++) {
         const json_t *one = json_array_get(kept, (size_t)k);

@@ -1,8 +1,8 @@
 /* Tests of checkpoint.h: a resumed run is the uninterrupted one, and what does not belong to a trainer is refused. */
 #include "train/checkpoint.h"
 
-#include "harness/train_lab.h"
 #include "base/safetensors.h"
+#include "harness/train_lab.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -137,12 +137,15 @@ static void what_is_of_something_else_is_refused(void **state) {
     save(&l);
     acf_train_lab_close(&l);
     refused((const char *[]){"steps=40", "valid-every=7", "guess-weight=0.1", "coupling-units=9", NULL},
-            acf_train_lab_table(N, D, 0.2, 0, 3), "the checkpoint is of other options: coupling-units is 8 there and 9 here");
-    refused(standard, acf_train_lab_table(N, D + 1, 0.2, 0, 3), "the checkpoint is of another table: columns is 4 there and 5 here");
+            acf_train_lab_table(N, D, 0.2, 0, 3),
+            "the checkpoint is of other options: coupling-units is 8 there and 9 here");
+    refused(standard, acf_train_lab_table(N, D + 1, 0.2, 0, 3),
+            "the checkpoint is of another table: columns is 4 there and 5 here");
     refused(standard, acf_train_lab_table(N + 1, D, 0.2, 0, 3), "is of another table: rows is 150 there and 151 here");
     refused(standard, one_cell_changed(), "the checkpoint is of another table: checksum is ");
     refused((const char *[]){"steps=40", "valid-every=7", "guess-weight=0.1", "dropout=0.25", NULL},
-            acf_train_lab_table(N, D, 0.2, 0, 3), "the checkpoint is of other options: dropout is 0.05 there and 0.25 here");
+            acf_train_lab_table(N, D, 0.2, 0, 3),
+            "the checkpoint is of other options: dropout is 0.05 there and 0.25 here");
     refused((const char *[]){"steps=40", "valid-every=7", "guess-weight=0.1", "seed=2", NULL},
             acf_train_lab_table(N, D, 0.2, 0, 3), "the checkpoint is of other options: seed is 1 there and 2 here");
     refused((const char *[]){"steps=40", "valid-every=7", "guess-weight=0.1", "scale-bound=1.5", NULL},
@@ -156,7 +159,9 @@ static void a_run_may_be_made_longer(void **state) {
     open_lab(&a, 1, standard);
     run(&a, true);
     save(&a);
-    open_lab(&b, 1, (const char *[]){"steps=0", "epochs=9", "patience=3", "lr=0.001", "warmup=0", "decay=linear", "decay-to=0.5", "clip=1", "valid-every=7", "guess-weight=0.1", NULL});
+    open_lab(&b, 1,
+             (const char *[]){"steps=0", "epochs=9", "patience=3", "lr=0.001", "warmup=0", "decay=linear",
+                              "decay-to=0.5", "clip=1", "valid-every=7", "guess-weight=0.1", NULL});
     load(&b);
     acf_train_lab_same(&a, &b);
     acf_train_lab_close(&a);
@@ -172,8 +177,10 @@ static void tamper(const char *key, const char *value) {
     assert_int_equal(acf_safetensors_open(path, &f), ACF_OK);
     for (int64_t i = 0; i < acf_safetensors_text_count(f); i++) {
         text[n] = *acf_safetensors_text_at(f, i);
-        if (strcmp(text[n].key, key) == 0) text[n].value = value;
-        else if (strcmp(text[n].key, "checksum") == 0) text[n].value = NULL; /* it would speak first */
+        if (strcmp(text[n].key, key) == 0)
+            text[n].value = value;
+        else if (strcmp(text[n].key, "checksum") == 0)
+            text[n].value = NULL; /* it would speak first */
         n += text[n].value != NULL;
     }
     for (int64_t i = 0; i < acf_safetensors_count(f); i++)
@@ -183,7 +190,8 @@ static void tamper(const char *key, const char *value) {
 }
 
 #define STATE(epoch, row, skipped)                                                                                     \
-    "{\"pass\":1,\"step\":20,\"updates\":20,\"epoch\":" epoch ",\"row\":" row ",\"validated\":14,\"best_step\":14,\"stale\":0,"   \
+    "{\"pass\":1,\"step\":20,\"updates\":20,\"epoch\":" epoch ",\"row\":" row                                          \
+    ",\"validated\":14,\"best_step\":14,\"stale\":0,"                                                                  \
     "\"skipped\":" skipped ",\"skipped_in_row\":0,\"seconds\":1,\"best\":1.5}"
 
 /* Of a second pass, and what is said of the first. */
@@ -199,9 +207,11 @@ static void damaged_files_are_refused(void **state) {
     } cases[] = {
         {"kind", NULL, "this is no checkpoint of training"},
         {"format_version", "3", "update acflow"},
-        {"format_version", "1", "the checkpoint is of an earlier acflow (format_version 1, this one writes 2); go on with that one"},
+        {"format_version", "1",
+         "the checkpoint is of an earlier acflow (format_version 1, this one writes 2); go on with that one"},
         {"checksum", "0123456789abcdef", "but it says 0123456789abcdef; the file is damaged: copy it again"},
-        {"acflow", "0.0.9", "the checkpoint is of acflow 0.0.9, this is " ACF_VERSION "; go on with that version, or begin anew"},
+        {"acflow", "0.0.9",
+         "the checkpoint is of acflow 0.0.9, this is " ACF_VERSION "; go on with that version, or begin anew"},
         {"acflow", NULL, "acflow"},
         {"state", NULL, "state"},
         {"state", "[]", "the metadata 'state' is not an object; the file is damaged"},
@@ -212,7 +222,8 @@ static void damaged_files_are_refused(void **state) {
         {"state", SECOND("30", "[]"), "first: it is not an object"},
         {"state", SECOND("2", FIRST("1.5", "0")), "'step' is 2, expected 0 to 1"},
         {"state", SECOND("30", FIRST("1.5", "-1")), "valid_step"},
-        {"state", SECOND("30", FIRST("1.5", "41")), "no first pass can have led to this second one; the file is damaged"},
+        {"state", SECOND("30", FIRST("1.5", "41")),
+         "no first pass can have led to this second one; the file is damaged"},
         {"state", SECOND("30", FIRST_UNKNOWN), "no first pass"},
         {"state", SECOND("61", FIRST("1.5", "30")), "'step' is 61, expected 0 to 60"},
         {"state", STATE("0", "150", "0"), "'row' is 150, expected 0 to 149; the file is damaged"},

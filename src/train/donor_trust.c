@@ -21,16 +21,17 @@ typedef struct hope {
 
 static hope hope_for(int k, bool of_class) {
     static const hope common[ACF_DONOR_TRUST_WON] = {[ACF_DONOR_TRUST_SHIFT] = {-15, 5, 0, 3},
-                                                   [ACF_DONOR_TRUST_SLOPE] = {0, 5, 1, 1},
-                                                   [ACF_DONOR_TRUST_AGREE] = {0, 3, 0.3, 0.5},
-                                                   [ACF_DONOR_TRUST_OF_COLUMN] = {0, 3, 0.7, 0.5}};
+                                                     [ACF_DONOR_TRUST_SLOPE] = {0, 5, 1, 1},
+                                                     [ACF_DONOR_TRUST_AGREE] = {0, 3, 0.3, 0.5},
+                                                     [ACF_DONOR_TRUST_OF_COLUMN] = {0, 3, 0.7, 0.5}};
     if (k == ACF_DONOR_TRUST_GIVEN) return (hope){0, 6, 1, 1};
     /* Networks are good at classes: they learn their probabilities and nothing else. */
     return k < ACF_DONOR_TRUST_WON ? common[k] : (hope){-4, 4, of_class ? -2 : 0, 0.6};
 }
 
 static double trusted(const acf_heldout_cell *c, const double *v) {
-    const double logit = v[ACF_DONOR_TRUST_SHIFT] + v[ACF_DONOR_TRUST_SLOPE] * c->peak + v[ACF_DONOR_TRUST_AGREE] * c->alike + v[ACF_DONOR_TRUST_OF_COLUMN] * c->told +
+    const double logit = v[ACF_DONOR_TRUST_SHIFT] + v[ACF_DONOR_TRUST_SLOPE] * c->peak +
+                         v[ACF_DONOR_TRUST_AGREE] * c->alike + v[ACF_DONOR_TRUST_OF_COLUMN] * c->told +
                          v[ACF_DONOR_TRUST_GIVEN] * c->given + v[ACF_DONOR_TRUST_COLUMN + c->column];
     return fmin(1 / (1 + exp(-logit)), ACF_DONOR_TRUST_MOST);
 }
@@ -69,8 +70,10 @@ static void improve(some a, double *v, int k) {
     double low = hope_for(k, false).least, high = hope_for(k, false).most;
     for (int i = 0; i < NARROW; i++) {
         const double c = high - GOLDEN * (high - low), d = low + GOLDEN * (high - low);
-        if (cost(a, v, k, c) < cost(a, v, k, d)) high = d;
-        else low = c;
+        if (cost(a, v, k, c) < cost(a, v, k, d))
+            high = d;
+        else
+            low = c;
     }
     v[k] = 0.5 * (low + high);
 }
@@ -122,7 +125,8 @@ void acf_donor_trust_pool(const double (*found)[ACF_DONOR_TRUST_NUMBERS], int n,
 }
 
 bool acf_donor_trust_worth(const double *v) {
-    return v[ACF_DONOR_TRUST_CHANCE] > 0 && v[ACF_DONOR_TRUST_WON] >= ACF_DONOR_TRUST_LEAST && v[ACF_DONOR_TRUST_WON] >= ACF_DONOR_TRUST_SURE * v[ACF_DONOR_TRUST_CHANCE];
+    return v[ACF_DONOR_TRUST_CHANCE] > 0 && v[ACF_DONOR_TRUST_WON] >= ACF_DONOR_TRUST_LEAST &&
+           v[ACF_DONOR_TRUST_WON] >= ACF_DONOR_TRUST_SURE * v[ACF_DONOR_TRUST_CHANCE];
 }
 
 /* These rows of t as a table of their own, with their ids. Gives *out (acf_table_free). */
@@ -136,8 +140,10 @@ static acf_status cut_rows(const acf_table *t, const acf_rows *rows, acf_table *
     }
     acf_status status = x && id ? acf_table_take(x, rows->n, t->D, t->column, out) : ACF_EMEMORY;
     if (!x || !id) acf_release(x);
-    if (status) acf_release(id);
-    else (*out)->id = id;
+    if (status)
+        acf_release(id);
+    else
+        (*out)->id = id;
     return status;
 }
 
@@ -185,7 +191,8 @@ acf_status acf_donor_trust_fit(acf_trainer *tr) {
     acf_heldout a = {0};
     memset(tr->donor_trust, 0, sizeof tr->donor_trust);
     if (!tr->net || !tr->set.donor_trust || acf_valid_cells(tr) == 0) return ACF_OK;
-    if (t->N > ACF_DONORS_ROWS || t->D < 2 || t->D > ACF_DONOR_TRUST_COLUMNS || t->N * t->D > ACF_DONORS_VALUES) return ACF_OK;
+    if (t->N > ACF_DONORS_ROWS || t->D < 2 || t->D > ACF_DONOR_TRUST_COLUMNS || t->N * t->D > ACF_DONORS_VALUES)
+        return ACF_OK;
     acf_status status = tr->data.valid_rows ? ask_valid_rows(tr, &a) : ask_cells(tr, &a);
     if (!status) acf_donor_trust_choose(&a, t->D, tr->donor_trust);
     if (status == ACF_ENUMERIC) {
@@ -221,6 +228,8 @@ acf_status acf_donors_attach(acf_model *m, const acf_table *t) {
     ACF_TRY(status);
     m->donors->slope = v[ACF_DONOR_TRUST_SLOPE], m->donors->agree = v[ACF_DONOR_TRUST_AGREE];
     m->donors->given = v[ACF_DONOR_TRUST_GIVEN];
-    for (int64_t j = 0; j < t->D; j++) m->donors->shift[j] = v[ACF_DONOR_TRUST_SHIFT] + v[ACF_DONOR_TRUST_COLUMN + j] + v[ACF_DONOR_TRUST_OF_COLUMN] * acf_donor_trust_of_column(m->donors, j);
+    for (int64_t j = 0; j < t->D; j++)
+        m->donors->shift[j] = v[ACF_DONOR_TRUST_SHIFT] + v[ACF_DONOR_TRUST_COLUMN + j] +
+                              v[ACF_DONOR_TRUST_OF_COLUMN] * acf_donor_trust_of_column(m->donors, j);
     return ACF_OK;
 }

@@ -13,9 +13,10 @@
 #include "train/donor_trust_cells.h"
 #include "train/trainer.h"
 
-#define ACF_DONOR_TRUST_LEAST 0.005      /* of the scores of the network, at least, */
-#define ACF_DONOR_TRUST_HELD 0.2       /* of the cells of rows that validate are asked, where no cells are held out */
-#define ACF_DONOR_TRUST_SURE 2.0       /* and so many deviations. The numbers were chosen on the cells that count it: one is won by chance alone */
+#define ACF_DONOR_TRUST_LEAST 0.005 /* of the scores of the network, at least, */
+#define ACF_DONOR_TRUST_HELD 0.2    /* of the cells of rows that validate are asked, where no cells are held out */
+#define ACF_DONOR_TRUST_SURE                                                                                           \
+    2.0 /* and so many deviations. The numbers were chosen on the cells that count it: one is won by chance alone */
 
 /* Finds out for the weights in `value`, and sets tr->recall: all 0 where there is nothing to ask. Fails: ACF_EMEMORY and others of validation. */
 acf_status acf_donor_trust_fit(acf_trainer *tr);

@@ -6,7 +6,10 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { SIZE = 256, POINTS = 32 }; /* cells that the network is asked at once; values that stand for a forecast of a number */
+enum {
+    SIZE = 256,
+    POINTS = 32
+}; /* cells that the network is asked at once; values that stand for a forecast of a number */
 
 /* ---- which -------------------------------------------------------------------------------------------------------------------- */
 
@@ -35,7 +38,11 @@ static acf_status list_cells(const acf_trainer *tr, acf_heldout *a) {
 void acf_heldout_known(const acf_trainer *tr, const acf_heldout_cell *c, uint8_t *known) {
     const acf_table *t = tr->data.table;
     const double *x = acf_table_row(t, c->row);
-    acf_rng_counter at = {.seed = tr->set.seed, .row = acf_table_row_id(t, c->row), .stream = ACF_STREAM_DONOR_DRAW, .draw = (uint32_t)c->column, .column = (uint32_t)t->D};
+    acf_rng_counter at = {.seed = tr->set.seed,
+                          .row = acf_table_row_id(t, c->row),
+                          .stream = ACF_STREAM_DONOR_DRAW,
+                          .draw = (uint32_t)c->column,
+                          .column = (uint32_t)t->D};
     int64_t left = 0;
     acf_holdout_row(tr->data.hold, t, c->row, known);
     for (int64_t k = 0; k < t->D; k++) left += known[k] = acf_table_present(x[k]) && !known[k];
@@ -55,13 +62,15 @@ typedef struct desk {
     acf_trainer *tr;
     acf_batch *batch;
     acf_donor_search *r;
-    int64_t capacity;      /* numbers of a forecast: values of a number, or probabilities of classes */
-    acf_real *said;    /* (SIZE, room) as networks give it */
+    int64_t capacity;   /* numbers of a forecast: values of a number, or probabilities of classes */
+    acf_real *said;     /* (SIZE, room) as networks give it */
     double *net, *rows; /* (SIZE, room) forecasts of the network; (room) of the rows, for one cell */
-    uint8_t *known;    /* (D) */
+    uint8_t *known;     /* (D) */
 } desk;
 
-static int32_t classes_of(const desk *d, const acf_heldout_cell *c) { return d->tr->data.encoder->column[c->column].classes; }
+static int32_t classes_of(const desk *d, const acf_heldout_cell *c) {
+    return d->tr->data.encoder->column[c->column].classes;
+}
 
 /* n cells, each given what acf_heldout_known says. */
 static void load(desk *d, const acf_heldout_cell *c, int64_t n) {
@@ -98,7 +107,9 @@ static acf_status ask_density(desk *d, acf_heldout_cell *c, int64_t n) {
     for (int64_t i = 0; i < n; i++) {
         const int64_t j = c[i].column;
         const double x = acf_table_row(tr->data.table, c[i].row)[j];
-        c[i].better = (double)d->said[i] + acf_encode_log_slope(e, j, acf_dequantise(e, j, x, tr->set.seed, d->batch->id[i], ACF_NOISE_FIXED));
+        c[i].better =
+            (double)d->said[i] +
+            acf_encode_log_slope(e, j, acf_dequantise(e, j, x, tr->set.seed, d->batch->id[i], ACF_NOISE_FIXED));
     }
     return ACF_OK;
 }
@@ -110,7 +121,8 @@ static acf_status ask_network(desk *d, acf_heldout_cell *c, int64_t n) {
     ACF_TRY(ask_density(d, c, n));
     if (classes > 0) ACF_TRY(acf_net_class_probs(tr->tape, view(d), d->said));
     for (int64_t i = 0; i < n; i++)
-        for (int32_t k = 0; k < classes_of(d, &c[i]); k++) d->net[i * d->capacity + k] = (double)d->said[i * classes + k];
+        for (int32_t k = 0; k < classes_of(d, &c[i]); k++)
+            d->net[i * d->capacity + k] = (double)d->said[i * classes + k];
     ACF_TRY(acf_net_cell_values(tr->tape, view(d), POINTS, d->said));
     for (int64_t i = 0; i < n; i++)
         for (int k = 0; classes_of(d, &c[i]) == 0 && k < POINTS; k++)
@@ -131,7 +143,8 @@ static double mean_distance(const double *a, const double *b, int64_t of_b) {
 static void draw_evenly(const acf_donor_search *r, int64_t j, double *out) {
     for (int k = 0; k < POINTS; k++) {
         const double at = k + 0.5;
-        out[k] = acf_donor_search_draw(r, j, (double[]){at / POINTS, fmod(at * 7, POINTS) / POINTS, fmod(at * 11, POINTS) / POINTS});
+        out[k] = acf_donor_search_draw(
+            r, j, (double[]){at / POINTS, fmod(at * 7, POINTS) / POINTS, fmod(at * 11, POINTS) / POINTS});
     }
 }
 
@@ -162,10 +175,13 @@ static void ask_rows(desk *d, acf_heldout_cell *c, const double *net) {
     c->of_class = classes_of(d, c) > 0;
     c->found = acf_donor_search_run(d->r, j, x, d->known, acf_table_row_id(t, c->row));
     if (!c->found) return;
-    c->peak = d->r->peak, c->alike = d->r->alike, c->given = d->r->given, c->told = acf_donor_trust_of_column(d->r->m, j);
+    c->peak = d->r->peak, c->alike = d->r->alike, c->given = d->r->given,
+    c->told = acf_donor_trust_of_column(d->r->m, j);
     c->better = exp(fmin(log(acf_donor_search_density(d->r, j, x[j])) - c->better, 600));
-    if (c->of_class) score_class(d, c, net, x[j]);
-    else score_number(d, c, net, x[j]);
+    if (c->of_class)
+        score_class(d, c, net, x[j]);
+    else
+        score_number(d, c, net, x[j]);
     c->net_net *= 1 + ACF_DONOR_TRUST_APART * (1 - 1 / (double)acf_max(d->tr->set.members, 1));
 }
 
@@ -190,7 +206,9 @@ static acf_status open_desk(desk *d, acf_trainer *tr, const acf_donors *m) {
 
 static int by_column(const void *a, const void *b) {
     const acf_heldout_cell *x = a, *y = b;
-    return x->column != y->column ? (x->column > y->column) - (x->column < y->column) : x->row != y->row ? (x->row > y->row) - (x->row < y->row) : x->in_part - y->in_part;
+    return x->column != y->column ? (x->column > y->column) - (x->column < y->column)
+           : x->row != y->row     ? (x->row > y->row) - (x->row < y->row)
+                                  : x->in_part - y->in_part;
 }
 
 acf_status acf_heldout_query(acf_trainer *tr, const acf_donors *m, acf_heldout *a) {
@@ -204,8 +222,10 @@ acf_status acf_heldout_query(acf_trainer *tr, const acf_donors *m, acf_heldout *
         for (int64_t i = 0; !status && i < n; i++) ask_rows(&d, &a->cell[from + i], d.net + i * d.capacity);
     }
     close_desk(&d);
-    if (status) acf_heldout_free(a);
-    else qsort(a->cell, (size_t)a->n, sizeof *a->cell, by_column);
+    if (status)
+        acf_heldout_free(a);
+    else
+        qsort(a->cell, (size_t)a->n, sizeof *a->cell, by_column);
     return status;
 }
 
@@ -216,7 +236,8 @@ void acf_heldout_free(acf_heldout *a) {
 
 double acf_heldout_loss(const acf_heldout_cell *c, double h) {
     if (!c->found) return 0;
-    const double g = 1 - h, with = g * c->off_net + h * c->off_rows - 0.5 * (g * g * c->net_net + 2 * g * h * c->net_rows + h * h * c->rows_rows);
+    const double g = 1 - h, with = g * c->off_net + h * c->off_rows -
+                                   0.5 * (g * g * c->net_net + 2 * g * h * c->net_rows + h * h * c->rows_rows);
     return with - (c->off_net - 0.5 * c->net_net);
 }
 

@@ -23,14 +23,14 @@
 typedef struct acf_heldout_cell {
     int64_t row;
     int32_t column;
-    bool of_class;            /* not a number */
-    bool in_part;             /* asked given a part of the row, drawn by chance; else given all that training saw of it */
-    bool found;               /* it has donors; else nothing below is known */
-    double peak, alike, given; /* of its look-up (donors.h) */
-    double told;              /* of its column, acf_donor_trust_of_column */
-    double off_net, off_rows; /* mean distance from the truth */
+    bool of_class; /* not a number */
+    bool in_part;  /* asked given a part of the row, drawn by chance; else given all that training saw of it */
+    bool found;    /* it has donors; else nothing below is known */
+    double peak, alike, given;           /* of its look-up (donors.h) */
+    double told;                         /* of its column, acf_donor_trust_of_column */
+    double off_net, off_rows;            /* mean distance from the truth */
     double net_net, net_rows, rows_rows; /* of two values */
-    double better;            /* q / p of the truth */
+    double better;                       /* q / p of the truth */
 } acf_heldout_cell;
 
 typedef struct acf_heldout {

@@ -18,7 +18,12 @@ static acf_table *table_of(int64_t rows) {
     for (int64_t c = 0; c < rows * D; c++) {
         const int64_t j = c % D, kind = c / D % 40;
         const double u = acf_lab_random((uint64_t)j + 1, c / D % 5 ? kind : c, 0, 0.999);
-        x[c] = c % 9 == 4 ? (double)NAN : j == 0 ? floor(CLASSES * u) : j == 1 ? floor(30 * u) : j == 2 ? exp(5 * u) : u < 0.8 ? 2 : 100 * u;
+        x[c] = c % 9 == 4 ? (double)NAN
+               : j == 0   ? floor(CLASSES * u)
+               : j == 1   ? floor(30 * u)
+               : j == 2   ? exp(5 * u)
+               : u < 0.8  ? 2
+                          : 100 * u;
     }
     assert_int_equal(acf_table_make(x, NULL, rows, D, columns, &t), ACF_OK);
     t->first_id = FIRST;
@@ -74,7 +79,8 @@ static void check_which(const acf_train_lab *l, const acf_heldout *a, int64_t ap
     qsort(cell, (size_t)n, sizeof *cell, by_place);
     assert_int_equal(a->n, n);
     for (int64_t i = 0; i < n; i++)
-        assert_true(a->cell[i].column == cell[i] / 2 / l->table->N && a->cell[i].row == cell[i] / 2 % l->table->N && a->cell[i].in_part == cell[i] % 2);
+        assert_true(a->cell[i].column == cell[i] / 2 / l->table->N && a->cell[i].row == cell[i] / 2 % l->table->N &&
+                    a->cell[i].in_part == cell[i] % 2);
     free(cell);
 }
 
@@ -104,7 +110,8 @@ static void of_many_cells_some_are_asked(void **state) {
         acf_train_lab_ready(&l, table_of(some[k].rows));
         assert_int_equal(acf_donors_make(few, l.encoder, NULL, 1, &m), ACF_OK);
         if (acf_heldout_query(l.tr, m, &a)) fail_msg("%s", acf_error());
-        assert_true(2 * l.hold->held > (some[k].apart - 1) * ACF_DONOR_TRUST_CELLS && 2 * l.hold->held <= some[k].apart * ACF_DONOR_TRUST_CELLS);
+        assert_true(2 * l.hold->held > (some[k].apart - 1) * ACF_DONOR_TRUST_CELLS &&
+                    2 * l.hold->held <= some[k].apart * ACF_DONOR_TRUST_CELLS);
         assert_true(a.n <= ACF_DONOR_TRUST_CELLS);
         check_which(&l, &a, some[k].apart);
         acf_heldout_free(&a);
@@ -135,10 +142,15 @@ static double ask_one(bench *b, const acf_heldout_cell *c, acf_batch *one, doubl
     acf_tape_begin(l->tr->tape, false);
     const double lp = (double)acf_net_logp(l->tr->tape, acf_net_view(l->tr->tape, l->net, one, NULL))->data[0];
     acf_tape_begin(l->tr->tape, false);
-    if (j == 0) assert_int_equal(acf_net_class_probs(l->tr->tape, acf_net_view(l->tr->tape, l->net, one, NULL), said), ACF_OK);
-    else assert_int_equal(acf_net_cell_values(l->tr->tape, acf_net_view(l->tr->tape, l->net, one, NULL), POINTS, said), ACF_OK);
-    for (int k = 0; k < (j == 0 ? CLASSES : POINTS); k++) forecast[k] = j == 0 ? (double)said[k] : acf_decode(l->encoder, j, said[k]);
-    const double y = acf_dequantise(l->encoder, j, acf_table_row(l->table, c->row)[j], l->tr->set.seed, acf_table_row_id(l->table, c->row), ACF_NOISE_FIXED);
+    if (j == 0)
+        assert_int_equal(acf_net_class_probs(l->tr->tape, acf_net_view(l->tr->tape, l->net, one, NULL), said), ACF_OK);
+    else
+        assert_int_equal(acf_net_cell_values(l->tr->tape, acf_net_view(l->tr->tape, l->net, one, NULL), POINTS, said),
+                         ACF_OK);
+    for (int k = 0; k < (j == 0 ? CLASSES : POINTS); k++)
+        forecast[k] = j == 0 ? (double)said[k] : acf_decode(l->encoder, j, said[k]);
+    const double y = acf_dequantise(l->encoder, j, acf_table_row(l->table, c->row)[j], l->tr->set.seed,
+                                    acf_table_row_id(l->table, c->row), ACF_NOISE_FIXED);
     return lp + acf_encode_log_slope(l->encoder, j, y);
 }
 
@@ -174,21 +186,27 @@ static double crps(const double *a, int n, const double *b, int m, double h, dou
     return sum;
 }
 
-static void check_class(const bench *b, const acf_donor_search *r, const acf_heldout_cell *c, const double *p, double tol) {
+static void check_class(const bench *b, const acf_donor_search *r, const acf_heldout_cell *c, const double *p,
+                        double tol) {
     const int truth = (int)acf_table_row(b->l.table, c->row)[0];
     double q[CLASSES], same[3] = {0};
-    for (int k = 0; k < CLASSES; k++) q[k] = acf_donor_search_density(r, 0, k), same[0] += p[k] * p[k], same[1] += p[k] * q[k], same[2] += q[k] * q[k];
+    for (int k = 0; k < CLASSES; k++)
+        q[k] = acf_donor_search_density(r, 0, k), same[0] += p[k] * p[k], same[1] += p[k] * q[k],
+        same[2] += q[k] * q[k];
     assert_true(c->of_class);
     acf_assert_close(c->off_net, 1 - p[truth], tol, "network from the truth");
     acf_assert_close(c->off_rows, 1 - q[truth], tol, "rows from the truth");
     acf_assert_close(c->net_net, 1 - same[0], tol, "network from itself");
     acf_assert_close(c->net_rows, 1 - same[1], tol, "network from rows");
     acf_assert_close(c->rows_rows, 1 - same[2], tol, "rows from themselves");
-    for (double h = 0; h <= 1; h += 0.25) acf_assert_close(acf_heldout_loss(c, h), half_brier(p, q, h, truth) - half_brier(p, q, 0, truth), tol, "loss of a class");
+    for (double h = 0; h <= 1; h += 0.25)
+        acf_assert_close(acf_heldout_loss(c, h), half_brier(p, q, h, truth) - half_brier(p, q, 0, truth), tol,
+                         "loss of a class");
 }
 
 /* In standard deviations of the column. Rows are drawn from at the points of a lattice, which speaks for many draws: *many gets off_rows of those. */
-static void check_number(const bench *b, const acf_donor_search *r, const acf_heldout_cell *c, const double *net, double tol, double *many) {
+static void check_number(const bench *b, const acf_donor_search *r, const acf_heldout_cell *c, const double *net,
+                         double tol, double *many) {
     enum { MANY = 200 };
     const int j = c->column;
     const double truth = acf_table_row(b->l.table, c->row)[j], unit = 1 / b->l.encoder->scale[j];
@@ -204,10 +222,17 @@ static void check_number(const bench *b, const acf_donor_search *r, const acf_he
     acf_assert_close(c->net_rows, unit * apart(net, POINTS, rows, POINTS), tol, "network from rows");
     acf_assert_close(c->rows_rows, unit * apart(rows, POINTS, rows, POINTS), tol, "rows from themselves");
     for (double h = 0; h <= 1; h += 0.25)
-        acf_assert_close(acf_heldout_loss(c, h), unit * (crps(net, POINTS, rows, POINTS, h, truth) - crps(net, POINTS, rows, POINTS, 0, truth)), tol, "loss of a number");
+        acf_assert_close(acf_heldout_loss(c, h),
+                         unit * (crps(net, POINTS, rows, POINTS, h, truth) - crps(net, POINTS, rows, POINTS, 0, truth)),
+                         tol, "loss of a number");
     for (int k = 0; k < MANY; k++) {
         const int64_t at = (c->row * D + j) * MANY + k;
-        *many += unit * fabs(acf_donor_search_draw(r, j, (double[]){acf_lab_random(7, at, 0, 1), acf_lab_random(8, at, 0, 1), acf_lab_random(9, at, 0, 1)}) - truth) / MANY;
+        *many += unit *
+                 fabs(acf_donor_search_draw(r, j,
+                                            (double[]){acf_lab_random(7, at, 0, 1), acf_lab_random(8, at, 0, 1),
+                                                       acf_lab_random(9, at, 0, 1)}) -
+                      truth) /
+                 MANY;
     }
 }
 
@@ -226,8 +251,10 @@ static void cells_are_given_all_or_a_part(void **state) {
             assert_true(known[k] <= all[k]);
             n += known[k], of += all[k];
         }
-        if (!b.a.cell[i].in_part) assert_int_equal(n, of);
-        else if (of > 0) parts++, share += (double)n / of, none += n == 0, full += n == of;
+        if (!b.a.cell[i].in_part)
+            assert_int_equal(n, of);
+        else if (of > 0)
+            parts++, share += (double)n / of, none += n == 0, full += n == of;
     }
     assert_true(parts > 50 && fabs(share / parts - 0.5) < 0.1);
     assert_true(none / parts > 0.1 && full / parts > 0.1 && (none + full) / parts < 0.8);
@@ -252,9 +279,12 @@ static void cells_are_scored_as_by_hand(void **state) {
         assert_true(c->found && acf_donor_search_run(r, c->column, x, known, acf_table_row_id(b.l.table, c->row)));
         assert_true(c->peak == r->peak && c->alike == r->alike && c->given == r->given);
         acf_assert_close(c->told, log(fmax(b.m->gain[c->column], 0) + 0.01), 1e-12, "told");
-        acf_assert_close(log(c->better), log(acf_donor_search_density(r, c->column, x[c->column])) - lp, 20 * tol, "log of how much better");
-        if (c->column == 0) check_class(&b, r, c, forecast, tol);
-        else check_number(&b, r, c, forecast, tol, &many), lattice += c->off_rows, numbers++;
+        acf_assert_close(log(c->better), log(acf_donor_search_density(r, c->column, x[c->column])) - lp, 20 * tol,
+                         "log of how much better");
+        if (c->column == 0)
+            check_class(&b, r, c, forecast, tol);
+        else
+            check_number(&b, r, c, forecast, tol, &many), lattice += c->off_rows, numbers++;
         assert_true(acf_heldout_loss(c, 0) == 0);
     }
     acf_assert_close(lattice / numbers, many / numbers, 0.02, "off_rows of many draws");
@@ -277,7 +307,8 @@ static void several_members_are_farther_apart(void **state) {
             acf_heldout_cell c = a.cell[i];
             const double more = members ? 1 + 0.03 * (1 - 1.0 / members) : 1;
             acf_assert_close(c.net_net, more * b.a.cell[i].net_net, 1e-12, "network from itself");
-            assert_true(c.off_net == b.a.cell[i].off_net && c.net_rows == b.a.cell[i].net_rows && c.rows_rows == b.a.cell[i].rows_rows && c.better == b.a.cell[i].better);
+            assert_true(c.off_net == b.a.cell[i].off_net && c.net_rows == b.a.cell[i].net_rows &&
+                        c.rows_rows == b.a.cell[i].rows_rows && c.better == b.a.cell[i].better);
         }
         acf_heldout_free(&a);
     }
@@ -310,11 +341,17 @@ static void the_loss_is_that_of_the_mixture(void **state) {
         double a[POINTS], b[POINTS];
         const int n = 1 + i * 7 % POINTS, m = 1 + i * 5 % POINTS;
         const double truth = acf_lab_random(1, i, -2, 2);
-        for (int k = 0; k < POINTS; k++) a[k] = acf_lab_random(2, i * POINTS + k, -2, 1), b[k] = floor(acf_lab_random(3, i * POINTS + k, -1, 4));
-        const acf_heldout_cell c = {.found = true, .off_net = apart(a, n, &truth, 1), .off_rows = apart(b, m, &truth, 1), .net_net = apart(a, n, a, n),
-                                  .net_rows = apart(a, n, b, m), .rows_rows = apart(b, m, b, m)};
+        for (int k = 0; k < POINTS; k++)
+            a[k] = acf_lab_random(2, i * POINTS + k, -2, 1), b[k] = floor(acf_lab_random(3, i * POINTS + k, -1, 4));
+        const acf_heldout_cell c = {.found = true,
+                                    .off_net = apart(a, n, &truth, 1),
+                                    .off_rows = apart(b, m, &truth, 1),
+                                    .net_net = apart(a, n, a, n),
+                                    .net_rows = apart(a, n, b, m),
+                                    .rows_rows = apart(b, m, b, m)};
         for (double h = 0; h <= 1; h += 0.125)
-            acf_assert_close(acf_heldout_loss(&c, h), crps(a, n, b, m, h, truth) - crps(a, n, b, m, 0, truth), 1e-12, "loss");
+            acf_assert_close(acf_heldout_loss(&c, h), crps(a, n, b, m, h, truth) - crps(a, n, b, m, 0, truth), 1e-12,
+                             "loss");
     }
 }
 
@@ -350,6 +387,8 @@ static void survives_without_memory(void **state) {
     close_bench(&b);
 }
 
-ACF_TESTS(donor_trust_cells, cmocka_unit_test(held_out_cells_are_asked_column_after_column), cmocka_unit_test(of_many_cells_some_are_asked),
-          cmocka_unit_test(cells_are_given_all_or_a_part), cmocka_unit_test(cells_are_scored_as_by_hand), cmocka_unit_test(several_members_are_farther_apart), cmocka_unit_test(nothing_found_is_nothing_lost),
-          cmocka_unit_test(the_loss_is_that_of_the_mixture), cmocka_unit_test(what_donors_know_is_a_logarithm), cmocka_unit_test(survives_without_memory))
+ACF_TESTS(donor_trust_cells, cmocka_unit_test(held_out_cells_are_asked_column_after_column),
+          cmocka_unit_test(of_many_cells_some_are_asked), cmocka_unit_test(cells_are_given_all_or_a_part),
+          cmocka_unit_test(cells_are_scored_as_by_hand), cmocka_unit_test(several_members_are_farther_apart),
+          cmocka_unit_test(nothing_found_is_nothing_lost), cmocka_unit_test(the_loss_is_that_of_the_mixture),
+          cmocka_unit_test(what_donors_know_is_a_logarithm), cmocka_unit_test(survives_without_memory))

@@ -12,11 +12,13 @@ enum { D = 4, N = 240, MADE = 400 };
 /* ---- numbers for cells that are made up ------------------------------------------------------------------------------------------ */
 
 static double score_of(const acf_heldout_cell *c, double h) {
-    return (1 - h) * c->off_net + h * c->off_rows - 0.5 * ((1 - h) * (1 - h) * c->net_net + 2 * h * (1 - h) * c->net_rows + h * h * c->rows_rows);
+    return (1 - h) * c->off_net + h * c->off_rows -
+           0.5 * ((1 - h) * (1 - h) * c->net_net + 2 * h * (1 - h) * c->net_rows + h * h * c->rows_rows);
 }
 
 static double trust_of(const acf_heldout_cell *c, const double *v) {
-    return 1 / (1 + exp(-(v[ACF_DONOR_TRUST_SHIFT] + v[ACF_DONOR_TRUST_SLOPE] * c->peak + v[ACF_DONOR_TRUST_AGREE] * c->alike + v[ACF_DONOR_TRUST_OF_COLUMN] * c->told +
+    return 1 / (1 + exp(-(v[ACF_DONOR_TRUST_SHIFT] + v[ACF_DONOR_TRUST_SLOPE] * c->peak +
+                          v[ACF_DONOR_TRUST_AGREE] * c->alike + v[ACF_DONOR_TRUST_OF_COLUMN] * c->told +
                           v[ACF_DONOR_TRUST_COLUMN + c->column])));
 }
 
@@ -27,8 +29,17 @@ typedef struct made {
 } made;
 
 static acf_heldout_cell cell_that(int column, double nearer) {
-    return (acf_heldout_cell){.column = column, .found = true, .peak = 2, .alike = 1, .told = -1, .off_net = 1, .net_net = 1, .off_rows = 1 - nearer,
-                            .net_rows = 1, .rows_rows = 1, .better = 2};
+    return (acf_heldout_cell){.column = column,
+                              .found = true,
+                              .peak = 2,
+                              .alike = 1,
+                              .told = -1,
+                              .off_net = 1,
+                              .net_net = 1,
+                              .off_rows = 1 - nearer,
+                              .net_rows = 1,
+                              .rows_rows = 1,
+                              .better = 2};
 }
 
 static void make_up(made *a, double nearer) {
@@ -48,7 +59,8 @@ static void rows_that_are_better_are_believed(void **state) {
     made a;
     double v[ACF_DONOR_TRUST_NUMBERS];
     make_up(&a, 0.8);
-    for (int i = 0; i < MADE; i++) a.cell[i].peak = acf_lab_random(1, i, 0, 4), a.cell[i].rows_rows = 0.3, a.cell[i].net_rows = 0.8;
+    for (int i = 0; i < MADE; i++)
+        a.cell[i].peak = acf_lab_random(1, i, 0, 4), a.cell[i].rows_rows = 0.3, a.cell[i].net_rows = 0.8;
     assert_true(choose(&a, v));
     for (int i = 0; i < MADE; i++) assert_true(trust_of(&a.cell[i], v) > 0.9);
     for (int k = D; k < ACF_DONOR_TRUST_COLUMNS; k++) assert_true(v[ACF_DONOR_TRUST_COLUMN + k] == 0);
@@ -86,7 +98,8 @@ static void what_may_be_chance_is_not_believed(void **state) {
     double v[ACF_DONOR_TRUST_NUMBERS];
     for (int k = 0; k < 2; k++) {
         make_up(&a, 0);
-        for (int i = 0; i < MADE; i++) a.cell[i].off_rows = 1 - (i % 2 ? 0.5 : -0.5) - (k ? 0.05 : 0.02); /* 2 and 0.8 deviations, 10 % and 4 % */
+        for (int i = 0; i < MADE; i++)
+            a.cell[i].off_rows = 1 - (i % 2 ? 0.5 : -0.5) - (k ? 0.05 : 0.02); /* 2 and 0.8 deviations, 10 % and 4 % */
         assert_int_equal(choose(&a, v), k);
     }
 }
@@ -97,7 +110,12 @@ static void truths_are_no_less_likely(void **state) {
     double v[ACF_DONOR_TRUST_NUMBERS];
     for (int k = 0; k < 4; k++) {
         make_up(&a, 0.5);
-        for (int i = 0; i < MADE; i++) a.cell[i].better = k == 0 ? 0.5 : k == 1 ? 2 : i % 2 ? 1e-12 : k == 2 ? 5 : 1e300; /* the mean is that of logarithms */
+        for (int i = 0; i < MADE; i++)
+            a.cell[i].better = k == 0   ? 0.5
+                               : k == 1 ? 2
+                               : i % 2  ? 1e-12
+                               : k == 2 ? 5
+                                        : 1e300; /* the mean is that of logarithms */
         assert_int_equal(choose(&a, v), k == 1 || k == 3);
     }
 }
@@ -110,8 +128,10 @@ static void a_column_may_be_left_to_the_network(void **state) {
     for (int i = 0; i < MADE; i++)
         if (a.cell[i].column == 1) a.cell[i].off_rows = 2;
     assert_true(choose(&a, v));
-    assert_true(v[ACF_DONOR_TRUST_COLUMN + 1] < -2 && v[ACF_DONOR_TRUST_COLUMN] > -0.5 && v[ACF_DONOR_TRUST_COLUMN + 2] > -0.5 && v[ACF_DONOR_TRUST_COLUMN + 3] == 0);
-    for (int i = 0; i < MADE; i++) assert_true(a.cell[i].column == 1 ? trust_of(&a.cell[i], v) < 0.1 : trust_of(&a.cell[i], v) > 0.8);
+    assert_true(v[ACF_DONOR_TRUST_COLUMN + 1] < -2 && v[ACF_DONOR_TRUST_COLUMN] > -0.5 &&
+                v[ACF_DONOR_TRUST_COLUMN + 2] > -0.5 && v[ACF_DONOR_TRUST_COLUMN + 3] == 0);
+    for (int i = 0; i < MADE; i++)
+        assert_true(a.cell[i].column == 1 ? trust_of(&a.cell[i], v) < 0.1 : trust_of(&a.cell[i], v) > 0.8);
 }
 
 /* Where cells say nothing, numbers are what is expected: rows are believed less about classes. */
@@ -135,10 +155,12 @@ static void cells_without_donors_do_not_count(void **state) {
     made a;
     double v[ACF_DONOR_TRUST_NUMBERS];
     make_up(&a, 0.5);
-    for (int i = 0; i < MADE; i += 2) a.cell[i] = (acf_heldout_cell){.column = a.cell[i].column, .off_net = 1e9, .off_rows = -1e9, .better = -1e9};
+    for (int i = 0; i < MADE; i += 2)
+        a.cell[i] = (acf_heldout_cell){.column = a.cell[i].column, .off_net = 1e9, .off_rows = -1e9, .better = -1e9};
     assert_true(choose(&a, v));
     make_up(&a, -0.5);
-    for (int i = 0; i < MADE; i += 2) a.cell[i] = (acf_heldout_cell){.column = a.cell[i].column, .off_net = 1e9, .off_rows = -1e9, .better = 1e9};
+    for (int i = 0; i < MADE; i += 2)
+        a.cell[i] = (acf_heldout_cell){.column = a.cell[i].column, .off_net = 1e9, .off_rows = -1e9, .better = 1e9};
     assert_false(choose(&a, v));
 }
 
@@ -161,12 +183,15 @@ static void units_do_not_matter(void **state) {
 
 /* What is made least, from donor_trust.h and what is expected of each number. */
 static double objective(const acf_heldout *a, const double *v) {
-    static const double expected[ACF_DONOR_TRUST_WON] = {0, 0.3, 0.3, 0.7}, deviation[ACF_DONOR_TRUST_WON] = {3, 0.5, 0.5, 0.5};
+    static const double expected[ACF_DONOR_TRUST_WON] = {0, 0.3, 0.3, 0.7},
+                        deviation[ACF_DONOR_TRUST_WON] = {3, 0.5, 0.5, 0.5};
     double sum = 0, network = 0;
-    for (int64_t i = 0; i < a->n; i++) sum += score_of(&a->cell[i], trust_of(&a->cell[i], v)), network += score_of(&a->cell[i], 0);
+    for (int64_t i = 0; i < a->n; i++)
+        sum += score_of(&a->cell[i], trust_of(&a->cell[i], v)), network += score_of(&a->cell[i], 0);
     sum *= (double)a->n / network;
     for (int k = 0; k < ACF_DONOR_TRUST_WON; k++) sum += 0.5 * pow((v[k] - expected[k]) / deviation[k], 2);
-    for (int j = 0; j < D; j++) sum += 0.5 * pow((v[ACF_DONOR_TRUST_COLUMN + j] + 2 * (j == 2)) / 0.6, 2); /* column 2 is of classes */
+    for (int j = 0; j < D; j++)
+        sum += 0.5 * pow((v[ACF_DONOR_TRUST_COLUMN + j] + 2 * (j == 2)) / 0.6, 2); /* column 2 is of classes */
     return sum;
 }
 
@@ -181,7 +206,8 @@ static void the_numbers_are_where_it_is_least(void **state) {
         c->of_class = c->column == 2;
         c->peak = acf_lab_random(1, i, 0, 5), c->alike = acf_lab_random(2, i, -1, 3), c->told = -1.5 * c->column;
         c->off_rows = 1.3 - 0.1 * c->peak - 0.1 * c->alike - 0.1 * c->told + acf_lab_random(3, i, -0.5, 0.5);
-        c->net_net = acf_lab_random(4, i, 0.6, 1), c->rows_rows = acf_lab_random(5, i, 0.1, 0.5), c->net_rows = acf_lab_random(6, i, 0.7, 1);
+        c->net_net = acf_lab_random(4, i, 0.6, 1), c->rows_rows = acf_lab_random(5, i, 0.1, 0.5),
+        c->net_rows = acf_lab_random(6, i, 0.7, 1);
     }
     assert_true(choose(&a, v));
     const double least = objective(&a.all, v);
@@ -194,7 +220,8 @@ static void the_numbers_are_where_it_is_least(void **state) {
             if (objective(&a.all, other) < least - 0.05) /* they are improved in turn, a few times */
                 fail_msg("number %d: %g is better than %g by %g", k, other[k], v[k], least - objective(&a.all, other));
         }
-    assert_true(v[ACF_DONOR_TRUST_SLOPE] > 0.05 && v[ACF_DONOR_TRUST_AGREE] > 0.05 && v[ACF_DONOR_TRUST_OF_COLUMN] > 0.05);
+    assert_true(v[ACF_DONOR_TRUST_SLOPE] > 0.05 && v[ACF_DONOR_TRUST_AGREE] > 0.05 &&
+                v[ACF_DONOR_TRUST_OF_COLUMN] > 0.05);
 }
 
 /* ---- trained networks ------------------------------------------------------------------------------------------------------------ */
@@ -230,7 +257,8 @@ static void open_lab(acf_train_lab *l, const char *setting, acf_table *t) {
 static bool asks(acf_train_lab *l) {
     l->tr->donor_trust[ACF_DONOR_TRUST_CHANCE] = 7, l->tr->donor_trust[ACF_DONOR_TRUST_NUMBERS - 1] = 8;
     if (acf_donor_trust_fit(l->tr)) fail_msg("%s", acf_error());
-    for (int k = 0; k < ACF_DONOR_TRUST_NUMBERS; k++) assert_true(l->tr->donor_trust[ACF_DONOR_TRUST_CHANCE] > 0 || l->tr->donor_trust[k] == 0);
+    for (int k = 0; k < ACF_DONOR_TRUST_NUMBERS; k++)
+        assert_true(l->tr->donor_trust[ACF_DONOR_TRUST_CHANCE] > 0 || l->tr->donor_trust[k] == 0);
     return l->tr->donor_trust[ACF_DONOR_TRUST_CHANCE] > 0;
 }
 static bool worth(acf_train_lab *l) { return asks(l) && acf_donor_trust_worth(l->tr->donor_trust); }
@@ -241,10 +269,15 @@ static void held_out_cells_decide(void **state) {
         int copies; /* 0: correlated normals, which a network knows from the start as well as rows do */
         const char *setting;
         bool donor_answers;
-    } some[] = {{2, "valid=0.2", true}, {4, "valid=0.2", true}, {0, "valid=0.2", false}, {2, "donors=false", false}, {2, "valid=0", false}};
+    } some[] = {{2, "valid=0.2", true},
+                {4, "valid=0.2", true},
+                {0, "valid=0.2", false},
+                {2, "donors=false", false},
+                {2, "valid=0", false}};
     for (size_t k = 0; k < sizeof some / sizeof *some; k++) {
         acf_train_lab l;
-        open_lab(&l, some[k].setting, some[k].copies ? table_of(N, some[k].copies) : acf_train_lab_table(N, D, 0, 0, 3));
+        open_lab(&l, some[k].setting,
+                 some[k].copies ? table_of(N, some[k].copies) : acf_train_lab_table(N, D, 0, 0, 3));
         assert_int_equal(worth(&l), some[k].donor_answers);
         acf_train_lab_close(&l);
     }
@@ -252,8 +285,7 @@ static void held_out_cells_decide(void **state) {
 
 static void open_rows(acf_train_lab *l, acf_table *t) {
     acf_train_lab_open(
-        l, 1,
-        (const char *[]){"steps=4", "valid-every=2", "donors=true", "gmm=1", "valid-on=rows", "valid=0.4", NULL});
+        l, 1, (const char *[]){"steps=4", "valid-every=2", "donors=true", "gmm=1", "valid-on=rows", "valid=0.4", NULL});
     acf_train_lab_ready(l, t);
     if (acf_trainer_run(l->tr, NULL, NULL)) fail_msg("%s", acf_error());
 }
@@ -271,8 +303,7 @@ static void held_out_rows_decide_and_are_no_donors(void **state) {
         .config = l.o, .encoder = l.encoder, .net = l.net, .record = acf_trainer_record(l.tr, ACF_END_STEPS)};
     assert_int_equal(acf_donors_attach(&m, l.table), ACF_OK);
     assert_int_equal(m.donors->N, l.split.train.n);
-    for (int64_t i = 0; i < m.donors->N; i++)
-        assert_true(m.donors->id[i] == (uint64_t)acf_rows_at(&l.split.train, i));
+    for (int64_t i = 0; i < m.donors->N; i++) assert_true(m.donors->id[i] == (uint64_t)acf_rows_at(&l.split.train, i));
     acf_donors_free(m.donors);
     m.record.refit = ACF_REFIT_DONE;
     assert_int_equal(acf_donors_attach(&m, l.table), ACF_OK);
@@ -301,7 +332,8 @@ static void what_is_won_is_counted(void **state) {
     for (int i = 0; i < MADE; i++) a.cell[i].off_rows += acf_lab_random(1, i, -0.3, 0.3);
     assert_true(choose(&a, v));
     for (int i = 0; i < MADE; i++) won += score_of(&a.cell[i], 0) - score_of(&a.cell[i], trust_of(&a.cell[i], v));
-    for (int i = 0; i < MADE; i++) square += pow(score_of(&a.cell[i], 0) - score_of(&a.cell[i], trust_of(&a.cell[i], v)) - won / MADE, 2);
+    for (int i = 0; i < MADE; i++)
+        square += pow(score_of(&a.cell[i], 0) - score_of(&a.cell[i], trust_of(&a.cell[i], v)) - won / MADE, 2);
     acf_assert_close(v[ACF_DONOR_TRUST_WON], won / (0.5 * MADE), 1e-9, "won");
     acf_assert_close(v[ACF_DONOR_TRUST_CHANCE], sqrt(square) / (0.5 * MADE), 1e-9, "chance");
     make_up(&a, 0.5); /* all alike: not 0, which is for what was not asked */
@@ -315,11 +347,14 @@ static void members_are_pooled(void **state) {
     (void)state;
     double found[4][ACF_DONOR_TRUST_NUMBERS] = {{0}}, v[ACF_DONOR_TRUST_NUMBERS];
     for (int i = 0; i < 4; i++)
-        for (int k = 0; k < ACF_DONOR_TRUST_NUMBERS; k++) found[i][k] = i == 2 ? 0 : acf_lab_random((uint64_t)i, k, -1, 1);
-    found[0][ACF_DONOR_TRUST_CHANCE] = 0.03, found[1][ACF_DONOR_TRUST_CHANCE] = 0.04, found[3][ACF_DONOR_TRUST_CHANCE] = 0.12;
+        for (int k = 0; k < ACF_DONOR_TRUST_NUMBERS; k++)
+            found[i][k] = i == 2 ? 0 : acf_lab_random((uint64_t)i, k, -1, 1);
+    found[0][ACF_DONOR_TRUST_CHANCE] = 0.03, found[1][ACF_DONOR_TRUST_CHANCE] = 0.04,
+    found[3][ACF_DONOR_TRUST_CHANCE] = 0.12;
     acf_donor_trust_pool(found, 4, v);
     for (int k = 0; k < ACF_DONOR_TRUST_NUMBERS; k++)
-        if (k != ACF_DONOR_TRUST_CHANCE) acf_assert_close(v[k], (found[0][k] + found[1][k] + found[3][k]) / 3, 1e-12, "mean");
+        if (k != ACF_DONOR_TRUST_CHANCE)
+            acf_assert_close(v[k], (found[0][k] + found[1][k] + found[3][k]) / 3, 1e-12, "mean");
     acf_assert_close(v[ACF_DONOR_TRUST_CHANCE], 0.13 / 3, 1e-12, "chance");
     acf_donor_trust_pool(found, 1, v);
     assert_memory_equal(v, found[0], sizeof v);
@@ -334,7 +369,8 @@ static void worth_is_enough_and_more_than_chance(void **state) {
     static const struct {
         double won, chance;
         bool worth;
-    } some[] = {{0.0051, 0.001, true}, {0.0049, 0.001, false}, {0.05, 0.0249, true}, {0.05, 0.0251, false}, {-0.05, 0.01, false}, {0.5, 0, false}, {0, 0, false}};
+    } some[] = {{0.0051, 0.001, true}, {0.0049, 0.001, false}, {0.05, 0.0249, true}, {0.05, 0.0251, false},
+                {-0.05, 0.01, false},  {0.5, 0, false},        {0, 0, false}};
     for (size_t k = 0; k < sizeof some / sizeof *some; k++) {
         double v[ACF_DONOR_TRUST_NUMBERS] = {0};
         v[ACF_DONOR_TRUST_WON] = some[k].won, v[ACF_DONOR_TRUST_CHANCE] = some[k].chance;
@@ -366,11 +402,17 @@ static void some_tables_are_not_remembered(void **state) {
         int64_t rows, columns;
         const char *valid;
         bool remembered;
-    } some[] = {{ACF_DONORS_ROWS, D, "valid=0.002", true}, {ACF_DONORS_ROWS + 1, D, "valid=0.002", false}, {ACF_DONORS_ROWS, 101, "valid=0.002", false},
-                {N, ACF_DONOR_TRUST_COLUMNS, "valid=0.2", true}, {N, ACF_DONOR_TRUST_COLUMNS + 1, "valid=0.2", false}, {N, 2, "valid=0.2", true}, {N, 1, "valid=0.2", false}};
+    } some[] = {{ACF_DONORS_ROWS, D, "valid=0.002", true},
+                {ACF_DONORS_ROWS + 1, D, "valid=0.002", false},
+                {ACF_DONORS_ROWS, 101, "valid=0.002", false},
+                {N, ACF_DONOR_TRUST_COLUMNS, "valid=0.2", true},
+                {N, ACF_DONOR_TRUST_COLUMNS + 1, "valid=0.2", false},
+                {N, 2, "valid=0.2", true},
+                {N, 1, "valid=0.2", false}};
     for (size_t k = 0; k < sizeof some / sizeof *some; k++) {
         acf_train_lab l;
-        acf_train_lab_open(&l, 1, (const char *[]){some[k].valid, "donors=true", NULL}); /* not trained: that would take long */
+        acf_train_lab_open(
+            &l, 1, (const char *[]){some[k].valid, "donors=true", NULL}); /* not trained: that would take long */
         acf_train_lab_ready(&l, table_with(some[k].rows, some[k].columns > 2 ? 2 : 8, some[k].columns));
         if (worth(&l) != some[k].remembered) fail_msg("%d rows, %d columns", (int)some[k].rows, (int)some[k].columns);
         acf_train_lab_close(&l);
@@ -397,7 +439,8 @@ static void check_round_trip(const acf_fit_record *r, size_t length) {
     assert_int_equal(acf_fit_record_to_json(r, &text), ACF_OK);
     assert_int_equal(json_array_size(json_object_get(text, "donors")), length);
     assert_int_equal(acf_fit_record_from_json((acf_json_source){"m", ACF_EMODEL}, text, &back), ACF_OK);
-    if (length) assert_memory_equal(r->donor_trust, back.donor_trust, sizeof r->donor_trust);
+    if (length)
+        assert_memory_equal(r->donor_trust, back.donor_trust, sizeof r->donor_trust);
     else
         for (int k = 0; k < ACF_DONOR_TRUST_NUMBERS; k++) assert_true(back.donor_trust[k] == 0);
     json_decref(text);
@@ -408,7 +451,8 @@ static void records_have_the_numbers(void **state) {
     acf_fit_record r = {.known = true, .valid = INFINITY}, back = {0};
     json_t *text;
     check_round_trip(&r, 0);
-    r.donor_trust[ACF_DONOR_TRUST_SHIFT] = -1 / 3.0, r.donor_trust[ACF_DONOR_TRUST_OF_COLUMN] = 0.7, r.donor_trust[ACF_DONOR_TRUST_COLUMN + 1] = 5;
+    r.donor_trust[ACF_DONOR_TRUST_SHIFT] = -1 / 3.0, r.donor_trust[ACF_DONOR_TRUST_OF_COLUMN] = 0.7,
+    r.donor_trust[ACF_DONOR_TRUST_COLUMN + 1] = 5;
     check_round_trip(&r, 0); /* it was not asked: nothing to say */
     r.donor_trust[ACF_DONOR_TRUST_CHANCE] = 1e-9, r.donor_trust[ACF_DONOR_TRUST_COLUMN + 1] = 0;
     check_round_trip(&r, 6);
@@ -446,19 +490,25 @@ static void records_and_archives_agree(void **state) {
     check_round_trip(&r, ACF_DONOR_TRUST_COLUMN + D);
     acf_model m = {.config = l.o, .encoder = l.encoder, .net = l.net, .record = r};
     for (int j = 0; j < D; j++) m.record.donor_trust[ACF_DONOR_TRUST_COLUMN + j] = 0.5 * j - 1;
-    m.record.donor_trust[ACF_DONOR_TRUST_SHIFT] = -2, m.record.donor_trust[ACF_DONOR_TRUST_OF_COLUMN] = 0.75, m.record.donor_trust[ACF_DONOR_TRUST_AGREE] = 0.4;
+    m.record.donor_trust[ACF_DONOR_TRUST_SHIFT] = -2, m.record.donor_trust[ACF_DONOR_TRUST_OF_COLUMN] = 0.75,
+    m.record.donor_trust[ACF_DONOR_TRUST_AGREE] = 0.4;
     assert_int_equal(acf_donors_attach(&m, l.table), ACF_OK);
     assert_non_null(m.donors);
-    assert_true(m.donors->slope == r.donor_trust[ACF_DONOR_TRUST_SLOPE] && m.donors->agree == 0.4 && m.donors->N == N && m.donors->encoder == l.encoder);
+    assert_true(m.donors->slope == r.donor_trust[ACF_DONOR_TRUST_SLOPE] && m.donors->agree == 0.4 && m.donors->N == N &&
+                m.donors->encoder == l.encoder);
     assert_int_equal(acf_donors_make(l.table, l.encoder, NULL, 1, &all), ACF_OK);
     assert_memory_equal(m.donors->near, all->near, D * D * sizeof *all->near);
     assert_memory_equal(m.donors->other, all->other, D * D * sizeof *all->other);
-    for (int j = 0; j < D; j++) acf_assert_close(m.donors->shift[j], -2 + (0.5 * j - 1) + 0.75 * log(fmax(all->gain[j], 0) + 0.01), 1e-12, "shift");
+    for (int j = 0; j < D; j++)
+        acf_assert_close(m.donors->shift[j], -2 + (0.5 * j - 1) + 0.75 * log(fmax(all->gain[j], 0) + 0.01), 1e-12,
+                         "shift");
     acf_donors_free(all);
     acf_donors_free(m.donors);
     m.donors = NULL;
-    acf_model unsure = {.record = r}, unasked = {.record = {.known = true}, .next = &unsure}; /* three members, one of which did not ask */
-    unsure.record.donor_trust[ACF_DONOR_TRUST_WON] = 0, unsure.record.donor_trust[ACF_DONOR_TRUST_SLOPE] += 1, m.next = &unasked;
+    acf_model unsure = {.record = r},
+              unasked = {.record = {.known = true}, .next = &unsure}; /* three members, one of which did not ask */
+    unsure.record.donor_trust[ACF_DONOR_TRUST_WON] = 0, unsure.record.donor_trust[ACF_DONOR_TRUST_SLOPE] += 1,
+    m.next = &unasked;
     assert_int_equal(acf_donors_attach(&m, l.table), ACF_OK);
     acf_assert_close(m.donors->slope, r.donor_trust[ACF_DONOR_TRUST_SLOPE] + 0.5, 1e-12, "slope");
     acf_donors_free(m.donors);

@@ -98,8 +98,10 @@ static acf_status fit_another(acf_model *m, const acf_table *t, acf_fit *how) {
     acf_holdout_free(hold);
     const bool good = one && complete(one);
     if (one) how->before += one->record.seconds;
-    if (good) acf_model_append(m, one);
-    else acf_model_free(one);
+    if (good)
+        acf_model_append(m, one);
+    else
+        acf_model_free(one);
     if (status == ACF_OK || status == ACF_EINTERRUPT || good) return status;
     if (status == ACF_ENUMERIC) { /* a report has said so */
         acf_error_clear();
@@ -128,7 +130,7 @@ typedef struct seat {
     acf_model *one;
     acf_holdout *hold;
     acf_status status;
-    bool done, fresh;        /* fresh: there is a report that nobody has seen */
+    bool done, fresh; /* fresh: there is a report that nobody has seen */
     acf_fit_report report;
     char trouble[ACF_SENTENCE_MAX];
 } seat;
@@ -140,7 +142,7 @@ typedef struct crew {
     const acf_table *t;
     const acf_fit *given;
     double began;
-    int next;                /* the first member that nobody has begun */
+    int next; /* the first member that nobody has begun */
     bool stop;
     seat seat[ACF_ENSEMBLE_MAX];
 } crew;
@@ -302,8 +304,12 @@ static int stop_at_once(void *ctx, const acf_fit_report *r) {
  * for one step: its checkpoint has those before it. */
 static acf_status fit_side_by_side(acf_model *m, const acf_table *t, const acf_holdout *hold, acf_fit *how,
                                    int threads) {
-    crew c = {.t = t, .given = how, .began = now(), .next = 1,
-              .lock = PTHREAD_MUTEX_INITIALIZER, .news = PTHREAD_COND_INITIALIZER};
+    crew c = {.t = t,
+              .given = how,
+              .began = now(),
+              .next = 1,
+              .lock = PTHREAD_MUTEX_INITIALIZER,
+              .news = PTHREAD_COND_INITIALIZER};
     const int all = m->dev->threads;
     acf_fit rest = *how;
     how->side = threads;
@@ -313,7 +319,8 @@ static acf_status fit_side_by_side(acf_model *m, const acf_table *t, const acf_h
         m->dev->threads = 1;
         status = train_all(&c, m, hold, threads);
         m->dev->threads = all;
-    } else status = acf_fit_model(m, t, hold, &rest);
+    } else
+        status = acf_fit_model(m, t, hold, &rest);
     const int next = status || !made ? 1 : append_complete(&c, m);
     free_seats(&c);
     pthread_mutex_destroy(&c.lock), pthread_cond_destroy(&c.news);
@@ -337,7 +344,8 @@ acf_status acf_fit_ensemble(acf_model *m, const acf_table *t, const acf_holdout 
     acf_checkpoint_ensemble was = {0};
     how.members = (int)acf_options_int(m->config, "ensemble");
     m->record.known = false;
-    if (how.resume && acf_checkpoint_exists(how.checkpoint)) ACF_TRY(acf_checkpoint_ensemble_read(how.checkpoint, &was));
+    if (how.resume && acf_checkpoint_exists(how.checkpoint))
+        ACF_TRY(acf_checkpoint_ensemble_read(how.checkpoint, &was));
     if (was.at >= how.members)
         return acf_fail(ACF_EMODEL, "%s: the checkpoint is of member %d, and this model has %d", how.checkpoint,
                         was.at + 1, how.members);

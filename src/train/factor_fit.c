@@ -13,12 +13,12 @@
 #include <string.h>
 
 #define ITERATIONS 40
-#define ENOUGH 3e-5         /* gain of an iteration, in nats per seen cell, that ends EM */
-#define WORTH 0.003         /* gain of more factors, in nats per cell, that justifies them */
-#define PRIOR_LOAD 3.0      /* rows that say a column does not follow a factor */
-#define PRIOR_ROWS 2.0      /* rows that a column's variance begins with */
+#define ENOUGH 3e-5    /* gain of an iteration, in nats per seen cell, that ends EM */
+#define WORTH 0.003    /* gain of more factors, in nats per cell, that justifies them */
+#define PRIOR_LOAD 3.0 /* rows that say a column does not follow a factor */
+#define PRIOR_ROWS 2.0 /* rows that a column's variance begins with */
 #define PRIOR_VARIANCE 0.3
-#define START 0.3           /* deviation of loadings where EM begins */
+#define START 0.3 /* deviation of loadings where EM begins */
 #define LOG_2PI 1.83787706640934548356
 
 acf_status acf_analysis_create(int64_t D, int64_t r, acf_analysis *out) {
@@ -96,7 +96,7 @@ static double read_row(const desk *d, const acf_sample *s, const acf_analysis *g
 
 /* Second moments of (f, 1) of the row that d has read, to e (tri(r+1)), row by row of the lower half. */
 static void moments(const desk *d, int64_t r, double *e) {
-    double *inverse = d->b; /* row k: column k of G⁻¹, which begins at k */
+    double *inverse = d->b;     /* row k: column k of G⁻¹, which begins at k */
     solve_upper(d->a, d->y, r); /* y = expected f */
     for (int64_t k = 0; k < r; k++) {
         double *c = inverse + k * r;
@@ -166,7 +166,8 @@ static void standardise(const desk *d, const acf_sample *s, const double *e, acf
 
 acf_status acf_analysis_step(const acf_device *dev, const acf_sample *s, acf_analysis *g, double *logp) {
     const int64_t r = g->r, size = tri(r + 1);
-    double *e = acf_alloc((size_t)(s->R * (size + 1)) * sizeof *e, "what rows say of factors"), *lp = e ? e + s->R * size : NULL;
+    double *e = acf_alloc((size_t)(s->R * (size + 1)) * sizeof *e, "what rows say of factors"),
+           *lp = e ? e + s->R * size : NULL;
     double *memory = acf_alloc((size_t)(dev->threads * desk_doubles(r)) * sizeof *memory, "scratch of factors");
     const bool ok = e && memory;
     if (ok) {
@@ -219,8 +220,10 @@ static void begin(acf_analysis *g, const acf_analysis *fewer, uint64_t seed) {
     for (int64_t j = 0; j < g->D; j++) {
         g->mean[j] = fewer->r ? fewer->mean[j] : 0, g->var[j] = fewer->r ? fewer->var[j] : 1;
         for (int64_t k = 0; k < g->r; k++) {
-            const acf_rng_counter at = {.seed = seed, .row = (uint64_t)j, .stream = ACF_STREAM_INIT, .column = (uint32_t)k};
-            g->load[j * g->r + k] = k < fewer->r ? fewer->load[j * fewer->r + k] : START * sqrt(g->var[j]) * acf_rng_normal(at);
+            const acf_rng_counter at = {
+                .seed = seed, .row = (uint64_t)j, .stream = ACF_STREAM_INIT, .column = (uint32_t)k};
+            g->load[j * g->r + k] =
+                k < fewer->r ? fewer->load[j * fewer->r + k] : START * sqrt(g->var[j]) * acf_rng_normal(at);
         }
     }
 }
@@ -237,15 +240,16 @@ static acf_status iterate(const acf_device *dev, const acf_sample *s, acf_analys
 }
 
 /* How good g is, per cell: by the held-out cells, or the likelihood less what its parameters cost. */
-static acf_status judge(const acf_device *dev, const acf_sample *s, const acf_analysis *g, double logp, double cells, double *score) {
+static acf_status judge(const acf_device *dev, const acf_sample *s, const acf_analysis *g, double logp, double cells,
+                        double *score) {
     if (acf_sample_held(s)) return acf_analysis_score(dev, s, g, score);
     const double numbers = (double)(g->D * (2 + g->r) - g->r * (g->r - 1) / 2);
     *score = (logp - 0.5 * numbers * log((double)s->R) / (double)s->R) / cells;
     return ACF_OK;
 }
 
-acf_status acf_analysis_choose(const acf_device *dev, const acf_sample *s, uint64_t seed, int64_t most, int64_t wanted, acf_analysis *best,
-                               double *score) {
+acf_status acf_analysis_choose(const acf_device *dev, const acf_sample *s, uint64_t seed, int64_t most, int64_t wanted,
+                               acf_analysis *best, double *score) {
     acf_analysis found = {0};
     acf_status status = ACF_OK;
     double top = -INFINITY, cells = 0;
@@ -265,7 +269,9 @@ acf_status acf_analysis_choose(const acf_device *dev, const acf_sample *s, uint6
         found = g, top = its;
     }
 done:
-    if (status) acf_analysis_free(&found);
-    else *best = found, *score = top;
+    if (status)
+        acf_analysis_free(&found);
+    else
+        *best = found, *score = top;
     return status;
 }

@@ -26,8 +26,8 @@ void acf_analysis_free(acf_analysis *g);
 
 /* The best of 1, 2, 4, ... up to `most` factors, or `wanted` of them where that is not 0 (at most `most`). Gives *best. *score: mean log p of the
  * held-out cells, or by the criterion without them. Fails: ACF_EMEMORY. */
-acf_status acf_analysis_choose(const acf_device *dev, const acf_sample *s, uint64_t seed, int64_t most, int64_t wanted, acf_analysis *best,
-                               double *score);
+acf_status acf_analysis_choose(const acf_device *dev, const acf_sample *s, uint64_t seed, int64_t most, int64_t wanted,
+                               acf_analysis *best, double *score);
 
 /* ---- its parts, for tests ------------------------------------------------------------------------------------------------ */
 

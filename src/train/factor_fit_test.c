@@ -36,7 +36,9 @@ static bench *new_bench(double missing, double held) {
             const double c = coin(i, j);
             b->x[i * D + j] = 0.3 + 0.5 * noise(i, j);
             for (int64_t k = 0; k < F; k++) b->x[i * D + j] += true_load(j, k) * noise(i, 50 + k);
-            b->seen[i * D + j] = c < missing ? ACF_GMM_CELL_MISSING : c < missing + held ? ACF_GMM_CELL_HELD : ACF_GMM_CELL_SEEN;
+            b->seen[i * D + j] = c < missing          ? ACF_GMM_CELL_MISSING
+                                 : c < missing + held ? ACF_GMM_CELL_HELD
+                                                      : ACF_GMM_CELL_SEEN;
             if (c < missing) b->x[i * D + j] = 1e30;
         }
     assert_int_equal(acf_analysis_create(D, F, &b->g), ACF_OK);
@@ -211,7 +213,8 @@ static void known_factors_are_found(void **state) {
         assert_int_equal(found.r, F);
         for (int64_t i = 0; i < D; i++)
             for (int64_t j = 0; j < D; j++) {
-                const double truth = true_load(i, 0) * true_load(j, 0) + true_load(i, 1) * true_load(j, 1) + (i == j ? 0.25 : 0);
+                const double truth =
+                    true_load(i, 0) * true_load(j, 0) + true_load(i, 1) * true_load(j, 1) + (i == j ? 0.25 : 0);
                 acf_assert_close(covariance(&found, i, j), truth, 0.25, "covariance");
             }
         acf_analysis_free(&found);
@@ -305,7 +308,8 @@ static void the_map_is_the_gaussian(void **state) {
         for (int64_t j = 0; j < WIDE; j++) {
             a[i * WIDE + j] = i == j ? (double)p[3]->t.data[i] : 0;
             for (int64_t k = 0; k < rank; k++)
-                if (p[0]->t.data[k] > 0) a[i * WIDE + j] += (double)p[2]->t.data[i * rank + k] * (double)p[2]->t.data[j * rank + k];
+                if (p[0]->t.data[k] > 0)
+                    a[i * WIDE + j] += (double)p[2]->t.data[i * rank + k] * (double)p[2]->t.data[j * rank + k];
         }
     }
     double solved[WIDE];
@@ -329,7 +333,8 @@ static void the_map_is_the_gaussian(void **state) {
     acf_assert_close(lp, truth, sizeof(acf_real) == 8 ? 1e-9 : 1e-4, "log p of the Gaussian");
     acf_tensor *back = acf_net_inverse(t, v, z);
     assert_int_equal(acf_tape_check(t, back), ACF_OK);
-    for (int64_t i = 0; i < WIDE; i++) acf_assert_close((double)back->data[i], (double)x[i], sizeof(acf_real) == 8 ? 1e-10 : 1e-4, "the way back");
+    for (int64_t i = 0; i < WIDE; i++)
+        acf_assert_close((double)back->data[i], (double)x[i], sizeof(acf_real) == 8 ? 1e-10 : 1e-4, "the way back");
     acf_batch_free(batch);
     acf_train_lab_close(&l);
 }
@@ -353,6 +358,8 @@ static void old_wide_models_have_none(void **state) {
     acf_device_close(dev);
 }
 
-ACF_TESTS(factor_fit, cmocka_unit_test(an_iteration_is_the_textbook_s), cmocka_unit_test(held_out_cells_are_scored_given_the_seen),
-          cmocka_unit_test(em_climbs_on_any_threads), cmocka_unit_test(known_factors_are_found), cmocka_unit_test(a_wide_table_has_factors),
-          cmocka_unit_test(memory_may_run_out),          cmocka_unit_test(the_map_is_the_gaussian), cmocka_unit_test(old_wide_models_have_none))
+ACF_TESTS(factor_fit, cmocka_unit_test(an_iteration_is_the_textbook_s),
+          cmocka_unit_test(held_out_cells_are_scored_given_the_seen), cmocka_unit_test(em_climbs_on_any_threads),
+          cmocka_unit_test(known_factors_are_found), cmocka_unit_test(a_wide_table_has_factors),
+          cmocka_unit_test(memory_may_run_out), cmocka_unit_test(the_map_is_the_gaussian),
+          cmocka_unit_test(old_wide_models_have_none))

@@ -8,9 +8,9 @@
 #include <math.h>
 #include <string.h>
 
-#define LEVEL 0.01  /* of the test */
-#define LEAST 10    /* rows on either side of a comparison */
-#define CLASSES 16  /* of a category that are compared, at most: the first ones */
+#define LEVEL 0.01 /* of the test */
+#define LEAST 10   /* rows on either side of a comparison */
+#define CLASSES 16 /* of a category that are compared, at most: the first ones */
 
 /* ---- whether -------------------------------------------------------------------------------------------------------------------- */
 
@@ -19,13 +19,16 @@ typedef struct halves {
     double n[2], sum[2], square[2];
 } halves;
 
-static void add(halves *h, bool missing, double x) { h->n[missing] += 1, h->sum[missing] += x, h->square[missing] += x * x; }
+static void add(halves *h, bool missing, double x) {
+    h->n[missing] += 1, h->sum[missing] += x, h->square[missing] += x * x;
+}
 
 /* How many deviations the two means are apart; 0 where there are too few rows. */
 static double apart(const halves *h) {
     if (h->n[0] < LEAST || h->n[1] < LEAST) return 0;
     double mean[2], variance = 0;
-    for (int k = 0; k < 2; k++) mean[k] = h->sum[k] / h->n[k], variance += (h->square[k] - h->sum[k] * mean[k]) / (h->n[0] + h->n[1]);
+    for (int k = 0; k < 2; k++)
+        mean[k] = h->sum[k] / h->n[k], variance += (h->square[k] - h->sum[k] * mean[k]) / (h->n[0] + h->n[1]);
     const double of_mean = variance * (1 / h->n[0] + 1 / h->n[1]);
     return of_mean > 0 ? fabs(mean[0] - mean[1]) / sqrt(of_mean) : 0;
 }
@@ -90,7 +93,8 @@ static acf_status draw_rows(acf_trainer *tr, int64_t n, uint32_t draw, acf_real 
     acf_batch_fill(tr->ps->dev, b, t, e, NULL, ACF_BATCH_TRAIN, tr->row, n);
     for (int64_t c = 0; c < n * D; c++) b->b[c] = b->m[c], b->m[c] = 1;
     acf_tape_begin(tr->tape, false);
-    ACF_TRY(acf_net_draw(tr->tape, acf_net_view(tr->tape, tr->net, b, NULL), &(acf_draw){.seed = tr->set.seed, .draw = draw}, cells));
+    ACF_TRY(acf_net_draw(tr->tape, acf_net_view(tr->tape, tr->net, b, NULL),
+                         &(acf_draw){.seed = tr->set.seed, .draw = draw}, cells));
     for (int64_t c = 0; c < n * D; c++)
         if (!b->b[c]) x[tr->row[c / D] * D + c % D] = acf_decode(e, c % D, cells[c]);
     return ACF_OK;
@@ -129,8 +133,10 @@ acf_status acf_fill_rows(acf_trainer *tr) {
         if (!status) status = back;
     }
     acf_release(cells);
-    if (status) acf_release(x);
-    else tr->filled = x;
+    if (status)
+        acf_release(x);
+    else
+        tr->filled = x;
     return status;
 }
 

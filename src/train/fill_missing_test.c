@@ -20,7 +20,8 @@ static const acf_column columns[COLS] = {{"a", 0}, {"kind", 3}, {"b", 0}, {"c", 
 typedef enum why { CHANCE, BY_NUMBER, BY_CLASS, BY_ITSELF } why;
 
 static double uniform(uint64_t seed, int64_t row, uint32_t column) {
-    return acf_rng_uniform((acf_rng_counter){.seed = seed, .row = (uint64_t)row, .stream = ACF_STREAM_TEST, .column = column});
+    return acf_rng_uniform(
+        (acf_rng_counter){.seed = seed, .row = (uint64_t)row, .stream = ACF_STREAM_TEST, .column = column});
 }
 
 static bool hidden(why w, const double *x, double u) {
@@ -37,7 +38,8 @@ static acf_table *table_of(int64_t N, why w, uint64_t seed) {
     acf_table *t;
     for (int64_t i = 0; i < N; i++) {
         double *row = x + i * COLS;
-        row[A] = uniform(seed, i, 0), row[KIND] = floor(3 * uniform(seed, i, 1)), row[B] = floor(20 * uniform(seed, i, 2)) / 20, row[C] = row[A] + 0.1 * uniform(seed, i, 3);
+        row[A] = uniform(seed, i, 0), row[KIND] = floor(3 * uniform(seed, i, 1)),
+        row[B] = floor(20 * uniform(seed, i, 2)) / 20, row[C] = row[A] + 0.1 * uniform(seed, i, 3);
         if (hidden(w, row, uniform(seed, i, 4))) row[B] = NAN;
         if (uniform(seed, i, 5) < 0.2) row[C] = NAN;
     }
@@ -59,11 +61,13 @@ static bool wanted(acf_table *t, int64_t rows) {
 static void holes_that_tell_nothing_are_left(void **state) {
     (void)state;
     int chance = 0, itself = 0;
-    for (uint64_t seed = 0; seed < 100; seed++) chance += wanted(table_of(400, CHANCE, seed), 0), itself += wanted(table_of(400, BY_ITSELF, seed), 0);
+    for (uint64_t seed = 0; seed < 100; seed++)
+        chance += wanted(table_of(400, CHANCE, seed), 0), itself += wanted(table_of(400, BY_ITSELF, seed), 0);
     assert_true(chance <= 5 && itself <= 5); /* one is expected */
     double whole[40 * COLS];
     acf_table *t;
-    for (int i = 0; i < 40 * COLS; i++) whole[i] = i % COLS == KIND ? 0 : i; /* complete, and of a column that says the same of all */
+    for (int i = 0; i < 40 * COLS; i++)
+        whole[i] = i % COLS == KIND ? 0 : i; /* complete, and of a column that says the same of all */
     assert_int_equal(acf_table_make(whole, NULL, 40, COLS, columns, &t), ACF_OK);
     assert_false(wanted(t, 0));
     for (int i = 0; i < 9; i++) whole[i * COLS + B] = NAN; /* nine holes, in the lowest rows */
@@ -129,7 +133,8 @@ static void only_holes_are_filled(void **state) {
         if (isnan(was)) missing[c % COLS]++, spread[c % COLS] += square - mean * mean;
     }
     assert_true(missing[B] > 20 && missing[C] > 20 && missing[A] == 0 && missing[KIND] == 0);
-    assert_true(sqrt(spread[B] / (double)missing[B]) > 0.1 && sqrt(spread[C] / (double)missing[C]) > 0.02); /* draws, each another */
+    assert_true(sqrt(spread[B] / (double)missing[B]) > 0.1 &&
+                sqrt(spread[C] / (double)missing[C]) > 0.02); /* draws, each another */
     for (uint32_t epoch = 0; epoch < 2 * ACF_FILL_TABLES; epoch++) {
         l.tr->sampler.epoch = epoch;
         assert_true(acf_fill_table(l.tr).x == l.tr->filled + epoch % ACF_FILL_TABLES * N * COLS);
@@ -161,8 +166,10 @@ static void the_first_pass_fills(void **state) {
     assert_true(l.tr->scale_factor != 0);
     for (int k = 0; k < 2; k++) { /* and by nothing else */
         acf_release(other.tr->filled), other.tr->filled = NULL;
-        if (k) other.tr->best[0] += ACF_R(0.5);
-        else other.tr->scale_factor += 0.5;
+        if (k)
+            other.tr->best[0] += ACF_R(0.5);
+        else
+            other.tr->scale_factor += 0.5;
         fill(&other);
         assert_memory_not_equal(l.tr->filled, other.tr->filled, cells);
         if (!k) other.tr->scale_factor = l.tr->scale_factor;
@@ -179,7 +186,8 @@ static void a_second_pass_learns_from_them(void **state) {
     open_lab(&l, 1, BY_NUMBER);
     begin(&l);
     fill(&l);
-    for (int k = 1; k < ACF_FILL_TABLES; k++) memcpy(l.tr->filled + k * N * COLS, l.tr->filled, N * COLS * sizeof(double));
+    for (int k = 1; k < ACF_FILL_TABLES; k++)
+        memcpy(l.tr->filled + k * N * COLS, l.tr->filled, N * COLS * sizeof(double));
     char steps[32];
     snprintf(steps, sizeof steps, "steps=%d", (int)l.tr->set.steps);
     acf_train_lab_open(&plain, 2, (const char *[]){"seed=5", "valid=0", steps, NULL});
@@ -226,8 +234,31 @@ static void it_is_taken_up_again(void **state) {
 static void samples_have_the_groups_that_the_table_has(void **state) {
     (void)state;
     enum { ROWS = 600, D = 4 };
-    static const char *const some[] = {"steps", "300", "valid-every", "25", "likelihood-units", "32", "likelihood-layers", "1", "components", "4", "batch", "128",
-                                       "lr", "0.005", "ensemble", "1", "donors", "false", "threads", "1", "seed", "1", "gmm", "0", NULL};
+    static const char *const some[] = {"steps",
+                                       "300",
+                                       "valid-every",
+                                       "25",
+                                       "likelihood-units",
+                                       "32",
+                                       "likelihood-layers",
+                                       "1",
+                                       "components",
+                                       "4",
+                                       "batch",
+                                       "128",
+                                       "lr",
+                                       "0.005",
+                                       "ensemble",
+                                       "1",
+                                       "donors",
+                                       "false",
+                                       "threads",
+                                       "1",
+                                       "seed",
+                                       "1",
+                                       "gmm",
+                                       "0",
+                                       NULL};
     double *x = malloc(2 * ROWS * D * sizeof *x), *drawn = x + ROWS * D, group = 0;
     uint8_t target[ROWS * D], given[ROWS * D] = {0};
     acf_table *t, *blank;
@@ -238,7 +269,10 @@ static void samples_have_the_groups_that_the_table_has(void **state) {
         x[i * D + 1] = (double)(i % 2);
         for (uint32_t j = 0; j < D; j++) {
             if (j == 1) continue;
-            x[i * D + j] = uniform(8, i, j) < (i % 2 ? 0.55 : 0.05) ? (double)NAN : acf_rng_normal((acf_rng_counter){.seed = 9, .row = (uint64_t)i, .stream = ACF_STREAM_TEST, .column = j});
+            x[i * D + j] = uniform(8, i, j) < (i % 2 ? 0.55 : 0.05)
+                               ? (double)NAN
+                               : acf_rng_normal((acf_rng_counter){
+                                     .seed = 9, .row = (uint64_t)i, .stream = ACF_STREAM_TEST, .column = j});
         }
     }
     assert_int_equal(acf_table_create(x, NULL, ROWS, D, (const int32_t[]){0, 2, 0, 0}, NULL, &t), ACF_OK);
@@ -256,6 +290,7 @@ static void samples_have_the_groups_that_the_table_has(void **state) {
     free(x);
 }
 
-ACF_TESTS(fill_missing, cmocka_unit_test(holes_that_tell_nothing_are_left), cmocka_unit_test(holes_that_depend_on_others_are_found), cmocka_unit_test(only_holes_are_filled),
-          cmocka_unit_test(the_first_pass_fills), cmocka_unit_test(a_second_pass_learns_from_them), cmocka_unit_test(it_is_taken_up_again),
-          cmocka_unit_test(samples_have_the_groups_that_the_table_has))
+ACF_TESTS(fill_missing, cmocka_unit_test(holes_that_tell_nothing_are_left),
+          cmocka_unit_test(holes_that_depend_on_others_are_found), cmocka_unit_test(only_holes_are_filled),
+          cmocka_unit_test(the_first_pass_fills), cmocka_unit_test(a_second_pass_learns_from_them),
+          cmocka_unit_test(it_is_taken_up_again), cmocka_unit_test(samples_have_the_groups_that_the_table_has))

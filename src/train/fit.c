@@ -12,15 +12,17 @@
 typedef struct run {
     const acf_fit *how;
     acf_trainer *tr;
-    double saved;        /* tr->seconds when a checkpoint was last tried */
-    acf_failure trouble; /* why the last try failed, ACF_OK when it did not; at the end, why the second pass was given up */
+    double saved; /* tr->seconds when a checkpoint was last tried */
+    acf_failure
+        trouble; /* why the last try failed, ACF_OK when it did not; at the end, why the second pass was given up */
     volatile sig_atomic_t stop;
     bool broken; /* a second pass could not begin: the trainer's state is worth nothing */
 } run;
 
 acf_status acf_fit_read(const acf_options *o, acf_fit *out) {
     const char *path = acf_options_text(o, "checkpoint");
-    *out = (acf_fit){.checkpoint = *path ? path : NULL, .every = acf_options_real(o, "checkpoint-every"),
+    *out = (acf_fit){.checkpoint = *path ? path : NULL,
+                     .every = acf_options_real(o, "checkpoint-every"),
                      .resume = acf_options_bool(o, "resume")};
     if (out->resume && !out->checkpoint)
         return acf_fail(ACF_EUSAGE, "resume is set, but no checkpoint is named: what should be resumed?");
@@ -52,8 +54,11 @@ static acf_status begin(run *r) {
         return ACF_OK;
     }
     if (there)
-        return acf_fail(ACF_EUSAGE, "the checkpoint '%s' exists: it may be of a run that was interrupted; use the option 'resume' to go on with it, "
-                                    "or remove it to begin anew", path);
+        return acf_fail(
+            ACF_EUSAGE,
+            "the checkpoint '%s' exists: it may be of a run that was interrupted; use the option 'resume' to go on with it, "
+            "or remove it to begin anew",
+            path);
     return keeps_on(r->how) ? acf_checkpoint_save(r->tr, path) : ACF_OK;
 }
 
@@ -96,7 +101,8 @@ static double second_at_most(const run *r, const acf_train_progress *p) {
  * to its best, which may be its last. NaN: there is no limit. */
 static double left_at_most(const run *r, const acf_train_progress *p) {
     const acf_trainer *tr = r->tr;
-    const double first = tr->limit ? p->each * (double)tr->limit : (double)NAN, second = acf_refit_planned(tr) ? ACF_REFIT_STEPS * first : 0;
+    const double first = tr->limit ? p->each * (double)tr->limit : (double)NAN,
+                 second = acf_refit_planned(tr) ? ACF_REFIT_STEPS * first : 0;
     const double here = tr->pass == 1 ? p->left + second_at_most(r, p) : p->left;
     return others_left(r) > 0 ? here + others_left(r) * (first + second) : here;
 }
@@ -152,8 +158,12 @@ static void report(void *ctx, const acf_train_progress *p) {
 /* A report behind the last step, which says r->trouble. */
 static void tell_trouble(run *r) {
     const acf_trainer *tr = r->tr;
-    const acf_train_progress last = {.state = &tr->state, .last = {.loss = NAN, .norm = NAN}, .step = tr->state.step,
-                                     .epoch = tr->sampler.epoch, .loss = NAN, .left_early = NAN};
+    const acf_train_progress last = {.state = &tr->state,
+                                     .last = {.loss = NAN, .norm = NAN},
+                                     .step = tr->state.step,
+                                     .epoch = tr->sampler.epoch,
+                                     .loss = NAN,
+                                     .left_early = NAN};
     acf_failure_save(&r->trouble);
     acf_error_clear();
     tell(r, &last);
@@ -164,10 +174,12 @@ static acf_status end_diverged(run *r, acf_model *m) {
     acf_failure why;
     acf_failure_save(&why);
     if (r->how->member > 0) {
-        acf_fail(ACF_ENUMERIC, "member %d of %d is left out of the model, which has the others: %s", r->how->member + 1, r->how->members, why.sentence);
+        acf_fail(ACF_ENUMERIC, "member %d of %d is left out of the model, which has the others: %s", r->how->member + 1,
+                 r->how->members, why.sentence);
         tell_trouble(r);
         m->record.seconds = r->tr->seconds;
-    } else if (acf_trainer_rescue(r->tr) == ACF_OK) m->record = acf_trainer_record(r->tr, ACF_END_DIVERGED);
+    } else if (acf_trainer_rescue(r->tr) == ACF_OK)
+        m->record = acf_trainer_record(r->tr, ACF_END_DIVERGED);
     return acf_failure_restore(&why);
 }
 
@@ -178,15 +190,18 @@ static acf_status end_refit_diverged(run *r, acf_model *m) {
     acf_error_clear();
     ACF_TRY(acf_refit_drop(r->tr));
     m->record = acf_trainer_record(r->tr, ACF_END_DIVERGED);
-    acf_fail(ACF_ENUMERIC, "the second pass, over all cells, was given up and the model of the first is kept: %s", why.sentence);
+    acf_fail(ACF_ENUMERIC, "the second pass, over all cells, was given up and the model of the first is kept: %s",
+             why.sentence);
     tell_trouble(r);
     return ACF_OK;
 }
 
 /* The weights to keep, and the encoder they belong to. */
 static acf_status keep(run *r, acf_model *m, acf_train_end end) {
-    if (r->tr->pass == 2 && end == ACF_END_STOPPED) ACF_TRY(acf_refit_drop(r->tr));
-    else ACF_TRY(acf_trainer_finish(r->tr));
+    if (r->tr->pass == 2 && end == ACF_END_STOPPED)
+        ACF_TRY(acf_refit_drop(r->tr));
+    else
+        ACF_TRY(acf_trainer_finish(r->tr));
     m->record = acf_trainer_record(r->tr, end);
     if (m->record.refit != ACF_REFIT_DONE) return ACF_OK;
     acf_encoder_free(m->encoder);
@@ -202,8 +217,10 @@ static acf_status end_without_memory(run *r) {
     acf_failure_save(&why);
     if (!path || r->broken || r->tr->state.step == 0) return why.status;
     if (acf_checkpoint_save(r->tr, path) == ACF_OK)
-        return acf_fail(ACF_EMEMORY, "%s; '%s' has the state after step %lld: use the option 'resume' to go on from it, with a smaller batch or more memory",
-                        why.sentence, path, (long long)r->tr->state.step);
+        return acf_fail(
+            ACF_EMEMORY,
+            "%s; '%s' has the state after step %lld: use the option 'resume' to go on from it, with a smaller batch or more memory",
+            why.sentence, path, (long long)r->tr->state.step);
     return acf_failure_restore(&why);
 }
 
@@ -215,14 +232,18 @@ static acf_status end_interrupted(const run *r) {
     if (r->tr->pass == 2) acf_text_add(&w, " of its second pass");
     if (how->members > 1) acf_text_addf(&w, ", of member %d of %d", how->member + 1, how->members);
     if (how->checkpoint) acf_text_addf(&t, "; use the option 'resume' to go on from '%s'", how->checkpoint);
-    return acf_fail(ACF_EINTERRUPT, "training was interrupted after step %lld%s%s", (long long)r->tr->state.step, which, rest);
+    return acf_fail(ACF_EINTERRUPT, "training was interrupted after step %lld%s%s", (long long)r->tr->state.step, which,
+                    rest);
 }
 
 /* A member that others follow leaves no checkpoint of its own: theirs has it. Where the callback ended training in its very last step, they do not
  * follow now. */
 static acf_status end_well(run *r, acf_model *m, acf_train_end end) {
-    const bool followed = r->how->member + 1 < r->how->members, stopped = end == ACF_END_STOPPED || (followed && r->stop);
-    acf_status saved = r->how->checkpoint && (stopped || (!followed && keeps_on(r->how))) ? acf_checkpoint_save(r->tr, r->how->checkpoint) : ACF_OK;
+    const bool followed = r->how->member + 1 < r->how->members,
+               stopped = end == ACF_END_STOPPED || (followed && r->stop);
+    acf_status saved = r->how->checkpoint && (stopped || (!followed && keeps_on(r->how)))
+                           ? acf_checkpoint_save(r->tr, r->how->checkpoint)
+                           : ACF_OK;
     ACF_TRY(keep(r, m, end));
     return saved || !stopped ? saved : end_interrupted(r);
 }
@@ -247,9 +268,12 @@ static acf_status run_to_end(run *r, acf_model *m) {
     ACF_TRY_DONE(begin(r));
     r->saved = r->tr->seconds;
     status = run_passes(r, &end);
-    if (status == ACF_ENUMERIC) status = r->tr->pass == 2 ? end_refit_diverged(r, m) : end_diverged(r, m);
-    else if (status == ACF_EMEMORY) status = end_without_memory(r);
-    else if (status == ACF_OK) status = end_well(r, m, end);
+    if (status == ACF_ENUMERIC)
+        status = r->tr->pass == 2 ? end_refit_diverged(r, m) : end_diverged(r, m);
+    else if (status == ACF_EMEMORY)
+        status = end_without_memory(r);
+    else if (status == ACF_OK)
+        status = end_well(r, m, end);
     if (m->record.known) {
         const acf_status there = acf_device_sync(m->dev); /* sessions have streams of their own */
         status = status ? status : there;

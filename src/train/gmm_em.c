@@ -43,13 +43,13 @@ static int64_t padded(int64_t n) { return (n + AT_ONCE - 1) / AT_ONCE * AT_ONCE;
 typedef struct desk {
     const acf_sample *s;
     const acf_mixture *g;
-    int64_t seen, known, n;  /* columns seen; seen or held out; factorised */
-    int32_t *order;          /* (D) */
-    double *l, *log_l;       /* (K,D,D) factors; (K,D) sums of log L_qq below each place */
-    double *y;               /* (K,D,BLOCK) */
-    double *e;               /* (BLOCK, padded(D)), zeros beyond D */
-    double *lw;              /* (K,BLOCK) log p of each component and its places; then the weights */
-    double *weight;          /* (K) sums of weights of the pattern: its missing cells' covariance is added once */
+    int64_t seen, known, n; /* columns seen; seen or held out; factorised */
+    int32_t *order;         /* (D) */
+    double *l, *log_l;      /* (K,D,D) factors; (K,D) sums of log L_qq below each place */
+    double *y;              /* (K,D,BLOCK) */
+    double *e;              /* (BLOCK, padded(D)), zeros beyond D */
+    double *lw;             /* (K,BLOCK) log p of each component and its places; then the weights */
+    double *weight;         /* (K) sums of weights of the pattern: its missing cells' covariance is added once */
 } desk;
 
 static int64_t desk_doubles(int64_t K, int64_t D) {
@@ -133,7 +133,8 @@ static void weigh(desk *d, int64_t r, int64_t rows, int64_t places, double *all)
     for (int64_t k = 0; k < K; k++) {
         if (isnan(d->log_l[k * (d->g->D + 1)]))
             for (int64_t b = 0; b < BLOCK; b++) d->lw[k * BLOCK + b] = -INFINITY;
-        else sampler(d, k, r, rows, places);
+        else
+            sampler(d, k, r, rows, places);
     }
     for (int64_t b = 0; b < rows; b++) {
         double largest = -INFINITY, sum = 0;
@@ -338,8 +339,10 @@ int64_t acf_augment_doubles(int64_t K, int64_t D) { return desk_doubles(K, D) + 
 /* Draws component and missing cells of row b of the block, and adds it to the sums of that component. */
 static void augment_row(desk *d, int64_t r, int64_t b, acf_augment at, double *sums) {
     const int64_t K = d->g->K, D = d->g->D, n = d->n;
-    acf_rng_counter place = {.seed = at.seed, .row = d->s->id ? d->s->id[r + b] : (uint64_t)(r + b), .stream = ACF_STREAM_AUGMENT,
-                       .draw = at.chain << 16 | at.step};
+    acf_rng_counter place = {.seed = at.seed,
+                             .row = d->s->id ? d->s->id[r + b] : (uint64_t)(r + b),
+                             .stream = ACF_STREAM_AUGMENT,
+                             .draw = at.chain << 16 | at.step};
     double u = K > 1 ? acf_rng_uniform(place) : 0;
     int64_t k = 0;
     while (k < K - 1 && u >= d->lw[k * BLOCK + b]) u -= d->lw[k++ * BLOCK + b];
@@ -471,8 +474,8 @@ void acf_augment_step(const acf_sample *s, const acf_mixture *g, acf_mixture *ne
         for (int64_t b = 0; b < to - r; b++) augment_row(&d, r, b, at, sums);
     }
     for (int64_t k = 0; k < K; k++) {
-        acf_rng_counter place = {.seed = at.seed, .row = (uint64_t)k, .stream = ACF_STREAM_POSTERIOR,
-                           .draw = at.chain << 16 | at.step};
+        acf_rng_counter place = {
+            .seed = at.seed, .row = (uint64_t)k, .stream = ACF_STREAM_POSTERIOR, .draw = at.chain << 16 | at.step};
         draw_component(s, g, next, k, sums + k * each, capacity, place);
         place.column = (uint32_t)((D * D + D) * TRIES);
         total += next->weight[k] = K > 1 ? gamma_variate(place, sums[k * each] + 1) : 1;

@@ -7,18 +7,20 @@
 #include <string.h>
 
 #define ITERATIONS 300
-#define ROUGHLY 1e-4      /* gain of an iteration, in nats per seen cell, that ends EM while mixtures are compared, */
-#define ENOUGH 1e-5       /* and of the one that was chosen */
-#define WORTH 0.003       /* gain of more components, in nats per cell, that justifies them */
-#define BLINDLY 0.05      /* the same of looking away from categories: where it gained less, on small tables, errors were larger with it all the same */
-#define WORK 4e8          /* multiply-adds of an iteration at most: what decides how many rows stand for the table */
+#define ROUGHLY 1e-4 /* gain of an iteration, in nats per seen cell, that ends EM while mixtures are compared, */
+#define ENOUGH 1e-5  /* and of the one that was chosen */
+#define WORTH 0.003  /* gain of more components, in nats per cell, that justifies them */
+#define BLINDLY                                                                                                        \
+    0.05 /* the same of looking away from categories: where it gained less, on small tables, errors were larger with it all the same */
+#define WORK 4e8 /* multiply-adds of an iteration at most: what decides how many rows stand for the table */
 #define ROWS_MAX 20000
 #define ROWS_MIN 500
-#define WIDE_WORK 1e9     /* the same of factors, whose products run faster */
-#define SHARP_RIDGE 0.03  /* the other ridge that is tried, */
-#define SHARP_ROWS 5000   /* of fewer rows: more leave little of either */
-#define FRUITLESS 2       /* doublings of the components without a gain that end the search */
-#define CLEARLY 2.0       /* nats over all held-out cells that any further candidate must gain: of many, one fits a few cells by chance */
+#define WIDE_WORK 1e9    /* the same of factors, whose products run faster */
+#define SHARP_RIDGE 0.03 /* the other ridge that is tried, */
+#define SHARP_ROWS 5000  /* of fewer rows: more leave little of either */
+#define FRUITLESS 2      /* doublings of the components without a gain that end the search */
+#define CLEARLY                                                                                                        \
+    2.0 /* nats over all held-out cells that any further candidate must gain: of many, one fits a few cells by chance */
 
 /* ---- the whole fit ----------------------------------------------------------------------------------------------- */
 
@@ -45,8 +47,11 @@ static double distance(const acf_sample *s, int64_t r, const double *mean, const
 /* The row where component k begins: far from those before it, by chance in proportion to the squared distance, so that
  * a small group apart from the others is likely to have one. near (R): the distance of each row to the nearest of
  * them. */
-static int64_t choose_row(const acf_mixture *g, const acf_sample *s, const acf_mixture *one, int64_t k, uint64_t seed, double *near) {
-    double u = acf_rng_uniform((acf_rng_counter){.seed = seed, .row = (uint64_t)k, .stream = ACF_STREAM_INIT, .draw = (uint32_t)g->K}), sum = 0;
+static int64_t choose_row(const acf_mixture *g, const acf_sample *s, const acf_mixture *one, int64_t k, uint64_t seed,
+                          double *near) {
+    double u = acf_rng_uniform(
+               (acf_rng_counter){.seed = seed, .row = (uint64_t)k, .stream = ACF_STREAM_INIT, .draw = (uint32_t)g->K}),
+           sum = 0;
     for (int64_t r = 0; r < s->R; r++) {
         const double d = k ? distance(s, r, g->mean + (k - 1) * s->D, one) : 1;
         near[r] = k > 1 ? fmin(near[r], d) : d;
@@ -91,8 +96,8 @@ static acf_status iterate(const acf_device *dev, const acf_sample *s, acf_mixtur
 }
 
 /* How good a fitted mixture is, per cell: by the held-out cells, or the likelihood less what its parameters cost. */
-static acf_status judge(const acf_device *dev, const acf_sample *s, const acf_mixture *g, double logp, double cells, bool held,
-                        double *score) {
+static acf_status judge(const acf_device *dev, const acf_sample *s, const acf_mixture *g, double logp, double cells,
+                        bool held, double *score) {
     if (held) return acf_em_score(dev, s, g, score);
     const double D = (double)g->D, numbers = (double)g->K * (1 + D + 0.5 * D * (D + 1)) - 1;
     *score = (logp - 0.5 * numbers * log((double)s->R) / (double)s->R) / cells;
@@ -122,7 +127,8 @@ static double per_held(const acf_sample *s, double nats) {
 
 /* Tries 1, 2, 4, ... components with this ridge, or as many as are wanted, where that is not 0. A mixture that is
  * clearly better than to->best replaces it. One component always comes first: the others begin with its width. */
-static acf_status search_numbers(const acf_device *dev, const acf_sample *s, uint64_t seed, int64_t wanted, search *to) {
+static acf_status search_numbers(const acf_device *dev, const acf_sample *s, uint64_t seed, int64_t wanted,
+                                 search *to) {
     const double cells = seen_cells(s);
     int fruitless = 0;
     const bool held = acf_sample_held(s);
@@ -142,8 +148,10 @@ static acf_status search_numbers(const acf_device *dev, const acf_sample *s, uin
         const bool better = !status && isfinite(score) && (score > to->top + worth || first || wanted);
         if (better) mixture_copy(to->best, &g), to->top = score, to->ridge = s->ridge;
         fruitless = better ? 0 : fruitless + 1;
-        if (K == 1 && !status) one = g;
-        else acf_mixture_free(&g);
+        if (K == 1 && !status)
+            one = g;
+        else
+            acf_mixture_free(&g);
         if (K == wanted) break;
     }
 done:
@@ -162,8 +170,8 @@ static acf_status finish(const acf_device *dev, const acf_sample *s, acf_mixture
 
 /* The best of all numbers of components and of both ridges, or what `as` says; *score: of the held-out cells, or by the
  * criterion without them. */
-static acf_status choose(const acf_device *dev, acf_sample *s, uint64_t seed, const acf_gmm_choice *as, acf_mixture *best,
-                         double *score, double *ridge) {
+static acf_status choose(const acf_device *dev, acf_sample *s, uint64_t seed, const acf_gmm_choice *as,
+                         acf_mixture *best, double *score, double *ridge) {
     search to = {.best = best, .top = -INFINITY, .clearly = per_held(s, CLEARLY)};
     s->ridge = as ? as->ridge : 0;
     acf_status status = search_numbers(dev, s, seed, as ? as->components : 0, &to);
@@ -186,8 +194,8 @@ void acf_mixture_detach(acf_mixture *g, int64_t from) {
 
 /* The mixture that is blind to the columns from `from` on, where that is what `as` says or clearly the better one;
  * *best is replaced then. */
-static acf_status try_blind(const acf_device *dev, acf_sample *s, uint64_t seed, const acf_gmm_choice *as, int64_t from, double score,
-                            acf_mixture *best, double *ridge) {
+static acf_status try_blind(const acf_device *dev, acf_sample *s, uint64_t seed, const acf_gmm_choice *as, int64_t from,
+                            double score, acf_mixture *best, double *ridge) {
     acf_mixture blind;
     double other, its_ridge;
     if (from == s->D || (as ? !as->blind : !acf_sample_held(s))) return ACF_OK;
@@ -216,7 +224,8 @@ static acf_status store(acf_device *dev, acf_param *p, const double *x) {
 }
 
 /* The mixture of s, to the network. */
-static acf_status fit_mixture(const acf_net *net, acf_device *dev, acf_sample *s, int64_t reals, uint64_t seed, const acf_gmm_choice *as, double *ridge) {
+static acf_status fit_mixture(const acf_net *net, acf_device *dev, acf_sample *s, int64_t reals, uint64_t seed,
+                              const acf_gmm_choice *as, double *ridge) {
     acf_mixture best;
     double score = -INFINITY;
     acf_status status = ACF_OK;
@@ -233,8 +242,8 @@ static acf_status fit_mixture(const acf_net *net, acf_device *dev, acf_sample *s
 
 /* The factors of s as they are asked for, and, where held-out cells may choose, those that are blind to the columns
  * from `from` on. */
-static acf_status choose_factors(const acf_device *dev, acf_sample *s, int64_t most, int64_t from, uint64_t seed, const acf_gmm_choice *as,
-                                 acf_analysis *best) {
+static acf_status choose_factors(const acf_device *dev, acf_sample *s, int64_t most, int64_t from, uint64_t seed,
+                                 const acf_gmm_choice *as, acf_analysis *best) {
     const int64_t wanted = as ? as->components : 0;
     const bool may_be_blind = from < s->D && (as ? as->blind : acf_sample_held(s));
     double score = -INFINITY, its_score;
@@ -247,18 +256,21 @@ static acf_status choose_factors(const acf_device *dev, acf_sample *s, int64_t m
     if (!status && (as || its_score > score + BLINDLY)) {
         acf_analysis_free(best);
         *best = blind;
-        memset(blind.load + from * blind.r, 0, (size_t)((s->D - from) * blind.r) * sizeof *blind.load); /* exactly: that is how it is known again */
-    } else if (!status) acf_analysis_free(&blind);
+        memset(blind.load + from * blind.r, 0,
+               (size_t)((s->D - from) * blind.r) * sizeof *blind.load); /* exactly: that is how it is known again */
+    } else if (!status)
+        acf_analysis_free(&blind);
     if (status) acf_analysis_free(best);
     return status;
 }
 
 /* The factors of s, to the network, whose room is for `most` of them. */
-static acf_status fit_factors(const acf_net *net, acf_device *dev, acf_sample *s, int64_t most, int64_t reals, uint64_t seed,
-                              const acf_gmm_choice *as) {
+static acf_status fit_factors(const acf_net *net, acf_device *dev, acf_sample *s, int64_t most, int64_t reals,
+                              uint64_t seed, const acf_gmm_choice *as) {
     acf_analysis g;
     ACF_TRY(choose_factors(dev, s, most, reals, seed, as, &g));
-    double *weight = acf_alloc_zero((size_t)(most * (1 + g.D)) * sizeof *weight, "factors of a table"), *load = weight ? weight + most : NULL;
+    double *weight = acf_alloc_zero((size_t)(most * (1 + g.D)) * sizeof *weight, "factors of a table"),
+           *load = weight ? weight + most : NULL;
     acf_status status = weight ? ACF_OK : ACF_EMEMORY;
     for (int64_t k = 0; !status && k < g.r; k++) weight[k] = 1;
     for (int64_t j = 0; !status && j < g.D; j++) memcpy(load + j * most, g.load + j * g.r, (size_t)g.r * sizeof *load);
@@ -279,8 +291,8 @@ static int64_t sample_rows(const acf_net *net, int64_t D, int64_t rows) {
     return acf_min(rows, acf_max(ROWS_MIN, n));
 }
 
-acf_status acf_gmm_fit(acf_net *net, const acf_table *t, const acf_rows *rows, const acf_encoder *e, const acf_holdout *hold,
-                          uint64_t seed, const acf_gmm_choice *as, acf_gmm_choice *found) {
+acf_status acf_gmm_fit(acf_net *net, const acf_table *t, const acf_rows *rows, const acf_encoder *e,
+                       const acf_holdout *hold, uint64_t seed, const acf_gmm_choice *as, acf_gmm_choice *found) {
     const int32_t *of, *value;
     const int64_t most = acf_net_factors(net);
     double ridge = 0;
@@ -292,7 +304,9 @@ acf_status acf_gmm_fit(acf_net *net, const acf_table *t, const acf_rows *rows, c
     acf_device *dev = acf_net_params(net)->dev;
     acf_sample s = {.D = D, .R = sample_rows(net, D, rows->n)};
     acf_status status = acf_sample_take(net, dev, t, rows, e, hold, seed, &s);
-    if (!status) status = most ? fit_factors(net, dev, &s, most, reals, seed, as) : fit_mixture(net, dev, &s, reals, seed, as, &ridge);
+    if (!status)
+        status = most ? fit_factors(net, dev, &s, most, reals, seed, as)
+                      : fit_mixture(net, dev, &s, reals, seed, as, &ridge);
     acf_sample_free(&s);
     if (!status && found) {
         ACF_TRY(acf_gmm_chosen(net, found));
@@ -315,10 +329,12 @@ acf_status acf_gmm_chosen(acf_net *net, acf_gmm_choice *out) {
     *out = (acf_gmm_choice){.blind = D > reals};
     if (!K) return ACF_OK;
     const int64_t numbers[2] = {rank ? rank : K, K * D * width};
-    acf_real *host = acf_alloc((size_t)(numbers[0] + numbers[1]) * sizeof *host, "a mixture"), *table = host + numbers[0];
+    acf_real *host = acf_alloc((size_t)(numbers[0] + numbers[1]) * sizeof *host, "a mixture"),
+             *table = host + numbers[0];
     acf_status status = host ? ACF_OK : ACF_EMEMORY;
     for (int i = 0; i < 2 && !status; i++)
-        status = acf_device_copy(dev, i ? table : host, p[2 * i]->t.data, (size_t)numbers[i] * sizeof *host, ACF_TO_HOST);
+        status =
+            acf_device_copy(dev, i ? table : host, p[2 * i]->t.data, (size_t)numbers[i] * sizeof *host, ACF_TO_HOST);
     if (!status) status = acf_device_sync(dev);
     for (int64_t k = 0; !status && k < numbers[0]; k++) out->components += host[k] > 0;
     for (int64_t k = 0; !status && k < K; k++)

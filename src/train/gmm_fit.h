@@ -28,8 +28,8 @@ typedef struct acf_gmm_choice {
 
 /* Fits the anchor of net, where it has one, to these rows of t (not the cells that hold holds out; NULL: none). Encoder as in training.
  * as: what to choose; NULL: to be found out. *found, which may be NULL: what was chosen. Fails: ACF_EMEMORY. */
-acf_status acf_gmm_fit(acf_net *net, const acf_table *t, const acf_rows *rows, const acf_encoder *e, const acf_holdout *hold,
-                          uint64_t seed, const acf_gmm_choice *as, acf_gmm_choice *found);
+acf_status acf_gmm_fit(acf_net *net, const acf_table *t, const acf_rows *rows, const acf_encoder *e,
+                       const acf_holdout *hold, uint64_t seed, const acf_gmm_choice *as, acf_gmm_choice *found);
 
 /* The same read from the anchor itself, which does not tell the ridge: 0. Fails: ACF_EMEMORY. */
 acf_status acf_gmm_chosen(acf_net *net, acf_gmm_choice *out);

@@ -20,11 +20,13 @@ typedef struct bench {
 } bench;
 
 static double noise(int64_t i, int64_t j) {
-    return acf_rng_normal((acf_rng_counter){.seed = 11, .row = (uint64_t)i, .stream = ACF_STREAM_TEST, .column = (uint32_t)j});
+    return acf_rng_normal(
+        (acf_rng_counter){.seed = 11, .row = (uint64_t)i, .stream = ACF_STREAM_TEST, .column = (uint32_t)j});
 }
 
 static double coin(int64_t i, int64_t j) {
-    return acf_rng_uniform((acf_rng_counter){.seed = 12, .row = (uint64_t)i, .stream = ACF_STREAM_TEST, .column = (uint32_t)j});
+    return acf_rng_uniform(
+        (acf_rng_counter){.seed = 12, .row = (uint64_t)i, .stream = ACF_STREAM_TEST, .column = (uint32_t)j});
 }
 
 /* Two clusters of correlated columns; cells are missing at random, some are held out, as in all rows of a run of so many; values of missing ones
@@ -37,7 +39,9 @@ static bench *new_bench_in_runs(double missing, double held, int64_t run) {
         for (int64_t j = 0; j < D; j++) {
             b->x[i * D + j] = side + 0.5 * common + 0.3 * noise(i, j);
             const double c = coin(i / run, j);
-            b->seen[i * D + j] = c < missing ? ACF_GMM_CELL_MISSING : c < missing + held ? ACF_GMM_CELL_HELD : ACF_GMM_CELL_SEEN;
+            b->seen[i * D + j] = c < missing          ? ACF_GMM_CELL_MISSING
+                                 : c < missing + held ? ACF_GMM_CELL_HELD
+                                                      : ACF_GMM_CELL_SEEN;
             if (c < missing) b->x[i * D + j] = 1e30;
         }
     }
@@ -151,7 +155,8 @@ static void check_an_iteration(int64_t run) {
         const double prior = 2 + 0.5 * D;
         for (int i = 0; i < D; i++)
             for (int j = 0; j < D; j++)
-                acf_assert_close(b->g[1].cov[(k * D + i) * D + j], (second[i][j] + (i == j ? 0.3 * prior : 0)) / (n[k] + prior), 1e-9, "cov");
+                acf_assert_close(b->g[1].cov[(k * D + i) * D + j],
+                                 (second[i][j] + (i == j ? 0.3 * prior : 0)) / (n[k] + prior), 1e-9, "cov");
     }
     acf_device_close(dev);
     free(b);
@@ -193,7 +198,8 @@ static void em_climbs_on_any_threads(void **state) {
     for (int i = 0; i < 3; i++) b[i] = new_bench(0.4, 0), dev[i] = device(i + 1);
     for (int step = 0; step < 30; step++) {
         for (int i = 0; i < 3; i++) {
-            assert_int_equal(acf_em_step(dev[i], &b[i]->s, &b[i]->g[step % 2], &b[i]->g[(step + 1) % 2], &logp[i]), ACF_OK);
+            assert_int_equal(acf_em_step(dev[i], &b[i]->s, &b[i]->g[step % 2], &b[i]->g[(step + 1) % 2], &logp[i]),
+                             ACF_OK);
             assert_memory_equal(b[i]->number[(step + 1) % 2], b[0]->number[(step + 1) % 2], sizeof b[0]->number[0]);
         }
         assert_true(logp[0] > before - 1e-3);
@@ -241,8 +247,10 @@ static void categories_count_where_they_help(void **state) {
             assert_true(as.components == wish.components && as.blind == wish.blind);
             const acf_tensor *mean = &acf_net_gmm(l.net)[1]->t, *cov = &acf_net_gmm(l.net)[2]->t;
             const int64_t W = mean->dim[1];
-            for (int64_t j = 2; wish.blind && j < W; j++) /* the same for every component: no class makes one more likely */
-                for (int c = 0; c < wish.components; c++) assert_true(mean->data[c * W + j] == 0 && cov->data[(c * W + j) * W + j] == 1);
+            for (int64_t j = 2; wish.blind && j < W;
+                 j++) /* the same for every component: no class makes one more likely */
+                for (int c = 0; c < wish.components; c++)
+                    assert_true(mean->data[c * W + j] == 0 && cov->data[(c * W + j) * W + j] == 1);
         }
         acf_train_lab_close(&l);
     }
@@ -310,7 +318,8 @@ static void held_out_cells_choose_the_ridge(void **state) {
 /* Before its first step a network is the mixture in front of it: here independent standard normal columns, whatever is given and whatever the seed. */
 static void networks_begin_as_their_mixture(void **state) {
     (void)state;
-    static const char *const settings[3][2] = {{"likelihood=sets", "seed=5"}, {"likelihood=gru", "seed=5"}, {"likelihood=sets", "seed=6"}};
+    static const char *const settings[3][2] = {
+        {"likelihood=sets", "seed=5"}, {"likelihood=gru", "seed=5"}, {"likelihood=sets", "seed=6"}};
     for (int k = 0; k < 3; k++) {
         enum { ROWS = 200, COLS = 4 };
         acf_train_lab l;
@@ -334,7 +343,8 @@ static void networks_begin_as_their_mixture(void **state) {
             double expected = 0, far = 0;
             for (int64_t c = i * COLS; c < (i + 1) * COLS; c++) {
                 if (b->b[c]) continue;
-                expected -= 0.5 * (double)b->x[c] * (double)b->x[c] + ACF_HALF_LOG_2PI, far = fmax(far, fabs((double)b->x[c]));
+                expected -= 0.5 * (double)b->x[c] * (double)b->x[c] + ACF_HALF_LOG_2PI,
+                    far = fmax(far, fabs((double)b->x[c]));
             }
             if (far < 2.5) acf_assert_close((double)logp->data[i], expected, 0.02, "log p");
         }
@@ -373,7 +383,8 @@ static void the_chosen_mixture_is_at_its_end(void **state) {
     for (int64_t i = 0; i < W * W; i++) g[0].cov[i] = (double)p[2]->t.data[i];
     for (int w = 0; w < 2; w++) assert_int_equal(acf_em_step(l.dev, &s, &g[w], &g[1 - w], &logp[w]), ACF_OK);
     for (int64_t i = 0; i < s.R * W; i++) cells += s.seen[i] == ACF_GMM_CELL_SEEN;
-    if (!(logp[1] - logp[0] < 1.5e-5 * cells / (double)s.R)) fail_msg("another iteration gains %g nats in a cell", (logp[1] - logp[0]) * (double)s.R / cells);
+    if (!(logp[1] - logp[0] < 1.5e-5 * cells / (double)s.R))
+        fail_msg("another iteration gains %g nats in a cell", (logp[1] - logp[0]) * (double)s.R / cells);
     acf_sample_free(&s);
     acf_train_lab_close(&l);
 }
@@ -406,6 +417,6 @@ static void hidden_columns_have_no_prior(void **state) {
 }
 
 ACF_TESTS(gmm, cmocka_unit_test(held_out_cells_choose_the_ridge), cmocka_unit_test(hidden_columns_have_no_prior),
-          cmocka_unit_test(the_chosen_mixture_is_at_its_end),
-          cmocka_unit_test(networks_begin_as_their_mixture), cmocka_unit_test(an_iteration_is_the_textbook_s), cmocka_unit_test(held_out_cells_are_scored_given_the_seen),
+          cmocka_unit_test(the_chosen_mixture_is_at_its_end), cmocka_unit_test(networks_begin_as_their_mixture),
+          cmocka_unit_test(an_iteration_is_the_textbook_s), cmocka_unit_test(held_out_cells_are_scored_given_the_seen),
           cmocka_unit_test(em_climbs_on_any_threads), cmocka_unit_test(categories_count_where_they_help))

@@ -16,7 +16,8 @@
 static acf_status fitted(const acf_model *one, int64_t W, acf_mixture *out) {
     acf_param *const *p = acf_net_gmm(one->net);
     const int64_t K = acf_net_gmm_size(one->net), size[3] = {1, W, W * W};
-    acf_real *host = acf_alloc((size_t)(K * (1 + W + W * W)) * sizeof *host, "a mixture"), *part[3] = {host, host + K, host + K + K * W};
+    acf_real *host = acf_alloc((size_t)(K * (1 + W + W * W)) * sizeof *host, "a mixture"),
+             *part[3] = {host, host + K, host + K + K * W};
     acf_status status = host ? ACF_OK : ACF_EMEMORY;
     int64_t used = 0;
     for (int i = 0; i < 3 && !status; i++)
@@ -94,20 +95,23 @@ static void bootstrap_rows(const acf_sample *s, uint64_t seed, int64_t i, double
 }
 
 /* Set i is what EM makes of the rows with bootstrap weights. g: two mixtures; weight (R); memory: of a step. */
-static void bootstrap_set(const acf_device *dev, const chains *c, int64_t i, acf_mixture g[2], double *weight, double *memory) {
+static void bootstrap_set(const acf_device *dev, const chains *c, int64_t i, acf_mixture g[2], double *weight,
+                          double *memory) {
     acf_sample s = *c->s;
     double logp;
     bootstrap_rows(&s, c->seed, i, weight);
     s.weight = weight;
     begin_set(c, &g[0]);
-    for (int step = 0; step < ACF_GMM_POSTERIOR_STEPS; step++) acf_em_step_in(dev, &s, &g[step % 2], &g[1 - step % 2], &logp, memory);
+    for (int step = 0; step < ACF_GMM_POSTERIOR_STEPS; step++)
+        acf_em_step_in(dev, &s, &g[step % 2], &g[1 - step % 2], &logp, memory);
     end_set(c, i, &g[ACF_GMM_POSTERIOR_STEPS % 2]);
 }
 
 static acf_status bootstrap_sets(const acf_device *dev, const chains *c) {
     acf_mixture g[2] = {0};
     const int64_t rows = c->s->R;
-    double *weight = acf_alloc((size_t)(rows + acf_em_doubles(dev, c->from->K, c->from->D)) * sizeof *weight, "parameter draws");
+    double *weight =
+        acf_alloc((size_t)(rows + acf_em_doubles(dev, c->from->K, c->from->D)) * sizeof *weight, "parameter draws");
     acf_status status = weight ? acf_mixture_create(c->from->K, c->from->D, &g[0]) : ACF_EMEMORY;
     if (!status) status = acf_mixture_create(c->from->K, c->from->D, &g[1]);
     for (int64_t i = 0; i < c->n && !status; i++) bootstrap_set(dev, c, i, g, weight, weight + rows);
@@ -134,7 +138,8 @@ static acf_status make_sets(const acf_device *dev, const chains *c) {
 }
 
 /* n sets of parameters of one. */
-static acf_status draw_sets(acf_model *one, acf_sample *s, const acf_mixture *from, int64_t n, int64_t reals, bool blind) {
+static acf_status draw_sets(acf_model *one, acf_sample *s, const acf_mixture *from, int64_t n, int64_t reals,
+                            bool blind) {
     acf_gmm_draws *g = NULL;
     chains c = {s, from, (uint64_t)acf_options_int(one->config, "seed"), n, blind ? reals : s->D, NULL};
     if (blind) acf_sample_hide(s, reals);
@@ -145,8 +150,10 @@ static acf_status draw_sets(acf_model *one, acf_sample *s, const acf_mixture *fr
     if (!status) status = acf_device_copy(one->dev, g->weight, c.out, bytes, ACF_TO_DEVICE);
     if (!status) status = acf_device_sync(one->dev);
     acf_release(c.out);
-    if (status) acf_gmm_draws_free(g);
-    else one->draws = g;
+    if (status)
+        acf_gmm_draws_free(g);
+    else
+        one->draws = g;
     return status;
 }
 
@@ -162,7 +169,8 @@ static acf_status draw_member(acf_model *one, const acf_table *t, int64_t n) {
     const double steps = (double)(t->N * choice.components * s.D * (s.D + 20)) * (double)(n * ACF_GMM_POSTERIOR_STEPS);
     if (choice.components == 0 || steps * acf_model_members(one) > WORK) return ACF_OK;
     ACF_TRY(fitted(one, s.D, &from));
-    acf_status status = acf_sample_take(one->net, one->dev, t, &rows, one->encoder, NULL, (uint64_t)acf_options_int(one->config, "seed"), &s);
+    acf_status status = acf_sample_take(one->net, one->dev, t, &rows, one->encoder, NULL,
+                                        (uint64_t)acf_options_int(one->config, "seed"), &s);
     s.ridge = one->record.ridge;
     if (!status) status = draw_sets(one, &s, &from, n, reals, choice.blind);
     acf_sample_free(&s);

@@ -13,10 +13,12 @@
 
 #include "model/model.h"
 
-#define ACF_GMM_POSTERIOR_SETS 32   /* of all members of a model together, or a few more */
-#define ACF_GMM_POSTERIOR_STEPS 40  /* of a chain: what the fitted parameters have left of a cell's information is forgotten by then */
+#define ACF_GMM_POSTERIOR_SETS 32 /* of all members of a model together, or a few more */
+#define ACF_GMM_POSTERIOR_STEPS                                                                                        \
+    40 /* of a chain: what the fitted parameters have left of a cell's information is forgotten by then */
 #define ACF_GMM_POSTERIOR_ROWS 20000
-#define ACF_GMM_POSTERIOR_SHOWN 3 /* rows that show two columns together, for each column, that data augmentation needs */
+#define ACF_GMM_POSTERIOR_SHOWN                                                                                        \
+    3 /* rows that show two columns together, for each column, that data augmentation needs */
 
 /* Draws them for every member of m, which was fitted to t; m->draws stay NULL where it has none. Same bits for any number of threads.
  * Fails: ACF_EMEMORY, ACF_EDEVICE. */

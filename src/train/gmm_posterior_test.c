@@ -15,10 +15,13 @@ enum { ROWS = 200, COLS = 5, CELLS = ROWS * COLS, IMPUTATIONS = 200 };
 /* x, and four columns y = 0.6 x + 0.8 noise, of each of which 60 % is missing. */
 static double value(int i, int j) {
     const double x = acf_rng_normal((acf_rng_counter){.seed = 3, .row = (uint64_t)i, .stream = ACF_STREAM_TEST});
-    return j ? 0.6 * x + 0.8 * acf_rng_normal((acf_rng_counter){.seed = 3, .row = (uint64_t)i, .stream = ACF_STREAM_TEST, .column = (uint32_t)j}) : x;
+    return j ? 0.6 * x + 0.8 * acf_rng_normal((acf_rng_counter){
+                                   .seed = 3, .row = (uint64_t)i, .stream = ACF_STREAM_TEST, .column = (uint32_t)j})
+             : x;
 }
 static bool missing(int i, int j) {
-    return j && acf_rng_uniform((acf_rng_counter){.seed = 4, .row = (uint64_t)i, .stream = ACF_STREAM_TEST, .column = (uint32_t)j}) < 0.6;
+    return j && acf_rng_uniform((acf_rng_counter){
+                    .seed = 4, .row = (uint64_t)i, .stream = ACF_STREAM_TEST, .column = (uint32_t)j}) < 0.6;
 }
 
 /* ---- the sets -------------------------------------------------------------------------------------------------------------- */
@@ -41,19 +44,24 @@ static void chains_vary_as_theory_says(void **state) {
     for (int pattern = 0; pattern < 2; pattern++) /* rows of one stand side by side */
         for (int i = 0; i < ROWS; i++) {
             if (missing(i, 1) != pattern) continue;
-            for (int j = 0; j < D; j++) x[at * D + j] = j && pattern ? 1e30 : value(i, j), seen[at * D + j] = j && pattern ? ACF_GMM_CELL_MISSING : ACF_GMM_CELL_SEEN;
+            for (int j = 0; j < D; j++)
+                x[at * D + j] = j && pattern ? 1e30 : value(i, j),
+                           seen[at * D + j] = j && pattern ? ACF_GMM_CELL_MISSING : ACF_GMM_CELL_SEEN;
             at++, n += !pattern;
         }
     const acf_sample s = {.R = ROWS, .D = D, .x = x, .seen = seen};
     double *memory = malloc((size_t)acf_augment_doubles(1, D) * sizeof *memory);
     for (int c = 0; c < CHAINS; c++) {
-        acf_mixture g[2] = {{1, D, number[0], number[0] + 1, number[0] + 1 + D}, {1, D, number[1], number[1] + 1, number[1] + 1 + D}};
+        acf_mixture g[2] = {{1, D, number[0], number[0] + 1, number[0] + 1 + D},
+                            {1, D, number[1], number[1] + 1, number[1] + 1 + D}};
         const double begin[1 + D + D * D] = {1, 0, 0, 1, 0.6, 0.6, 1};
         memcpy(number[0], begin, sizeof begin);
-        for (uint32_t step = 0; step < STEPS; step++) acf_augment_step(&s, &g[step % 2], &g[1 - step % 2], (acf_augment){1, (uint32_t)c, step}, memory);
+        for (uint32_t step = 0; step < STEPS; step++)
+            acf_augment_step(&s, &g[step % 2], &g[1 - step % 2], (acf_augment){1, (uint32_t)c, step}, memory);
         for (int j = 0; j < D; j++) mean[j][c] = g[0].mean[j];
         within[c] = g[0].cov[3] - g[0].cov[1] * g[0].cov[1] / g[0].cov[0];
-        top += within[c] / CHAINS, through += g[0].cov[1] * g[0].cov[1] / g[0].cov[0] / CHAINS, var += g[0].cov[0] / CHAINS;
+        top += within[c] / CHAINS, through += g[0].cov[1] * g[0].cov[1] / g[0].cov[0] / CHAINS,
+            var += g[0].cov[0] / CHAINS;
         assert_true(g[0].weight[0] == 1 && g[0].cov[1] == g[0].cov[2]);
     }
     acf_assert_close(top, 0.64, 0.15, "conditional variance");
@@ -70,7 +78,8 @@ static void counts_what_rows_show(void **state) {
     double x[R * D] = {0}, number[1 + D + D * D] = {1};
     uint8_t seen[R * D];
     for (int i = 0; i < R; i++)
-        for (int j = 0; j < D; j++) seen[i * D + j] = j == 0 || (j == 1) == (i < R / 4) ? ACF_GMM_CELL_SEEN : ACF_GMM_CELL_MISSING;
+        for (int j = 0; j < D; j++)
+            seen[i * D + j] = j == 0 || (j == 1) == (i < R / 4) ? ACF_GMM_CELL_SEEN : ACF_GMM_CELL_MISSING;
     for (int j = 0; j < D; j++) number[1 + D + j * D + j] = 1;
     const acf_sample s = {.R = R, .D = D, .x = x, .seen = seen};
     const acf_mixture g = {1, D, number, number + 1, number + 1 + D};
@@ -93,7 +102,9 @@ static void weights_are_repetitions(void **state) {
         const int row[2] = {i, i % (R / 2)}; /* the second sample has the first half of the rows twice */
         weight[i] = i < R / 2 ? 2 : 0;
         for (int k = 0; k < 2; k++)
-            for (int j = 0; j < D; j++) x[k][i * D + j] = value(row[k], j), seen[k][i * D + j] = j && row[k] % 3 == 0 ? ACF_GMM_CELL_MISSING : ACF_GMM_CELL_SEEN;
+            for (int j = 0; j < D; j++)
+                x[k][i * D + j] = value(row[k], j),
+                             seen[k][i * D + j] = j && row[k] % 3 == 0 ? ACF_GMM_CELL_MISSING : ACF_GMM_CELL_SEEN;
     }
     for (int k = 0; k < 3; k++) g[k] = (acf_mixture){1, D, number[k], number[k] + 1, number[k] + 1 + D};
     assert_int_equal(acf_device_open_cpu(1, &dev), ACF_OK);
@@ -111,15 +122,17 @@ static void weights_are_repetitions(void **state) {
 static acf_table *some_table(int rows, int columns) {
     double *x = malloc((size_t)(rows * columns) * sizeof *x);
     acf_table *t;
-    for (int i = 0; i < rows * columns; i++) x[i] = missing(i / columns, i % columns) ? (double)NAN : value(i / columns, i % columns);
+    for (int i = 0; i < rows * columns; i++)
+        x[i] = missing(i / columns, i % columns) ? (double)NAN : value(i / columns, i % columns);
     assert_int_equal(acf_table_create(x, NULL, rows, columns, NULL, NULL, &t), ACF_OK);
     free(x);
     return t;
 }
 
 static acf_options *options(const char *members) {
-    static const char *const common[] = {"steps", "20", "valid-every", "10", "refit", "false", "donors", "false", "encode", "standard", "dequantise", "false",
-                                         "likelihood-units", "8", "threads", "1", NULL};
+    static const char *const common[] = {
+        "steps",      "20",    "valid-every",      "10", "refit",   "false", "donors", "false", "encode", "standard",
+        "dequantise", "false", "likelihood-units", "8",  "threads", "1",     NULL};
     return acf_fit_lab_options(common, (const char *const[]){"ensemble", members, NULL});
 }
 
@@ -142,7 +155,8 @@ static void imputations_vary_as_theory_says(const char *members, int rows, doubl
         const double f = 1 - seen / rows;
         ratio += variance(mean[j], IMPUTATIONS) / (f * f * 0.64 / seen + f * 0.64 / rows) / (COLS - 1);
     }
-    if (!(ratio >= least && ratio <= 1.4)) fail_msg("%s members, %d rows: the variance is %g of what theory says", members, rows, ratio);
+    if (!(ratio >= least && ratio <= 1.4))
+        fail_msg("%s members, %d rows: the variance is %g of what theory says", members, rows, ratio);
     acf_session_free(s);
     acf_model_free(m);
     acf_table_free(t);
@@ -175,5 +189,6 @@ static void survives_without_memory(void **state) {
     acf_table_free(t);
 }
 
-ACF_TESTS(gmm_posterior, cmocka_unit_test(chains_vary_as_theory_says), cmocka_unit_test(counts_what_rows_show), cmocka_unit_test(weights_are_repetitions),
-          cmocka_unit_test(completed_tables_vary_as_theory_says), cmocka_unit_test(survives_without_memory))
+ACF_TESTS(gmm_posterior, cmocka_unit_test(chains_vary_as_theory_says), cmocka_unit_test(counts_what_rows_show),
+          cmocka_unit_test(weights_are_repetitions), cmocka_unit_test(completed_tables_vary_as_theory_says),
+          cmocka_unit_test(survives_without_memory))

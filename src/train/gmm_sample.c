@@ -38,7 +38,8 @@ static acf_status sort_patterns(acf_sample *s) {
         memcpy(seen + r * s->D, s->seen + order[r] * s->D, (size_t)s->D);
         id[r] = s->id[order[r]];
     }
-    if (ok) memcpy(s->x, x, cells * sizeof *x), memcpy(s->seen, seen, cells), memcpy(s->id, id, (size_t)s->R * sizeof *id);
+    if (ok)
+        memcpy(s->x, x, cells * sizeof *x), memcpy(s->seen, seen, cells), memcpy(s->id, id, (size_t)s->R * sizeof *id);
     acf_release(order);
     acf_release(x);
     acf_release(seen);
@@ -46,8 +47,8 @@ static acf_status sort_patterns(acf_sample *s) {
     return ok ? ACF_OK : ACF_EMEMORY;
 }
 
-static acf_status fill(const acf_net *net, const acf_device *dev, const acf_table *t, const acf_rows *rows, const acf_encoder *e,
-                       const acf_holdout *hold, uint64_t seed, acf_sample *s) {
+static acf_status fill(const acf_net *net, const acf_device *dev, const acf_table *t, const acf_rows *rows,
+                       const acf_encoder *e, const acf_holdout *hold, uint64_t seed, acf_sample *s) {
     acf_batch *batch;
     int64_t n_real;
     const int32_t *column = acf_net_reals(net, &n_real), *of, *value;
@@ -58,12 +59,16 @@ static acf_status fill(const acf_net *net, const acf_device *dev, const acf_tabl
         s->id[r] = acf_table_row_id(t, row);
         for (int role = 0; role < 2; role++) { /* first all cells, then what training sees of them */
             acf_batch_fill(dev, batch, t, e, role ? hold : NULL, ACF_BATCH_TRAIN, &row, 1);
-            acf_batch_dequantise(dev, batch, t, e, &row, seed, 0); /* as training sees modelled cells: a spike has its width */
+            acf_batch_dequantise(dev, batch, t, e, &row, seed,
+                                 0); /* as training sees modelled cells: a spike has its width */
             for (int64_t k = 0; k < n_real; k++) {
                 if (role == 0) s->x[r * s->D + k] = (double)batch->x[column[k]];
-                s->seen[r * s->D + k] = batch->m[column[k]] ? ACF_GMM_CELL_SEEN : role && s->seen[r * s->D + k] ? ACF_GMM_CELL_HELD : ACF_GMM_CELL_MISSING;
+                s->seen[r * s->D + k] = batch->m[column[k]]             ? ACF_GMM_CELL_SEEN
+                                        : role && s->seen[r * s->D + k] ? ACF_GMM_CELL_HELD
+                                                                        : ACF_GMM_CELL_MISSING;
             }
-            for (int64_t k = 0; k < indicators; k++) { /* a held-out class is not scored here: to the reals it is known or missing */
+            for (int64_t k = 0; k < indicators;
+                 k++) { /* a held-out class is not scored here: to the reals it is known or missing */
                 s->x[r * s->D + n_real + k] = batch->code[of[k]] == value[k];
                 s->seen[r * s->D + n_real + k] = batch->m[of[k]] ? ACF_GMM_CELL_SEEN : ACF_GMM_CELL_MISSING;
             }
@@ -73,8 +78,8 @@ static acf_status fill(const acf_net *net, const acf_device *dev, const acf_tabl
     return sort_patterns(s);
 }
 
-acf_status acf_sample_take(const acf_net *net, const acf_device *dev, const acf_table *t, const acf_rows *rows, const acf_encoder *e,
-                           const acf_holdout *hold, uint64_t seed, acf_sample *s) {
+acf_status acf_sample_take(const acf_net *net, const acf_device *dev, const acf_table *t, const acf_rows *rows,
+                           const acf_encoder *e, const acf_holdout *hold, uint64_t seed, acf_sample *s) {
     s->x = acf_alloc((size_t)(s->R * s->D) * sizeof *s->x, "rows for the anchor");
     s->seen = acf_alloc((size_t)(s->R * s->D), "rows for the anchor");
     s->id = acf_alloc((size_t)s->R * sizeof *s->id, "rows for the anchor");

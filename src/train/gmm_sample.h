@@ -9,9 +9,9 @@
 typedef enum acf_seen { ACF_GMM_CELL_MISSING, ACF_GMM_CELL_SEEN, ACF_GMM_CELL_HELD } acf_seen;
 typedef struct acf_sample {
     int64_t R, D;
-    double *x;     /* (R,D); 0 where missing */
-    uint8_t *seen; /* (R,D) of acf_seen */
-    uint64_t *id;  /* (R) of the rows; NULL in a sample made by hand: their places */
+    double *x;      /* (R,D); 0 where missing */
+    uint8_t *seen;  /* (R,D) of acf_seen */
+    uint64_t *id;   /* (R) of the rows; NULL in a sample made by hand: their places */
     int64_t hidden; /* the last columns that are seen nowhere */
     double ridge;   /* variance that a covariance begins with; 0: ACF_GMM_RIDGE */
     double *weight; /* (R) of the rows in EM, R in sum; NULL: 1 each. Not owned */
@@ -19,8 +19,8 @@ typedef struct acf_sample {
 
 /* Fills s, whose R and D are set, with R of `rows`, evenly spread; hold as in acf_gmm_fit. Free with acf_sample_free, also after a failure.
  * Fails: ACF_EMEMORY. */
-acf_status acf_sample_take(const acf_net *net, const acf_device *dev, const acf_table *t, const acf_rows *rows, const acf_encoder *e,
-                           const acf_holdout *hold, uint64_t seed, acf_sample *s);
+acf_status acf_sample_take(const acf_net *net, const acf_device *dev, const acf_table *t, const acf_rows *rows,
+                           const acf_encoder *e, const acf_holdout *hold, uint64_t seed, acf_sample *s);
 void acf_sample_free(acf_sample *s);
 
 /* Is any cell held out? */

@@ -27,15 +27,18 @@ static acf_images *make_images(void) {
     for (int64_t i = 0; i < N * SIDE * SIDE; i++) {
         const int64_t n = i / (SIDE * SIDE), h = i / SIDE % SIDE, w = i % SIDE;
         const double slope = acf_lab_random(1, n, -1, 1), at = acf_lab_random(2, n, 2, 6);
-        pixel[i] = (uint8_t)((((double)w - at > slope * ((double)h - 3.5)) ? 200 : 30) + (int)acf_lab_random(3, i, 0, 25));
+        pixel[i] =
+            (uint8_t)((((double)w - at > slope * ((double)h - 3.5)) ? 200 : 30) + (int)acf_lab_random(3, i, 0, 25));
     }
     must(acf_images_make(pixel, N, SIDE, SIDE, 1, &(acf_image_plan){.bits = 8}, &im));
     return im;
 }
 
 /* 70 images, of which 7 are held out: steps of 16, 16, 16 and 15, the last of which is padded where it is captured. */
-static void open_side(side *s, acf_device *dev, const acf_images *im, const acf_image_sizes *size, const char *guess, const char *passes) {
-    static const char *const set[] = {"batch", "16", "valid", "0.1", "image-masks", "mcar:0.3 + left + joint", "steps", "100", "lr", "0.002", "warmup", "4",
+static void open_side(side *s, acf_device *dev, const acf_images *im, const acf_image_sizes *size, const char *guess,
+                      const char *passes) {
+    static const char *const set[] = {"batch",   "16",  "valid",     "0.1",   "image-masks", "mcar:0.3 + left + joint",
+                                      "steps",   "100", "lr",        "0.002", "warmup",      "4",
                                       "dropout", "0.1", "precision", "float", NULL};
     acf_options *o;
     *s = (side){.dev = dev};
@@ -73,8 +76,10 @@ static void compare(const acf_image_sizes *size, const char *guess, const char *
         assert_false(a.skipped || b.skipped);
         assert_int_equal(a.rows, b.rows);
         assert_int_equal(a.rows, k % 4 == 3 ? 15 : 16);
-        if (!(fabs(a.loss - b.loss) <= 2e-3 * fabs(a.loss))) fail_msg("step %d: the loss is %.5f here and %.5f there", k + 1, a.loss, b.loss);
-        if (!(fabs(a.norm - b.norm) <= 2e-2 * a.norm)) fail_msg("step %d: the gradient's norm is %.5f here and %.5f there", k + 1, a.norm, b.norm);
+        if (!(fabs(a.loss - b.loss) <= 2e-3 * fabs(a.loss)))
+            fail_msg("step %d: the loss is %.5f here and %.5f there", k + 1, a.loss, b.loss);
+        if (!(fabs(a.norm - b.norm) <= 2e-2 * a.norm))
+            fail_msg("step %d: the gradient's norm is %.5f here and %.5f there", k + 1, a.norm, b.norm);
     }
     must(acf_trainer_validate(here.tr, &x));
     must(acf_trainer_validate(there.tr, &y));
@@ -88,20 +93,51 @@ static void compare(const acf_image_sizes *size, const char *guess, const char *
 
 static void gaussian_with_best_guess(void **state) {
     (void)state;
-    compare(&(acf_image_sizes){.H = SIDE, .W = SIDE, .C = 1, .scales = 2, .blocks = 1, .width = 12, .like = &acf_image_gaussian, .like_width = 8, .like_blocks = 1}, "0.5", "1");
+    compare(&(acf_image_sizes){.H = SIDE,
+                               .W = SIDE,
+                               .C = 1,
+                               .scales = 2,
+                               .blocks = 1,
+                               .width = 12,
+                               .like = &acf_image_gaussian,
+                               .like_width = 8,
+                               .like_blocks = 1},
+            "0.5", "1");
 }
 
 static void pixelcnn(void **state) {
     (void)state;
-    compare(&(acf_image_sizes){.H = SIDE, .W = SIDE, .C = 1, .scales = 1, .blocks = 1, .width = 12, .like = &acf_image_pixelcnn, .like_width = 12,
-                               .like_blocks = 2, .embed_blocks = 1, .components = 3}, "0", "1");
+    compare(&(acf_image_sizes){.H = SIDE,
+                               .W = SIDE,
+                               .C = 1,
+                               .scales = 1,
+                               .blocks = 1,
+                               .width = 12,
+                               .like = &acf_image_pixelcnn,
+                               .like_width = 12,
+                               .like_blocks = 2,
+                               .embed_blocks = 1,
+                               .components = 3},
+            "0", "1");
 }
 
 /* Shares that differ from image to image, and pixels that are left out. */
 static void pixelcnn_in_rounds(void **state) {
     (void)state;
-    compare(&(acf_image_sizes){.H = SIDE, .W = SIDE, .C = 1, .scales = 2, .blocks = 1, .width = 12, .like = &acf_image_pixelcnn, .like_width = 12,
-                               .like_blocks = 2, .embed_blocks = 1, .components = 3, .guess = true}, "0.5", "3");
+    compare(&(acf_image_sizes){.H = SIDE,
+                               .W = SIDE,
+                               .C = 1,
+                               .scales = 2,
+                               .blocks = 1,
+                               .width = 12,
+                               .like = &acf_image_pixelcnn,
+                               .like_width = 12,
+                               .like_blocks = 2,
+                               .embed_blocks = 1,
+                               .components = 3,
+                               .guess = true},
+            "0.5", "3");
 }
 
-ACF_DEVICE_TESTS(gpu_image_train, cmocka_unit_test(gaussian_with_best_guess), cmocka_unit_test(pixelcnn), cmocka_unit_test(pixelcnn_in_rounds))
+ACF_DEVICE_TESTS(gpu_image_train, cmocka_unit_test(gaussian_with_best_guess), cmocka_unit_test(pixelcnn),
+                 cmocka_unit_test(pixelcnn_in_rounds))

@@ -27,7 +27,8 @@ static acf_status create_images(acf_trainer *tr, acf_loader **out) {
     image_supply *s = acf_alloc_zero(sizeof *s, "captured steps");
     if (!s) return ACF_EMEMORY;
     s->base = (acf_loader){.kind = &acf_image_loader, .tr = tr, .streams = true, .step_room = 1, .check_room = 1};
-    for (int k = 0; k < ACF_STAGES; k++) ACF_TRY_DONE(acf_image_batch_stage(dev, tr->sampler.size, tr->image->im, tr->image->batch->map, &s->stage[k]));
+    for (int k = 0; k < ACF_STAGES; k++)
+        ACF_TRY_DONE(acf_image_batch_stage(dev, tr->sampler.size, tr->image->im, tr->image->batch->map, &s->stage[k]));
     ACF_TRY_DONE(acf_image_batch_place(dev, tr->sampler.size, tr->image->im, &s->batch));
     *out = &s->base;
 done:
@@ -35,7 +36,9 @@ done:
     return status;
 }
 
-static acf_status send_images(acf_loader *s, int stage) { return acf_image_batch_send(of(s)->stage[stage], of(s)->batch); }
+static acf_status send_images(acf_loader *s, int stage) {
+    return acf_image_batch_send(of(s)->stage[stage], of(s)->batch);
+}
 
 /* ---- work ---------------------------------------------------------------------------------------------------------------------- */
 
@@ -80,4 +83,5 @@ static bool image_validates(const acf_loader *s) {
     return false; /* held-out images are streamed, too */
 }
 
-const acf_loader_kind acf_image_loader = {create_images, free_images, send_images, image_gradients, image_logp, image_validates};
+const acf_loader_kind acf_image_loader = {create_images,   free_images, send_images,
+                                          image_gradients, image_logp,  image_validates};

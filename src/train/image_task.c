@@ -6,14 +6,16 @@
 
 #include "ops/arith.h"
 #include "ops/reduce.h"
-#include "train/train_graph.h"
 #include "train/checkpoint.h"
+#include "train/train_graph.h"
 
 #define FIXED_DRAW UINT32_MAX /* of masks and noise in validation; no step has this number */
 
 static int64_t held(const acf_trainer *tr) { return tr->image->valid.n; }
 
-static acf_image_query query_of(const acf_image_batch *b) { return (acf_image_query){.N = b->N, .x = b->x, .role = b->b, .id = b->id}; }
+static acf_image_query query_of(const acf_image_batch *b) {
+    return (acf_image_query){.N = b->N, .x = b->x, .role = b->b, .id = b->id};
+}
 
 /* ---- a step --------------------------------------------------------------------------------------------------------------- */
 
@@ -52,7 +54,8 @@ static double mean_logdet(const acf_image_batch *b) {
 static void next_batch(acf_trainer *tr, acf_image_batch *b) {
     int64_t n;
     while ((n = acf_batch_sampler_next(&tr->sampler, tr->row)) == 0) {}
-    const acf_image_query_lab how = {tr->image->masks, tr->image->passes, ACF_PASS_DRAWN, tr->set.seed, (uint32_t)tr->state.step};
+    const acf_image_query_lab how = {tr->image->masks, tr->image->passes, ACF_PASS_DRAWN, tr->set.seed,
+                                     (uint32_t)tr->state.step};
     acf_image_batch_fill_pass(tr->ps->dev, b, tr->image->im, &how, tr->row, n);
 }
 
@@ -101,7 +104,8 @@ static acf_status check_logp(acf_trainer *tr, const acf_image_query_lab *how, in
 /* In all rounds, as questions will be. */
 static acf_status score(acf_trainer *tr, double *nll) {
     const acf_rows *rows = &tr->image->valid;
-    acf_image_query_lab how = {.masks = tr->image->masks, .passes = tr->image->passes, .seed = tr->set.seed, .draw = FIXED_DRAW};
+    acf_image_query_lab how = {
+        .masks = tr->image->masks, .passes = tr->image->passes, .seed = tr->set.seed, .draw = FIXED_DRAW};
     double sum = 0, there = 0;
     if (tr->graph) ACF_TRY(acf_train_graph_start(tr->graph));
     for (int64_t at = 0, n; at < rows->n; at += n) {
@@ -134,10 +138,12 @@ static void free_task(acf_trainer *tr) {
     acf_release(tr->image);
 }
 
-static const acf_task image_task = {"other images", ACF_OPTIONS_IMAGE, held, gradients, score, has_density, describe, free_task, &acf_image_loader, fill};
+static const acf_task image_task = {"other images", ACF_OPTIONS_IMAGE, held,      gradients,         score,
+                                    has_density,    describe,          free_task, &acf_image_loader, fill};
 
 acf_status acf_image_split_rows(const acf_images *im, const acf_options *o, acf_row_split *out) {
-    ACF_TRY(acf_row_split_make(im->N / im->copies, acf_options_real(o, "valid"), 0, (uint64_t)acf_options_int(o, "seed"), out));
+    ACF_TRY(acf_row_split_make(im->N / im->copies, acf_options_real(o, "valid"), 0,
+                               (uint64_t)acf_options_int(o, "seed"), out));
     out->train = acf_rows_copied(out->train, im->copies), out->valid = acf_rows_copied(out->valid, im->copies);
     return ACF_OK;
 }
@@ -146,16 +152,19 @@ static acf_status fill_task(acf_trainer *tr, acf_image_net *net, const acf_image
     const acf_image_sizes *s = acf_image_net_sizes(net);
     acf_row_split split;
     if (s->H != im->H || s->W != im->W || s->C != im->C)
-        return acf_fail(ACF_ESHAPE, "a network for images of %lld x %lld x %lld, but they are %lld x %lld x %lld", (long long)s->H, (long long)s->W,
-                        (long long)s->C, (long long)im->H, (long long)im->W, (long long)im->C);
+        return acf_fail(ACF_ESHAPE, "a network for images of %lld x %lld x %lld, but they are %lld x %lld x %lld",
+                        (long long)s->H, (long long)s->W, (long long)s->C, (long long)im->H, (long long)im->W,
+                        (long long)im->C);
     ACF_TRY(acf_image_split_rows(im, o, &split));
     tr->rows = split.train;
-    *tr->image = (acf_image_task){.net = net, .im = im, .valid = split.valid, .passes = (int)acf_options_int(o, "image-passes")};
+    *tr->image =
+        (acf_image_task){.net = net, .im = im, .valid = split.valid, .passes = (int)acf_options_int(o, "image-passes")};
     ACF_TRY(acf_image_masks_create(acf_options_text(o, "image-masks"), &tr->image->masks));
     return acf_image_masks_fit_to(tr->image->masks, im);
 }
 
-acf_status acf_trainer_create_images(acf_image_net *net, const acf_image_map *map, const acf_images *im, const acf_options *o, acf_trainer **out) {
+acf_status acf_trainer_create_images(acf_image_net *net, const acf_image_map *map, const acf_images *im,
+                                     const acf_options *o, acf_trainer **out) {
     acf_status status = ACF_OK;
     acf_trainer *tr = acf_alloc_zero(sizeof *tr, "a trainer");
     if (!tr) return ACF_EMEMORY;

@@ -23,9 +23,20 @@ static void must(acf_status status) {
 }
 
 static void open_bench(bench *k, const char *passes) {
-    static const acf_image_sizes size = {.H = SIDE, .W = SIDE, .C = 1, .scales = 1, .blocks = 1, .width = 4, .like = &acf_image_pixelcnn, .like_width = 6,
-                                         .like_blocks = 1, .embed_blocks = 1, .components = 2};
-    const char *const set[] = {"batch", "16", "valid", "0.25", "image-masks", "mcar:0.3 + left + joint", "steps", "100", "guess-weight", "0", "image-passes", passes, NULL};
+    static const acf_image_sizes size = {.H = SIDE,
+                                         .W = SIDE,
+                                         .C = 1,
+                                         .scales = 1,
+                                         .blocks = 1,
+                                         .width = 4,
+                                         .like = &acf_image_pixelcnn,
+                                         .like_width = 6,
+                                         .like_blocks = 1,
+                                         .embed_blocks = 1,
+                                         .components = 2};
+    const char *const set[] = {"batch", "16",  "valid",        "0.25", "image-masks",  "mcar:0.3 + left + joint",
+                               "steps", "100", "guess-weight", "0",    "image-passes", passes,
+                               NULL};
     static uint8_t pixel[N * P];
     acf_options *o;
     for (int i = 0; i < N * P; i++) pixel[i] = (uint8_t)(i * 41 + i / 13);
@@ -108,4 +119,5 @@ static void validation_asks_in_all_rounds(void **state) {
     close_bench(&k);
 }
 
-ACF_TESTS(image_task, cmocka_unit_test(a_step_learns_rounds_by_their_weights), cmocka_unit_test(validation_asks_in_all_rounds))
+ACF_TESTS(image_task, cmocka_unit_test(a_step_learns_rounds_by_their_weights),
+          cmocka_unit_test(validation_asks_in_all_rounds))

@@ -7,13 +7,12 @@
 #ifndef ACF_TRAIN_LOADER_H
 #define ACF_TRAIN_LOADER_H
 
+#include "device/plugin.h"
 #include "image/image_batches.h"
 #include "table/table_on_device.h"
-#include "device/plugin.h"
 #include "train/trainer.h"
 
 #define ACF_STAGES ACF_MARKS /* one is filled while the device takes the other */
-
 
 typedef struct acf_loader_kind {
     /* For the data that the trainer is at. Keeps tr. Gives *out. Fails: ACF_EMEMORY, ACF_EDEVICE. */
@@ -33,9 +32,9 @@ struct acf_loader {
     const acf_loader_kind *kind;
     acf_trainer *tr;
     bool streams;
-    int64_t listed;       /* resident: rows that validation goes through, */
-    bool masked;          /* with masks as training has them (valid.h): else their held-out cells; */
-    double slopes, cells; /* what is added to the sum of their log p, and what the sum is divided by */
+    int64_t listed;               /* resident: rows that validation goes through, */
+    bool masked;                  /* with masks as training has them (valid.h): else their held-out cells; */
+    double slopes, cells;         /* what is added to the sum of their log p, and what the sum is divided by */
     double step_room, check_room; /* what part of a batch's cells is modelled at most (acf_tape.room) */
 };
 

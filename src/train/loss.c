@@ -26,7 +26,8 @@ static acf_tensor *term_of(acf_tape *t, acf_view *v, const acf_tensor *w, const 
     return error ? acf_scale(t, cfg->guess_weight, acf_dot(t, error, w->data)) : NULL;
 }
 
-acf_tensor *acf_loss_make(acf_tape *t, const acf_net *net, const acf_batch *batch, const acf_pass *pass, const acf_loss *cfg) {
+acf_tensor *acf_loss_make(acf_tape *t, const acf_net *net, const acf_batch *batch, const acf_pass *pass,
+                          const acf_loss *cfg) {
     if (t->failure.status) return &t->empty;
     if (acf_loss_rows(batch) == 0) return acf_tensor_const(t, NULL, 0, 0, NULL);
     acf_view *v = acf_net_view(t, net, batch, pass);
@@ -37,8 +38,8 @@ acf_tensor *acf_loss_make(acf_tape *t, const acf_net *net, const acf_batch *batc
 }
 
 /* One term and its gradients; *out is its value, in device memory until the next begin, or NULL where there is no such term. */
-static acf_status term_backward(acf_tape *t, const acf_net *net, const acf_batch *batch, const acf_pass *pass, const acf_loss *cfg,
-                                term which, const acf_real **out) {
+static acf_status term_backward(acf_tape *t, const acf_net *net, const acf_batch *batch, const acf_pass *pass,
+                                const acf_loss *cfg, term which, const acf_real **out) {
     acf_tape_begin(t, true);
     acf_view *v = acf_net_view(t, net, batch, pass);
     acf_tensor *w = acf_net_shares(t, v, cfg->per_column);
@@ -53,8 +54,8 @@ static acf_status term_backward(acf_tape *t, const acf_net *net, const acf_batch
 
 static int terms_of(const acf_loss *cfg) { return cfg->guess_weight > 0 ? TERMS : GUESS; }
 
-acf_status acf_loss_backward(acf_tape *t, const acf_net *net, const acf_batch *batch, const acf_pass *pass, const acf_loss *cfg,
-                             double *loss) {
+acf_status acf_loss_backward(acf_tape *t, const acf_net *net, const acf_batch *batch, const acf_pass *pass,
+                             const acf_loss *cfg, double *loss) {
     double sum = 0;
     const int terms = acf_loss_rows(batch) == 0 ? 0 : terms_of(cfg);
     for (int k = 0; k < terms; k++) {
@@ -70,8 +71,8 @@ acf_status acf_loss_backward(acf_tape *t, const acf_net *net, const acf_batch *b
     return ACF_OK;
 }
 
-acf_status acf_loss_enqueue(acf_tape *t, const acf_net *net, const acf_batch *batch, const acf_pass *pass, const acf_loss *cfg,
-                            acf_real *terms) {
+acf_status acf_loss_enqueue(acf_tape *t, const acf_net *net, const acf_batch *batch, const acf_pass *pass,
+                            const acf_loss *cfg, acf_real *terms) {
     ACF_TRY(acf_device_zero(t->dev, terms, TERMS * sizeof *terms));
     for (int k = 0; k < terms_of(cfg); k++) {
         const acf_real *there;

@@ -21,16 +21,17 @@ int64_t acf_loss_modelled(const acf_batch *batch, int64_t i);
 int64_t acf_loss_rows(const acf_batch *batch);
 
 /* A scalar; 0, which depends on no parameter, when no row counts. Borrows batch and pass until the next begin. */
-acf_tensor *acf_loss_make(acf_tape *t, const acf_net *net, const acf_batch *batch, const acf_pass *pass, const acf_loss *cfg);
+acf_tensor *acf_loss_make(acf_tape *t, const acf_net *net, const acf_batch *batch, const acf_pass *pass,
+                          const acf_loss *cfg);
 
 /* The same and its gradients, added to those of the parameters. The two terms share nothing but the weights, so each has the tape
  * to itself from begin to backward: memory is that of the larger one, not of both. Fails as acf_tape_backward does. */
-acf_status acf_loss_backward(acf_tape *t, const acf_net *net, const acf_batch *batch, const acf_pass *pass, const acf_loss *cfg,
-                             double *loss);
+acf_status acf_loss_backward(acf_tape *t, const acf_net *net, const acf_batch *batch, const acf_pass *pass,
+                             const acf_loss *cfg, double *loss);
 
 /* The same for a batch in device memory, without the host: nothing is waited for and nothing checked. terms (2) gets both terms, in device memory. A
  * batch in which no row counts has a loss and gradients of 0. */
-acf_status acf_loss_enqueue(acf_tape *t, const acf_net *net, const acf_batch *batch, const acf_pass *pass, const acf_loss *cfg,
-                            acf_real *terms);
+acf_status acf_loss_enqueue(acf_tape *t, const acf_net *net, const acf_batch *batch, const acf_pass *pass,
+                            const acf_loss *cfg, acf_real *terms);
 
 #endif

@@ -67,7 +67,8 @@ static void it_is_the_mean_over_rows(void **state) {
     for (int per = 0; per < 2; per++) {
         double tol = sizeof(acf_real) == 8 ? 1e-12 : 1e-5;
         acf_assert_close(loss_of(&b, (acf_loss){per, 0}), nll[per] / rows, tol, "likelihood");
-        acf_assert_close(loss_of(&b, (acf_loss){per, 0.7}), (nll[per] + 0.7 * guess[per]) / rows, tol, "with best guess");
+        acf_assert_close(loss_of(&b, (acf_loss){per, 0.7}), (nll[per] + 0.7 * guess[per]) / rows, tol,
+                         "with best guess");
     }
     close_bench(&b);
 }
@@ -86,7 +87,8 @@ static void gradients_are_right(void **state) {
     double exact = 0, at[2];
     for (int64_t i = 0; i < ps->total; i++) exact += (double)ps->grad[i] * acf_lab_random(9, i, -1, 1);
     for (int s = 0; s < 2; s++) {
-        for (int64_t i = 0; i < ps->total; i++) ps->value[i] += (acf_real)((s ? -2 * h : h) * acf_lab_random(9, i, -1, 1));
+        for (int64_t i = 0; i < ps->total; i++)
+            ps->value[i] += (acf_real)((s ? -2 * h : h) * acf_lab_random(9, i, -1, 1));
         at[s] = loss_of(&b, cfg);
     }
     acf_assert_close(exact, (at[0] - at[1]) / (2 * h), 1e-6, "along a direction");
@@ -113,7 +115,8 @@ static void term_by_term_is_the_same(void **state) {
         assert_int_equal(acf_params_zero_grad(ps), ACF_OK);
         assert_int_equal(acf_loss_backward(b.t, b.l.net, b.batch, NULL, &cfg, &loss), ACF_OK);
         acf_assert_close(loss, expected, tol, "loss");
-        for (int64_t i = 0; i < ps->total; i++) acf_assert_close((double)ps->grad[i], (double)ps->m[i], tol, "gradient");
+        for (int64_t i = 0; i < ps->total; i++)
+            acf_assert_close((double)ps->grad[i], (double)ps->m[i], tol, "gradient");
         assert_true(k == 0 || acf_arena_used(b.t->mem) < both);
     }
     close_bench(&b);

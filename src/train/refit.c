@@ -1,10 +1,10 @@
 /* The second pass: see refit.h. */
 #include "train/refit.h"
 
-#include "train/gmm_fit.h"
 #include "train/calibrate.h"
-#include "train/fill_missing.h"
 #include "train/donor_trust.h"
+#include "train/fill_missing.h"
+#include "train/gmm_fit.h"
 
 #include <math.h>
 
@@ -22,8 +22,10 @@ acf_status acf_refit_encode(const acf_table *t, const acf_rows *rows, const acf_
     acf_encoder *e = NULL;
     acf_status status = acf_encoder_fit(t, rows, NULL, &e);
     if (!status) status = acf_encoder_shape(e, t, rows, NULL, how);
-    if (status) acf_encoder_free(e);
-    else *out = e;
+    if (status)
+        acf_encoder_free(e);
+    else
+        *out = e;
     return status;
 }
 
@@ -44,7 +46,8 @@ acf_status acf_refit_enter(acf_trainer *tr, const acf_fit_record *first) {
     tr->fills = acf_fill_wanted(tr->given.table, &tr->rows, e);
     tr->stream = tr->stream || tr->fills; /* the host makes their batches */
     tr->state = (acf_train_state){.best = INFINITY};
-    tr->set.steps = tr->set.schedule.total = acf_max(1, acf_min(ACF_REFIT_STEPS * first->valid_step, UINT32_MAX)); /* 0 is no limit */
+    tr->set.steps = tr->set.schedule.total =
+        acf_max(1, acf_min(ACF_REFIT_STEPS * first->valid_step, UINT32_MAX)); /* 0 is no limit */
     tr->set.epochs = 0;
     return ACF_OK;
 }

@@ -3,9 +3,9 @@
 #include "train/refit.h"
 
 #include "harness/train_lab.h"
-#include "train/gmm_fit.h"
 #include "train/checkpoint.h"
 #include "train/fit.h"
+#include "train/gmm_fit.h"
 #include "train/valid.h"
 
 #include <math.h>
@@ -14,7 +14,8 @@
 #include <unistd.h>
 
 enum { N = 150, D = 4 };
-static const char *const same_seed[] = {"seed=5", "steps=30", "valid-every=10", NULL}; /* the lab's network has seed 5 */
+static const char *const same_seed[] = {"seed=5", "steps=30", "valid-every=10",
+                                        NULL}; /* the lab's network has seed 5 */
 static const char *const held_rows[] = {"seed=5", "steps=30", "valid-every=10", "valid-on=rows", "masks=uniform", NULL};
 
 static void open_lab(acf_train_lab *l, int threads, const char *const *settings) {
@@ -82,12 +83,14 @@ static void check_run_over_all(const char *const *settings, const char *masks) {
     open_lab(&plain, 2, (const char *[]){"seed=5", "valid=0", steps, masks, NULL});
     assert_int_equal(run(&plain), ACF_END_STEPS);
     acf_train_lab_same(&l, &plain);
-    for (int j = 0; j < D; j++) assert_true(l.tr->all->mean[j] == plain.encoder->mean[j] && l.tr->all->scale[j] == plain.encoder->scale[j]);
+    for (int j = 0; j < D; j++)
+        assert_true(l.tr->all->mean[j] == plain.encoder->mean[j] && l.tr->all->scale[j] == plain.encoder->scale[j]);
     const acf_fit_record r = acf_trainer_record(l.tr, ACF_END_STEPS);
     assert_true(r.valid == valid && r.valid_step == best && r.steps == 30 && r.held == held && r.rows == rows &&
                 r.refit == ACF_REFIT_DONE);
     assert_int_equal(acf_refit_check(l.tr), ACF_OK);
-    assert_int_equal(acf_trainer_finish(l.tr), ACF_OK); /* averaged weights, not the best of the first pass, as sure as that was made */
+    assert_int_equal(acf_trainer_finish(l.tr),
+                     ACF_OK); /* averaged weights, not the best of the first pass, as sure as that was made */
     const acf_params *ps = acf_net_params(l.net);
     assert_true(r.scale_factor != 0 && acf_trainer_record(l.tr, ACF_END_STEPS).scale_factor == r.scale_factor);
     assert_memory_not_equal(ps->value, ps->ema, (size_t)ps->total * sizeof(acf_real));
@@ -201,9 +204,12 @@ static void check_resumed(const char *const *settings) {
         memcpy(acf_net_params(l.net)->value, whole.tr->best, bytes);
         assert_int_equal(acf_net_calibrate(l.net, whole.tr->scale_factor, whole.tr->temperature), ACF_OK);
         assert_memory_equal(acf_net_params(again.net)->value, acf_net_params(l.net)->value, bytes);
-        const acf_fit_record a = acf_trainer_record(whole.tr, ACF_END_STEPS), b = acf_trainer_record(again.tr, ACF_END_STEPS);
-        assert_true(a.valid == b.valid && a.valid_step == b.valid_step && a.steps == b.steps && a.epochs == b.epochs && a.end == b.end &&
-                    a.held == b.held && a.rows == b.rows && a.skipped == b.skipped && a.refit == b.refit && a.scale_factor == b.scale_factor && a.temperature == b.temperature && a.scale_factor != 0);
+        const acf_fit_record a = acf_trainer_record(whole.tr, ACF_END_STEPS),
+                             b = acf_trainer_record(again.tr, ACF_END_STEPS);
+        assert_true(a.valid == b.valid && a.valid_step == b.valid_step && a.steps == b.steps && a.epochs == b.epochs &&
+                    a.end == b.end && a.held == b.held && a.rows == b.rows && a.skipped == b.skipped &&
+                    a.refit == b.refit && a.scale_factor == b.scale_factor && a.temperature == b.temperature &&
+                    a.scale_factor != 0);
         acf_train_lab_close(&l);
         acf_train_lab_close(&again);
     }
@@ -225,7 +231,8 @@ static void its_length_is_settled(void **state) {
     acf_train_lab_close(&l);
     open_lab(&l, 1, (const char *[]){"seed=5", "steps=31", "valid-every=10", NULL});
     assert_int_equal(acf_checkpoint_load(l.tr, path), ACF_EMODEL);
-    assert_non_null(strstr(acf_error(), "is of a second pass, which can only go on as it began: steps is 30 there and 31 here"));
+    assert_non_null(
+        strstr(acf_error(), "is of a second pass, which can only go on as it began: steps is 30 there and 31 here"));
     assert_true(l.tr->pass == 1 && l.tr->data.hold);
     acf_train_lab_close(&l);
 }
@@ -248,7 +255,8 @@ static int spoil(void *ctx, const acf_fit_report *r) {
     if (r->pass != 2) return 0;
     if (r->trouble) {
         w->told = true;
-        assert_non_null(strstr(r->trouble, "the second pass, over all cells, was given up and the model of the first is kept: "));
+        assert_non_null(
+            strstr(r->trouble, "the second pass, over all cells, was given up and the model of the first is kept: "));
         if (!strstr(r->trouble, w->says)) fail_msg("expected '%s' in: %s", w->says, r->trouble);
         return 0; /* the weights are the model's by now */
     }
@@ -278,7 +286,8 @@ static void assert_same_model(const whole *a, const whole *b) {
     const acf_params *p = acf_net_params(a->m->net), *q = acf_net_params(b->m->net);
     assert_memory_equal(p->value, q->value, (size_t)p->total * sizeof(acf_real));
     for (int j = 0; j < D; j++)
-        assert_true(a->m->encoder->mean[j] == b->m->encoder->mean[j] && a->m->encoder->observed[j] == b->m->encoder->observed[j]);
+        assert_true(a->m->encoder->mean[j] == b->m->encoder->mean[j] &&
+                    a->m->encoder->observed[j] == b->m->encoder->observed[j]);
 }
 
 /* Weights that are no numbers: every further step is not finite. A pass of 10 steps ends before these are enough to end it, and is seen
@@ -307,7 +316,8 @@ static void an_interrupted_second_pass_leaves_the_first(void **state) {
     assert_int_equal(fit(&w, "refit=true", "steps=30", "valid-every=10"), ACF_EINTERRUPT);
     assert_non_null(strstr(acf_error(), "training was interrupted after step 3 of its second pass"));
     assert_same_model(&first, &w);
-    assert_true(w.m->record.end == ACF_END_STOPPED && w.m->record.refit == ACF_REFIT_NONE && w.m->record.valid == first.m->record.valid);
+    assert_true(w.m->record.end == ACF_END_STOPPED && w.m->record.refit == ACF_REFIT_NONE &&
+                w.m->record.valid == first.m->record.valid);
     close_whole(&first), close_whole(&w);
 }
 

@@ -20,7 +20,7 @@ typedef struct acf_schedule {
     int64_t warmup; /* steps */
     int64_t total;  /* steps of the run; 0: it has no known end, and nothing decays */
     acf_decay decay;
-    double to; /* fraction of lr at the end, 0..1 */
+    double to;           /* fraction of lr at the end, 0..1 */
     int64_t halve_every; /* the step size is halved after each so many steps; 0: never */
 } acf_schedule;
 

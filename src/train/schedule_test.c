@@ -31,7 +31,8 @@ static void decay_ends_where_it_should(void **state) {
     s.decay = ACF_DECAY_LINEAR;
     acf_assert_close(acf_schedule_at(&s, 35), 0.08, tol, "a quarter of the line");
     s.decay = ACF_DECAY_COSINE;
-    acf_assert_close(acf_schedule_at(&s, 35), 0.1 * (0.2 + 0.8 * (0.5 + 0.5 * sqrt(0.5))), tol, "a quarter of the cosine");
+    acf_assert_close(acf_schedule_at(&s, 35), 0.1 * (0.2 + 0.8 * (0.5 + 0.5 * sqrt(0.5))), tol,
+                     "a quarter of the cosine");
 }
 
 static void steps_change_little(void **state) {

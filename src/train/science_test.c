@@ -83,19 +83,22 @@ static void learn(double missing, double at_first, double most, const char *cons
 
 #define COMMON                                                                                                         \
     "batch=128", "steps=3000", "warmup=50", "lr=0.01", "valid=0.02", "valid-every=250", "dropout=0", "weight-decay=0", \
-    "ema=0.99", "masks=uniform + joint*0.3 + marginal:0.5*0.3"
+        "ema=0.99", "masks=uniform + joint*0.3 + marginal:0.5*0.3"
 
 static void complete_rows_teach_the_conditionals(void **state) {
     (void)state;
-    learn(0, 0.2, 0.01, (const char *[]){COMMON, "flow=linear leaky rnn", "likelihood=gru", "mlp-width=24", "likelihood-units=24", NULL});
+    learn(0, 0.2, 0.01,
+          (const char *[]){COMMON, "flow=linear leaky rnn", "likelihood=gru", "mlp-width=24", "likelihood-units=24",
+                           NULL});
 }
 
 /* Rows with three observed cells and a fourth to predict are rare here: masks that leave one out make the most of them.
  * Eight thousand steps of 256 rows with twice the widths come to 0.013; that would take too long for a test. */
 static void half_of_the_cells_do_too(void **state) {
     (void)state;
-    learn(0.5, 0.2, 0.04, (const char *[]){COMMON, "masks=uniform + bernoulli:0.9 + joint*0.3 + marginal:0.5*0.3", "likelihood=gru",
-                                      "mlp-width=24", "likelihood-units=24", NULL});
+    learn(0.5, 0.2, 0.04,
+          (const char *[]){COMMON, "masks=uniform + bernoulli:0.9 + joint*0.3 + marginal:0.5*0.3", "likelihood=gru",
+                           "mlp-width=24", "likelihood-units=24", NULL});
 }
 
 /* With the anchor a Gaussian is known from the start, as well as the rows tell it, and the networks must leave it alone. */
@@ -106,8 +109,10 @@ static void the_anchor_knows_a_gaussian(void **state) {
 
 static void so_does_a_network_on_sets(void **state) {
     (void)state;
-    learn(0.5, 0.2, 0.03, (const char *[]){COMMON, "likelihood=sets", "flow=", "likelihood-units=32", "likelihood-layers=1", NULL});
+    learn(0.5, 0.2, 0.03,
+          (const char *[]){COMMON, "likelihood=sets", "flow=", "likelihood-units=32", "likelihood-layers=1", NULL});
 }
 
-ACF_TESTS(science, cmocka_unit_test(the_anchor_knows_a_gaussian), cmocka_unit_test(complete_rows_teach_the_conditionals),
-          cmocka_unit_test(half_of_the_cells_do_too), cmocka_unit_test(so_does_a_network_on_sets))
+ACF_TESTS(science, cmocka_unit_test(the_anchor_knows_a_gaussian),
+          cmocka_unit_test(complete_rows_teach_the_conditionals), cmocka_unit_test(half_of_the_cells_do_too),
+          cmocka_unit_test(so_does_a_network_on_sets))

@@ -8,9 +8,9 @@
 
 typedef struct table_supply {
     acf_loader base;
-    const acf_holdout *hold; /* whose cells are held out in the resident table */
-    acf_table_on_device *on_device;  /* NULL: streamed */
-    const acf_rows *rows;    /* that validate, where they are in: */
+    const acf_holdout *hold;        /* whose cells are held out in the resident table */
+    acf_table_on_device *on_device; /* NULL: streamed */
+    const acf_rows *rows;           /* that validate, where they are in: */
     acf_table_on_device *valid;     /* NULL: none */
     acf_batch *stage[ACF_STAGES];
     acf_batch *batch; /* in device memory */
@@ -35,12 +35,14 @@ static acf_status make_source(table_supply *s) {
     acf_trainer *tr = s->base.tr;
     acf_device *dev = tr->ps->dev;
     if (!tr->stream && fits(tr, dev)) {
-        ACF_TRY(acf_table_on_device_create(dev, tr->data.table, &tr->rows, tr->data.encoder, tr->data.hold, tr->set.seed, tr->sampler.size, &s->on_device));
+        ACF_TRY(acf_table_on_device_create(dev, tr->data.table, &tr->rows, tr->data.encoder, tr->data.hold,
+                                           tr->set.seed, tr->sampler.size, &s->on_device));
         if (s->on_device->every_batch) return ACF_OK;
         acf_table_on_device_free(s->on_device);
         s->on_device = NULL;
     }
-    for (int k = 0; k < ACF_STAGES; k++) ACF_TRY(acf_batch_stage(dev, tr->sampler.size, tr->data.table->D, &s->stage[k]));
+    for (int k = 0; k < ACF_STAGES; k++)
+        ACF_TRY(acf_batch_stage(dev, tr->sampler.size, tr->data.table->D, &s->stage[k]));
     return ACF_OK;
 }
 
@@ -54,10 +56,12 @@ static double part_of(const table_supply *s, int64_t most, int64_t part) {
 static void plan(table_supply *s, int64_t part) {
     acf_loader *base = &s->base;
     base->streams = !s->on_device, base->check_room = 1;
-    base->step_room = acf_masks_capacity(&base->tr->set.masks, s->batch->capacity, acf_net_columns(base->tr->net), part);
+    base->step_room =
+        acf_masks_capacity(&base->tr->set.masks, s->batch->capacity, acf_net_columns(base->tr->net), part);
     if (!s->on_device) return;
     base->check_room = part_of(s, s->on_device->most, part);
-    base->listed = s->on_device->listed, base->slopes = s->on_device->slopes, base->cells = (double)acf_max(s->on_device->cells, 1);
+    base->listed = s->on_device->listed, base->slopes = s->on_device->slopes,
+    base->cells = (double)acf_max(s->on_device->cells, 1);
 }
 
 /* Rows that validate, beside the table; without them the host validates (valid.c). */
@@ -70,7 +74,7 @@ static acf_status add_valid(table_supply *s, int64_t part) {
     ACF_TRY(acf_valid_look(tr, &f));
     if (!f.plain) return ACF_OK;
     ACF_TRY(acf_table_on_device_create(tr->ps->dev, d->valid_table, d->valid_rows, d->encoder, NULL, tr->set.seed,
-                                tr->sampler.size, &s->valid));
+                                       tr->sampler.size, &s->valid));
     s->rows = d->valid_rows;
     base->masked = true, base->check_room = part_of(s, f.most, part);
     base->listed = d->valid_rows->n, base->slopes = f.slopes, base->cells = f.weight;
@@ -123,7 +127,8 @@ static acf_status table_gradients(acf_loader *s, const acf_drawing *how, const a
 
 static acf_tensor *table_logp(acf_loader *s, const acf_drawing *how) {
     acf_tape *t = s->tr->tape;
-    if (of(s)->on_device) acf_table_on_device_draw(t, of(s)->valid ? of(s)->valid : of(s)->on_device, how, of(s)->batch);
+    if (of(s)->on_device)
+        acf_table_on_device_draw(t, of(s)->valid ? of(s)->valid : of(s)->on_device, how, of(s)->batch);
     return acf_net_logp(t, acf_net_view(t, s->tr->net, of(s)->batch, NULL));
 }
 
@@ -134,4 +139,5 @@ static bool table_validates(const acf_loader *base) {
     return s->on_device && s->hold && s->hold == now->hold && base->listed > 0;
 }
 
-const acf_loader_kind acf_table_loader = {create_table, free_table, send_table, table_gradients, table_logp, table_validates};
+const acf_loader_kind acf_table_loader = {create_table,    free_table, send_table,
+                                          table_gradients, table_logp, table_validates};

@@ -21,8 +21,10 @@ void acf_thread_tuner_step(acf_thread_tuner *p, double seconds) {
     p->counted++;
     if (p->trying || p->counted > p->period - ACF_THREAD_TUNER_TRIED) p->spent += seconds;
     if (p->trying && p->counted == ACF_THREAD_TUNER_TRIED) {
-        if (p->spent < WORTH * p->usual) go_on(p, p->now, ACF_THREAD_TUNER_FIRST);
-        else go_on(p, other(p), acf_min(2 * p->period, ACF_THREAD_TUNER_LAST));
+        if (p->spent < WORTH * p->usual)
+            go_on(p, p->now, ACF_THREAD_TUNER_FIRST);
+        else
+            go_on(p, other(p), acf_min(2 * p->period, ACF_THREAD_TUNER_LAST));
     } else if (!p->trying && p->counted == p->period) {
         p->trying = true, p->usual = p->spent;
         p->now = other(p), p->counted = 0, p->spent = 0;

@@ -30,7 +30,8 @@ static void a_busy_machine_costs_little(void **state) {
     acf_thread_tuner p = acf_thread_tuner_begin(2);
     const double first = run(&p, 200, 0, 200), then = run(&p, 2000, 0, 2000);
     assert_int_equal(p.now, 1);
-    if (!(first < 1.6 * 200 * takes(1, true) && then < 1.05 * 2000 * takes(1, true))) fail_msg("%g and %g seconds", first, then);
+    if (!(first < 1.6 * 200 * takes(1, true) && then < 1.05 * 2000 * takes(1, true)))
+        fail_msg("%g and %g seconds", first, then);
 }
 
 /* What was slower is not given up for ever, and what was faster may become slower. */
@@ -58,5 +59,6 @@ static void chance_decides_nothing(void **state) {
     assert_in_range(alone, 1, 80);
 }
 
-ACF_TESTS(thread_tuner, cmocka_unit_test(a_quiet_machine_uses_all_threads), cmocka_unit_test(a_busy_machine_costs_little),
-          cmocka_unit_test(a_machine_may_change), cmocka_unit_test(chance_decides_nothing))
+ACF_TESTS(thread_tuner, cmocka_unit_test(a_quiet_machine_uses_all_threads),
+          cmocka_unit_test(a_busy_machine_costs_little), cmocka_unit_test(a_machine_may_change),
+          cmocka_unit_test(chance_decides_nothing))

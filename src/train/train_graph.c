@@ -13,18 +13,18 @@
 struct acf_train_graph {
     acf_trainer *tr;
     acf_loader *loader;
-    int64_t fed;             /* stages that were asked for, over all */
+    int64_t fed; /* stages that were asked for, over all */
     acf_drawing train, valid;
     acf_tape_graph step, check;
-    int64_t pushed;          /* steps since begin */
-    double shift[ACF_STEPS_AT_ONCE]; /* of their losses: what the host knows of them */
-    int64_t checks;          /* batches of a validation */
-    acf_arena *there;        /* device memory of: */
+    int64_t pushed;                            /* steps since begin */
+    double shift[ACF_STEPS_AT_ONCE];           /* of their losses: what the host knows of them */
+    int64_t checks;                            /* batches of a validation */
+    acf_arena *there;                          /* device memory of: */
     acf_batch_step *batch_step, *check_ticket; /* (ACF_STEPS_AT_ONCE), (checks) */
-    acf_pace_record *record; /* (ACF_STEPS_AT_ONCE) */
+    acf_pace_record *record;                   /* (ACF_STEPS_AT_ONCE) */
     acf_total *total;
-    double begun, seconds;   /* the clock; of a step, lately, 0: not known */
-    bool known;              /* the step was captured when it began */
+    double begun, seconds; /* the clock; of a step, lately, 0: not known */
+    bool known;            /* the step was captured when it began */
 };
 
 static acf_params *params(const acf_train_graph *c) { return c->tr->ps; }
@@ -42,9 +42,9 @@ static acf_status place_checks(acf_train_graph *c) {
     if (!host) return ACF_EMEMORY;
     for (int64_t k = 0; k < n; k++)
         host[k] = (acf_batch_step){.order = acf_permutation_identity(c->loader->listed),
-                               .at = k * size,
-                               .step = ACF_NOISE_FIXED,
-                               .n = (int32_t)acf_min(size, c->loader->listed - k * size)};
+                                   .at = k * size,
+                                   .step = ACF_NOISE_FIXED,
+                                   .n = (int32_t)acf_min(size, c->loader->listed - k * size)};
     acf_status status = acf_device_copy(device(c), c->check_ticket, host, (size_t)n * sizeof *host, ACF_TO_DEVICE);
     if (!status) status = acf_device_sync(device(c));
     acf_release(host);
@@ -55,15 +55,21 @@ static acf_status make_memory(acf_train_graph *c) {
     acf_trainer *tr = c->tr;
     c->checks = acf_ceil_div(c->loader->listed, tr->sampler.size);
     const size_t batch_steps = (size_t)(ACF_STEPS_AT_ONCE + c->checks) * sizeof(acf_batch_step);
-    ACF_TRY(acf_arena_create(&device(c)->memory, batch_steps + ACF_STEPS_AT_ONCE * sizeof *c->record + 4096, &c->there));
+    ACF_TRY(
+        acf_arena_create(&device(c)->memory, batch_steps + ACF_STEPS_AT_ONCE * sizeof *c->record + 4096, &c->there));
     c->batch_step = acf_arena_alloc(c->there, batch_steps);
     c->record = acf_arena_alloc(c->there, ACF_STEPS_AT_ONCE * sizeof *c->record);
     c->total = acf_arena_alloc(c->there, sizeof *c->total);
     if (!c->batch_step || !c->record || !c->total) return ACF_EMEMORY;
     c->check_ticket = c->batch_step + ACF_STEPS_AT_ONCE;
     acf_pace *pace = params(c)->pace;
-    c->train = (acf_drawing){.role = ACF_BATCH_TRAIN, .masks = tr->set.masks, .seed = tr->set.seed, .batch_steps = c->batch_step, .turn = &pace->turn,
-                             .lr = &pace->lr, .now = &pace->now};
+    c->train = (acf_drawing){.role = ACF_BATCH_TRAIN,
+                             .masks = tr->set.masks,
+                             .seed = tr->set.seed,
+                             .batch_steps = c->batch_step,
+                             .turn = &pace->turn,
+                             .lr = &pace->lr,
+                             .now = &pace->now};
     c->valid = (acf_drawing){.role = c->loader->masked ? ACF_BATCH_TRAIN : ACF_BATCH_VALID,
                              .masks = tr->set.masks,
                              .seed = tr->set.seed,
@@ -171,7 +177,8 @@ acf_status acf_train_graph_push(acf_train_graph *c, const acf_batch_step *batch_
     return replay(c, 1, by_hand);
 }
 
-acf_status acf_train_graph_collect(acf_train_graph *c, const acf_batch_step *batch_step, int64_t n, acf_train_step *out) {
+acf_status acf_train_graph_collect(acf_train_graph *c, const acf_batch_step *batch_step, int64_t n,
+                                   acf_train_step *out) {
     acf_pace_record record[ACF_STEPS_AT_ONCE];
     int64_t left_out;
     ACF_TRY(acf_device_copy(device(c), record, c->record, (size_t)n * sizeof *record, ACF_TO_HOST));
@@ -181,7 +188,9 @@ acf_status acf_train_graph_collect(acf_train_graph *c, const acf_batch_step *bat
     if (c->known) c->seconds = (seconds() - c->begun) / (double)n;
     for (int64_t k = 0; k < n; k++) {
         const bool skipped = !record[k].finite;
-        out[k] = (acf_train_step){batch_step[k].n, batch_step[k].lr, skipped ? (double)NAN : record[k].loss + c->shift[k], skipped ? (double)NAN : record[k].norm, skipped};
+        out[k] =
+            (acf_train_step){batch_step[k].n, batch_step[k].lr, skipped ? (double)NAN : record[k].loss + c->shift[k],
+                             skipped ? (double)NAN : record[k].norm, skipped};
     }
     return ACF_OK;
 }

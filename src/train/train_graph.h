@@ -43,7 +43,8 @@ acf_status acf_train_graph_run(acf_train_graph *c, const acf_batch_step *batch_s
 acf_status acf_train_graph_feed(acf_train_graph *c, int *stage);
 /* shift: what the host adds to the loss that the step reports. */
 acf_status acf_train_graph_push(acf_train_graph *c, const acf_batch_step *batch_step, double shift, bool *by_hand);
-acf_status acf_train_graph_collect(acf_train_graph *c, const acf_batch_step *batch_step, int64_t n, acf_train_step *out);
+acf_status acf_train_graph_collect(acf_train_graph *c, const acf_batch_step *batch_step, int64_t n,
+                                   acf_train_step *out);
 
 /* Validation with the weights in `value`: log p of the held-out cells, summed. Training in tf32 or bf16 is validated in tf32, which costs some 1e-4 nats
  * of accuracy and saves most of the time. Resident, nll is all of it; validates is false where it is for others to do, as cells other than

@@ -4,9 +4,9 @@
 #define ACF_TRAIN_TRAIN_OPTIONS_H
 
 #include "base/options.h"
+#include "ops/adam.h"
 #include "table/encode.h"
 #include "table/masks.h"
-#include "ops/adam.h"
 #include "train/loss.h"
 #include "train/schedule.h"
 
@@ -14,7 +14,8 @@
 typedef enum acf_valid_on { ACF_VALID_CELLS = 1, ACF_VALID_ROWS, ACF_VALID_TABLE } acf_valid_on;
 
 typedef struct acf_train_settings {
-    int64_t batch;         /* rows of a step at most; an epoch is cut into equal steps. `auto` that nobody settled (batch_auto.h) is the default */
+    int64_t
+        batch; /* rows of a step at most; an epoch is cut into equal steps. `auto` that nobody settled (batch_auto.h) is the default */
     int64_t steps, epochs; /* the first limit reached ends the run; 0: no such limit */
     acf_schedule schedule; /* its total is filled in by the trainer, who knows the number of rows */
     double clip;           /* largest norm of the gradient; 0: none */
@@ -23,15 +24,15 @@ typedef struct acf_train_settings {
     acf_masks masks;
     acf_encoding encoding;
     acf_loss loss;
-    double valid;        /* fraction of the observed cells, or of the rows, held out */
-    double valid_rows;   /* fraction of the rows held out; 0: valid is */
-    acf_valid_on valid_on; /* `auto` is settled: cells where masks and preset are at their defaults, else rows */
-    int64_t valid_every; /* steps; 0: once an epoch */
-    int64_t patience;    /* validations without a better one; 0: no limit */
-    bool donor_trust;         /* held-out cells are asked whether to look rows up (donor_trust.h) */
-    bool calibrate;      /* held-out cells correct scales and temperature (calibrate.h) */
-    bool refit;          /* a second pass over all cells (refit.h) */
-    int64_t members;     /* of the model; `auto` that nobody settled is 1 */
+    double valid;            /* fraction of the observed cells, or of the rows, held out */
+    double valid_rows;       /* fraction of the rows held out; 0: valid is */
+    acf_valid_on valid_on;   /* `auto` is settled: cells where masks and preset are at their defaults, else rows */
+    int64_t valid_every;     /* steps; 0: once an epoch */
+    int64_t patience;        /* validations without a better one; 0: no limit */
+    bool donor_trust;        /* held-out cells are asked whether to look rows up (donor_trust.h) */
+    bool calibrate;          /* held-out cells correct scales and temperature (calibrate.h) */
+    bool refit;              /* a second pass over all cells (refit.h) */
+    int64_t members;         /* of the model; `auto` that nobody settled is 1 */
     acf_precision precision; /* of a step's large products; validation and queries stay float */
     uint64_t seed;
 } acf_train_settings;

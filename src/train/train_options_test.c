@@ -22,29 +22,26 @@ static void defaults_make_settings(void **state) {
     assert_true(s.steps > 0 && s.patience > 0 && s.valid > 0 && s.ema > 0);
     assert_int_equal(s.schedule.decay, ACF_DECAY_COSINE);
     assert_int_equal(s.masks.n, 3); /* conditionals, joint and marginals: one model for every question */
-    for (int i = acf_option_reading; i < first_of_training(); i++) assert_true(acf_option_table[i].flags & ACF_OPTION_BOTH);
+    for (int i = acf_option_reading; i < first_of_training(); i++)
+        assert_true(acf_option_table[i].flags & ACF_OPTION_BOTH);
     acf_options_free(o);
 }
 
 static void every_option_arrives(void **state) {
     (void)state;
-    static const char *const set[][2] = {{"batch", "7"},         {"steps", "11"},
-                                         {"epochs", "13"},       {"lr", "0.5"},
-                                         {"warmup", "17"},       {"decay", "linear"},
-                                         {"decay-to", "0.25"},   {"halve-every", "31"},
-                                         {"clip", "0.75"},       {"weight-decay", "0.125"},
-                                         {"dropout", "0.375"},   {"ema", "0.625"},
-                                         {"masks", "joint"},     {"guess-weight", "19"},
-                                         {"loss-per", "column"}, {"valid", "0.0625"},
-                                         {"valid-on", "rows"},
-                                         {"valid-rows", "0.03125"}, {"valid-every", "23"},  {"patience", "29"},
-                                         {"calibrate", "false"}, {"refit", "false"},
-                                         {"precision", "bf16"},  {"seed", "9007199254740991"}};
+    static const char *const set[][2] = {
+        {"batch", "7"},         {"steps", "11"},           {"epochs", "13"},       {"lr", "0.5"},
+        {"warmup", "17"},       {"decay", "linear"},       {"decay-to", "0.25"},   {"halve-every", "31"},
+        {"clip", "0.75"},       {"weight-decay", "0.125"}, {"dropout", "0.375"},   {"ema", "0.625"},
+        {"masks", "joint"},     {"guess-weight", "19"},    {"loss-per", "column"}, {"valid", "0.0625"},
+        {"valid-on", "rows"},   {"valid-rows", "0.03125"}, {"valid-every", "23"},  {"patience", "29"},
+        {"calibrate", "false"}, {"refit", "false"},        {"precision", "bf16"},  {"seed", "9007199254740991"}};
     enum { SET = sizeof set / sizeof *set };
     acf_options *o = NULL;
     acf_train_settings s;
     assert_int_equal(acf_options_make(acf_option_table, acf_option_count, &o), ACF_OK);
-    for (int i = first_of_training(), k = 0; i < acf_option_count; i++) { /* those that are recorded, all of them, in order */
+    for (int i = first_of_training(), k = 0; i < acf_option_count;
+         i++) { /* those that are recorded, all of them, in order */
         if (!(acf_option_table[i].flags & ACF_OPTION_RECORDED)) continue;
         assert_in_range(k, 0, SET - 1);
         assert_string_equal(acf_option_table[i].name, set[k++][0]);
@@ -97,8 +94,10 @@ static void validation_asks_what_training_asks(void **state) {
         for (int i = 0; i < 2 && cases[k].name[i]; i++)
             assert_int_equal(acf_options_set_text(o, cases[k].name[i], cases[k].value[i]), ACF_OK);
         assert_int_equal(acf_train_settings_read(o, &s), cases[k].expected ? ACF_OK : ACF_EUSAGE);
-        if (cases[k].expected) assert_int_equal(s.valid_on, cases[k].expected);
-        else assert_non_null(strstr(acf_error(), "leave out valid-rows, or use valid-on rows"));
+        if (cases[k].expected)
+            assert_int_equal(s.valid_on, cases[k].expected);
+        else
+            assert_non_null(strstr(acf_error(), "leave out valid-rows, or use valid-on rows"));
         acf_options_free(o);
     }
 }

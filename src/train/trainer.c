@@ -6,22 +6,24 @@
 
 #include "device/cpu.h"
 #include "ops/adam.h"
-#include "train/gmm_fit.h"
 #include "train/calibrate.h"
-#include "train/donor_trust.h"
-#include "train/train_graph.h"
 #include "train/checkpoint.h"
+#include "train/donor_trust.h"
 #include "train/fill_missing.h"
+#include "train/gmm_fit.h"
 #include "train/thread_tuner.h"
+#include "train/train_graph.h"
 #include "train/valid.h"
 
 #include <math.h>
 #include <string.h>
 #include <time.h>
 
-#define LOSS_STEPS 50  /* that the reported mean loss reaches back */
-#define VALID_APART 50 /* steps at least between validations once an epoch: a small table has an epoch in a step or two */
-#define CLEAR_GAIN 2.0 /* nats over all that is held out, by which a validation must be better: less is chance, and of some dozen cells one is soon lucky */
+#define LOSS_STEPS 50 /* that the reported mean loss reaches back */
+#define VALID_APART                                                                                                    \
+    50 /* steps at least between validations once an epoch: a small table has an epoch in a step or two */
+#define CLEAR_GAIN                                                                                                     \
+    2.0 /* nats over all that is held out, by which a validation must be better: less is chance, and of some dozen cells one is soon lucky */
 
 static const acf_task table_task; /* below */
 
@@ -69,8 +71,8 @@ static acf_status check(acf_trainer *tr) {
     ACF_TRY(acf_encoder_check(tr->data.encoder, tr->data.table));
     if (tr->data.valid_rows) ACF_TRY(acf_encoder_check(tr->data.encoder, tr->data.valid_table));
     if (acf_net_columns(tr->net) != tr->data.table->D)
-        return acf_fail(ACF_ESHAPE, "a network of %lld columns for a table of %lld", (long long)acf_net_columns(tr->net),
-                        (long long)tr->data.table->D);
+        return acf_fail(ACF_ESHAPE, "a network of %lld columns for a table of %lld",
+                        (long long)acf_net_columns(tr->net), (long long)tr->data.table->D);
     if (!(tr->held = acf_alloc((size_t)tr->data.table->D, "held-out cells"))) return ACF_EMEMORY;
     if (!has_cells(tr))
         return acf_fail(ACF_EDATA, "none of the %lld rows has a cell to learn from", (long long)tr->rows.n);
@@ -80,7 +82,8 @@ static acf_status check(acf_trainer *tr) {
 /* Steps that the limits allow, 0 when there is none. */
 static int64_t limit_of(const acf_trainer *tr) {
     int64_t steps = tr->set.steps, all;
-    if (tr->set.epochs == 0 || __builtin_mul_overflow(tr->set.epochs, acf_batch_sampler_count(&tr->sampler), &all)) return steps;
+    if (tr->set.epochs == 0 || __builtin_mul_overflow(tr->set.epochs, acf_batch_sampler_count(&tr->sampler), &all))
+        return steps;
     return steps ? acf_min(steps, all) : all;
 }
 
@@ -112,8 +115,10 @@ acf_status acf_trainer_settle(acf_trainer *tr, const acf_options *o) {
     ACF_TRY(acf_options_to_json(o, tr->task->recorded, &tr->options));
     if (!acf_device_multiplies(params(tr)->dev, tr->set.precision))
         return acf_fail(ACF_EDEVICE, "the option 'precision' is %s; use precision float",
-                        tr->set.precision == ACF_PRECISION_BF16 ? "bf16, but this CPU has no AVX512-BF16" : "tf32, which needs a GPU");
-    if (!params(tr)->grad) return acf_fail(ACF_EUSAGE, "the network was created for queries only; create it for training");
+                        tr->set.precision == ACF_PRECISION_BF16 ? "bf16, but this CPU has no AVX512-BF16"
+                                                                : "tf32, which needs a GPU");
+    if (!params(tr)->grad)
+        return acf_fail(ACF_EUSAGE, "the network was created for queries only; create it for training");
     tr->state.best = INFINITY, tr->pass = 1;
     ACF_TRY(acf_trainer_walk(tr));
     tr->set.schedule.total = tr->limit = limit_of(tr);
@@ -239,8 +244,10 @@ static acf_status skip_step(acf_trainer *tr, acf_train_step *now) {
     now->skipped = true, now->loss = now->norm = NAN;
     s->skipped++, s->in_row++;
     if (s->in_row <= ACF_SKIPS_IN_ROW && s->skipped <= ACF_SKIPS_TOTAL) return ACF_OK;
-    return acf_fail(ACF_ENUMERIC, "training diverged: after step %lld, %lld steps were not finite, the last %lld in a row; the "
-                    "last because of %s", (long long)s->step, (long long)s->skipped, (long long)s->in_row, acf_error());
+    return acf_fail(ACF_ENUMERIC,
+                    "training diverged: after step %lld, %lld steps were not finite, the last %lld in a row; the "
+                    "last because of %s",
+                    (long long)s->step, (long long)s->skipped, (long long)s->in_row, acf_error());
 }
 
 /* A step by hand: the host draws its batch and looks at its loss. */
@@ -255,8 +262,10 @@ static acf_status step_by_hand(acf_trainer *tr, acf_train_step *out) {
     }
     tr->state.step++;
     if (tr->sampler.at == tr->rows.n) acf_batch_sampler_next(&tr->sampler, tr->row); /* 0: the epoch is complete */
-    if (status) ACF_TRY(skip_step(tr, &now));
-    else tr->state.in_row = 0;
+    if (status)
+        ACF_TRY(skip_step(tr, &now));
+    else
+        tr->state.in_row = 0;
     *out = now;
     return ACF_OK;
 }
@@ -270,7 +279,8 @@ static int64_t plan_steps(acf_trainer *tr, const acf_train_hooks *hooks, int64_t
     acf_train_end why;
     do {
         const acf_batch_sampler *w = &tr->sampler;
-        batch_step[n] = (acf_batch_step){w->order, w->at, 0, (uint32_t)tr->state.step, acf_schedule_at(&tr->set.schedule, tr->state.step + 1)};
+        batch_step[n] = (acf_batch_step){w->order, w->at, 0, (uint32_t)tr->state.step,
+                                         acf_schedule_at(&tr->set.schedule, tr->state.step + 1)};
         batch_step[n++].n = (int32_t)acf_batch_sampler_next(&tr->sampler, NULL);
         tr->state.step++;
         if (tr->sampler.at == tr->rows.n) acf_batch_sampler_next(&tr->sampler, NULL); /* 0: the epoch is complete */
@@ -279,7 +289,8 @@ static int64_t plan_steps(acf_trainer *tr, const acf_train_hooks *hooks, int64_t
 }
 
 /* The same one by one, each with the batch that the host makes for it while the device is at the one before. */
-static acf_status stream_steps(acf_trainer *tr, const acf_train_hooks *hooks, int64_t capacity, acf_batch_step *batch_step, int64_t *n, bool *by_hand) {
+static acf_status stream_steps(acf_trainer *tr, const acf_train_hooks *hooks, int64_t capacity,
+                               acf_batch_step *batch_step, int64_t *n, bool *by_hand) {
     acf_train_end why;
     do {
         int stage;
@@ -287,7 +298,9 @@ static acf_status stream_steps(acf_trainer *tr, const acf_train_hooks *hooks, in
         double shift;
         ACF_TRY(acf_train_graph_feed(tr->graph, &stage));
         tr->task->fill(tr, acf_train_graph_supply(tr->graph), stage, &rows, &shift);
-        batch_step[*n] = (acf_batch_step){.n = (int32_t)rows, .step = (uint32_t)tr->state.step, .lr = acf_schedule_at(&tr->set.schedule, tr->state.step + 1)};
+        batch_step[*n] = (acf_batch_step){.n = (int32_t)rows,
+                                          .step = (uint32_t)tr->state.step,
+                                          .lr = acf_schedule_at(&tr->set.schedule, tr->state.step + 1)};
         ACF_TRY(acf_train_graph_push(tr->graph, &batch_step[*n], shift, by_hand));
         ++*n, tr->state.step++;
         if (tr->sampler.at == tr->rows.n) acf_batch_sampler_next(&tr->sampler, NULL); /* 0: the epoch is complete */
@@ -296,12 +309,14 @@ static acf_status stream_steps(acf_trainer *tr, const acf_train_hooks *hooks, in
 }
 
 /* Some steps in one go; *n is their number. */
-static acf_status run_captured(acf_trainer *tr, const acf_train_hooks *hooks, int64_t capacity, acf_train_step *out, int64_t *n, bool *by_hand) {
+static acf_status run_captured(acf_trainer *tr, const acf_train_hooks *hooks, int64_t capacity, acf_train_step *out,
+                               int64_t *n, bool *by_hand) {
     acf_batch_step batch_step[ACF_STEPS_AT_ONCE];
     acf_train_graph *c = tr->graph;
     *n = 0;
     ACF_TRY(acf_train_graph_begin(c));
-    if (acf_train_graph_streams(c)) ACF_TRY(stream_steps(tr, hooks, capacity, batch_step, n, by_hand));
+    if (acf_train_graph_streams(c))
+        ACF_TRY(stream_steps(tr, hooks, capacity, batch_step, n, by_hand));
     else {
         *n = plan_steps(tr, hooks, capacity, batch_step);
         ACF_TRY(acf_train_graph_run(c, batch_step, *n, by_hand));
@@ -310,7 +325,8 @@ static acf_status run_captured(acf_trainer *tr, const acf_train_hooks *hooks, in
 }
 
 /* With *by_hand, none was taken. */
-static acf_status steps_captured(acf_trainer *tr, const acf_train_hooks *hooks, int64_t capacity, acf_train_step *out, int64_t *n, bool *by_hand) {
+static acf_status steps_captured(acf_trainer *tr, const acf_train_hooks *hooks, int64_t capacity, acf_train_step *out,
+                                 int64_t *n, bool *by_hand) {
     const acf_batch_sampler sampler = tr->sampler;
     const acf_train_state before = tr->state;
     *by_hand = false;
@@ -320,7 +336,8 @@ static acf_status steps_captured(acf_trainer *tr, const acf_train_hooks *hooks, 
         return *by_hand ? ACF_OK : status;
     }
     for (int64_t k = 0; k < *n; k++) {
-        if (!out[k].skipped) tr->state.updates++, tr->state.in_row = 0;
+        if (!out[k].skipped)
+            tr->state.updates++, tr->state.in_row = 0;
         else {
             acf_fail(ACF_ENUMERIC, "a loss or a gradient that is not finite; lower the step size");
             ACF_TRY(skip_step(tr, &out[k]));
@@ -338,7 +355,8 @@ static acf_status prepare_captured(acf_trainer *tr) {
 }
 
 /* One step, or on a GPU some, at most `room`; *n is their number. */
-static acf_status take_steps(acf_trainer *tr, const acf_train_hooks *hooks, int64_t capacity, acf_train_step *out, int64_t *n) {
+static acf_status take_steps(acf_trainer *tr, const acf_train_hooks *hooks, int64_t capacity, acf_train_step *out,
+                             int64_t *n) {
     bool by_hand;
     if (tr->fills && !tr->filled) ACF_TRY(acf_fill_rows(tr));
     ACF_TRY(prepare_captured(tr));
@@ -390,8 +408,10 @@ static acf_status judge(acf_trainer *tr, double *valid) {
     acf_train_state *s = &tr->state;
     double nll;
     acf_status status = acf_trainer_validate(tr, &nll);
-    if (status == ACF_ENUMERIC) nll = INFINITY;
-    else ACF_TRY(status);
+    if (status == ACF_ENUMERIC)
+        nll = INFINITY;
+    else
+        ACF_TRY(status);
     if (nll < s->best - CLEAR_GAIN / (double)tr->task->held(tr)) {
         ACF_TRY(copy_slab(tr, tr->best, averaged(tr) ? params(tr)->ema : params(tr)->value));
         s->best = nll, s->best_step = s->step, s->stale = 0;
@@ -465,8 +485,9 @@ static void report(acf_trainer *tr, const acf_train_hooks *hooks, const meter *m
     tr->seconds = m->before + (seconds() - m->begun);
     p->state = s, p->step = s->step, p->epoch = tr->sampler.epoch, p->each = each;
     p->left = limit ? each * (double)acf_max(limit - s->step, 0) : (double)NAN;
-    p->left_early = patience ? each * (double)acf_max((patience - s->stale) * steps_apart(tr) - (s->step - s->validated), 0)
-                             : (double)NAN;
+    p->left_early = patience
+                        ? each * (double)acf_max((patience - s->stale) * steps_apart(tr) - (s->step - s->validated), 0)
+                        : (double)NAN;
     if (p->left_early > p->left) p->left_early = p->left;
     if (hooks->report) hooks->report(hooks->ctx, p);
 }
@@ -478,7 +499,8 @@ static acf_status run(acf_trainer *tr, const acf_train_hooks *hooks, acf_train_e
     acf_train_end why;
     meter m = {.begun = seconds(), .before = tr->seconds};
     if (!tr->set.steps && !tr->set.epochs && !(tr->set.patience && tr->task->held(tr)) && !hooks->stop)
-        return acf_fail(ACF_EUSAGE, "training would have no end: set steps or epochs, or patience with something held out");
+        return acf_fail(ACF_EUSAGE,
+                        "training would have no end: set steps or epochs, or patience with something held out");
     if (model_already(tr)) ACF_TRY(judge(tr, &p.valid));
     while (!ended(tr, hooks, &why)) {
         acf_train_step step[ACF_STEPS_AT_ONCE];
@@ -558,21 +580,36 @@ acf_status acf_trainer_rescue(acf_trainer *tr) {
 static acf_fit_record record_second(const acf_trainer *tr, acf_train_end end) {
     acf_fit_record r = tr->first;
     r.skipped += tr->state.skipped, r.left_out = tr->left_out, r.seconds = tr->seconds;
-    if (end == ACF_END_STOPPED) r.end = end;
-    else r.refit = end == ACF_END_DIVERGED ? ACF_REFIT_DIVERGED : ACF_REFIT_DONE;
+    if (end == ACF_END_STOPPED)
+        r.end = end;
+    else
+        r.refit = end == ACF_END_DIVERGED ? ACF_REFIT_DIVERGED : ACF_REFIT_DONE;
     r.filled = tr->fills && r.refit == ACF_REFIT_DONE;
     return r;
 }
 
 acf_fit_record acf_trainer_record(const acf_trainer *tr, acf_train_end end) {
     if (tr->pass == 2) return record_second(tr, end);
-    acf_fit_record r = {.known = true, .end = end, .rows = tr->rows.n, .held = tr->task->held(tr),
-                            .steps = tr->state.step, .epochs = tr->sampler.epoch, .skipped = tr->state.skipped, .left_out = tr->left_out,
-                            .valid = tr->state.best, .valid_step = tr->state.best_step, .scale_factor = tr->scale_factor, .temperature = tr->temperature, .ridge = tr->gmm.ridge, .seconds = tr->seconds};
+    acf_fit_record r = {.known = true,
+                        .end = end,
+                        .rows = tr->rows.n,
+                        .held = tr->task->held(tr),
+                        .steps = tr->state.step,
+                        .epochs = tr->sampler.epoch,
+                        .skipped = tr->state.skipped,
+                        .left_out = tr->left_out,
+                        .valid = tr->state.best,
+                        .valid_step = tr->state.best_step,
+                        .scale_factor = tr->scale_factor,
+                        .temperature = tr->temperature,
+                        .ridge = tr->gmm.ridge,
+                        .seconds = tr->seconds};
     memcpy(r.donor_trust, tr->donor_trust, sizeof r.donor_trust);
     return r;
 }
 
-static const acf_task table_task = {"another table",   ACF_OPTIONS_RECORDED, acf_valid_cells,      table_gradients,
-                                    acf_valid_score,   table_finite,      acf_checkpoint_table, NULL,
-                                    &acf_table_loader, table_fill};
+static const acf_task table_task = {"another table",      ACF_OPTIONS_RECORDED,
+                                    acf_valid_cells,      table_gradients,
+                                    acf_valid_score,      table_finite,
+                                    acf_checkpoint_table, NULL,
+                                    &acf_table_loader,    table_fill};

@@ -28,7 +28,8 @@ static void threads_change_no_bit(void **state) {
     (void)state;
     acf_train_lab l[2];
     double nll[2];
-    const char *set[] = {"batch=256", "guess-weight=0.5", "likelihood-units=32", "coupling-units=32", "mlp-width=48", NULL};
+    const char *set[] = {"batch=256",         "guess-weight=0.5", "likelihood-units=32",
+                         "coupling-units=32", "mlp-width=48",     NULL};
     for (int k = 0; k < 2; k++) {
         acf_train_lab_open(&l[k], k + 1, set);
         acf_train_lab_ready(&l[k], acf_train_lab_table(600, 8, 0.2, 0, 3));
@@ -47,7 +48,9 @@ static void bf16_is_for_steps_alone(void **state) {
     acf_train_lab l[3];
     double nll[3];
     acf_train_step first[3];
-    const char *set[] = {"batch=256", "guess-weight=0.5", "likelihood-units=64", "coupling-units=64", "mlp-width=64", "precision=bf16", NULL};
+    const char *set[] = {
+        "batch=256", "guess-weight=0.5", "likelihood-units=64", "coupling-units=64", "mlp-width=64", "precision=bf16",
+        NULL};
     if (!acf_cpu_has_bf16()) {
         acf_train_lab_open(&l[0], 1, NULL);
         acf_train_lab_ready(&l[0], acf_train_lab_table(60, D, 0.2, 0, 3));
@@ -69,7 +72,8 @@ static void bf16_is_for_steps_alone(void **state) {
     }
     acf_train_lab_same(&l[0], &l[1]);
     assert_true(nll[0] == nll[1]);
-    assert_true(first[0].norm != first[2].norm && fabs(first[0].norm / first[2].norm - 1) < 0.01); /* rounded, no more */
+    assert_true(first[0].norm != first[2].norm &&
+                fabs(first[0].norm / first[2].norm - 1) < 0.01); /* rounded, no more */
     assert_true(fabs(first[0].loss - first[2].loss) < 0.01 && fabs(nll[0] - nll[2]) < 0.1);
     for (int k = 0; k < 3; k++) acf_train_lab_close(&l[k]);
 }
@@ -95,7 +99,8 @@ static void missing_cells_are_never_read(void **state) {
     acf_train_lab l[4];
     double nll[4];
     for (int k = 0; k < 4; k++) {
-        acf_train_lab_open(&l[k], 2, (const char *[]){"guess-weight=0.5", "masks=uniform + marginal:0.5 + joint", NULL});
+        acf_train_lab_open(&l[k], 2,
+                           (const char *[]){"guess-weight=0.5", "masks=uniform + marginal:0.5 + joint", NULL});
         acf_train_lab_ready(&l[k], acf_train_lab_table(200, D, 0.4, hidden[k], 3));
         take_steps(&l[k], 15);
         assert_int_equal(acf_trainer_validate(l[k].tr, &nll[k]), ACF_OK);
@@ -156,7 +161,8 @@ static void a_step_is_its_parts(void **state) {
         acf_masks_draw(twin.dev, &masks, 1, step, 50, D, b->id, b->b, b->m);
         assert_int_equal(acf_params_zero_grad(ps), ACF_OK);
         double loss;
-        assert_int_equal(acf_loss_backward(t, twin.net, b, &(acf_pass){0.2, 1, step}, &(acf_loss){false, 0.3}, &loss), ACF_OK);
+        assert_int_equal(acf_loss_backward(t, twin.net, b, &(acf_pass){0.2, 1, step}, &(acf_loss){false, 0.3}, &loss),
+                         ACF_OK);
         assert_int_equal(acf_grad_norm(ps, &norm), ACF_OK);
         acf_adam adam = {lr, 0.9, 0.999, 1e-8, 0.01};
         assert_int_equal(acf_adam_step(ps, &adam, step + 1, acf_clip_factor(norm, 0.5)), ACF_OK);
@@ -229,7 +235,7 @@ static void clipping_bounds_the_update(void **state) {
     assert_int_equal(acf_trainer_step(l.tr, &now), ACF_OK);
     double sum = 0;
     for (int64_t i = 0; i < ps->total; i++) sum += (double)ps->m[i] * (double)ps->m[i];
-    assert_true(now.norm > 0.1);                              /* reported before clipping */
+    assert_true(now.norm > 0.1);                                     /* reported before clipping */
     acf_assert_close(sqrt(sum) / (0.1 * 1e-12), 1, 1e-4, "clipped"); /* m = (1 - beta1) g after the first step */
     acf_train_lab_close(&l);
 }
@@ -272,7 +278,8 @@ static void validation_is_the_mean_over_cells(void **state) {
     acf_table *table = acf_train_lab_table(200, D, 0.2, 0, 9);
     double *x = (double *)table->x;
     for (int64_t k = 0; k < 200 * D; k++)
-        if (acf_table_present(x[k])) x[k] = k % D == 0 ? nearbyint(x[k]) : k % D == 1 ? exp(x[k]) : x[k]; /* whole; heavy-tailed */
+        if (acf_table_present(x[k]))
+            x[k] = k % D == 0 ? nearbyint(x[k]) : k % D == 1 ? exp(x[k]) : x[k]; /* whole; heavy-tailed */
     acf_train_lab_ready(&l, table);
     assert_true(l.encoder->resolution[0].every == 1 && l.encoder->normal_scores[1].n > 0);
     take_steps(&l, 5);
@@ -337,7 +344,11 @@ static void limits_end_a_run(void **state) {
         {{"steps=20", "valid-every=10"}, 0, 20, 2, ACF_END_STEPS},
         {{"steps=0", "epochs=2", "valid-every=100"}, 0, 14, 1, ACF_END_EPOCHS},
         {{"steps=5", "epochs=2", "valid=0"}, 0, 5, 0, ACF_END_STEPS},
-        {{"steps=0", "epochs=12", "valid-every=0"}, 0, 84, 2, ACF_END_EPOCHS}, /* at 56, the first epoch's end from 50, and 84 */
+        {{"steps=0", "epochs=12", "valid-every=0"},
+         0,
+         84,
+         2,
+         ACF_END_EPOCHS}, /* at 56, the first epoch's end from 50, and 84 */
         {{"steps=0", "valid-every=4", "lr=0", "patience=3"}, 0, 16, 4, ACF_END_PATIENCE}, /* the first is the best */
         {{"steps=50", "valid-every=100"}, 7, 7, 0, ACF_END_STOPPED},
     };
@@ -352,7 +363,8 @@ static void limits_end_a_run(void **state) {
     acf_train_lab l;
     open_with(&l, 1, (const char *[]){"steps=0", "valid=0", NULL});
     assert_int_equal(acf_trainer_run(l.tr, NULL, NULL), ACF_EUSAGE);
-    assert_string_equal(acf_error(), "training would have no end: set steps or epochs, or patience with something held out");
+    assert_string_equal(acf_error(),
+                        "training would have no end: set steps or epochs, or patience with something held out");
     acf_train_lab_close(&l);
 }
 
@@ -467,7 +479,8 @@ static void too_many_end_the_run(void **state) {
     ps->ema[0] = ACF_R(NAN);
     assert_int_equal(acf_trainer_run(l.tr, NULL, NULL), ACF_ENUMERIC);
     assert_int_equal(acf_status_exit(ACF_ENUMERIC), 6);
-    assert_non_null(strstr(acf_error(), "training diverged: after step 41, 21 steps were not finite, the last 21 in a row"));
+    assert_non_null(
+        strstr(acf_error(), "training diverged: after step 41, 21 steps were not finite, the last 21 in a row"));
     assert_int_equal(acf_trainer_finish(l.tr), ACF_OK); /* the last good weights */
     undo_calibration(&l);
     assert_int_equal(acf_trainer_validate(l.tr, &nll), ACF_OK);
@@ -547,21 +560,21 @@ static void what_does_not_fit_is_refused(void **state) {
     assert_int_equal(acf_trainer_create(query, &l.tr->data, l.o, &tr), ACF_ESHAPE);
     acf_net_free(query);
     acf_rows none = acf_rows_all(0);
-    assert_int_equal(acf_trainer_create(l.net, &(acf_train_data){l.table, &none, l.encoder, NULL}, l.o, &tr), ACF_EDATA);
+    assert_int_equal(acf_trainer_create(l.net, &(acf_train_data){l.table, &none, l.encoder, NULL}, l.o, &tr),
+                     ACF_EDATA);
     assert_string_equal(acf_error(), "none of the 0 rows has a cell to learn from");
     assert_null(tr);
     acf_train_lab_close(&l);
 }
 
 ACF_TESTS(trainer, cmocka_unit_test(threads_change_no_bit), cmocka_unit_test(bf16_is_for_steps_alone),
-          cmocka_unit_test(seeds_change_everything),
-          cmocka_unit_test(missing_cells_are_never_read), cmocka_unit_test(held_out_cells_are_not_trained_on),
-          cmocka_unit_test(a_step_is_its_parts), cmocka_unit_test(an_epoch_is_cut_evenly),
-          cmocka_unit_test(empty_rows_are_passed_by), cmocka_unit_test(steps_allocate_nothing),
-          cmocka_unit_test(clipping_bounds_the_update), cmocka_unit_test(averages_are_what_is_validated),
-          cmocka_unit_test(validation_is_the_mean_over_cells), cmocka_unit_test(limits_end_a_run),
-          cmocka_unit_test(a_network_with_an_anchor_is_a_model_at_once),
-          cmocka_unit_test(a_lucky_validation_does_not_count), cmocka_unit_test(the_best_weights_are_kept), cmocka_unit_test(steps_that_are_not_finite_are_skipped),
-          cmocka_unit_test(too_many_end_the_run), cmocka_unit_test(too_many_in_all_end_it_too),
-          cmocka_unit_test(memory_may_fail_at_any_time), cmocka_unit_test(creation_may_fail_for_want_of_memory),
-          cmocka_unit_test(what_does_not_fit_is_refused))
+          cmocka_unit_test(seeds_change_everything), cmocka_unit_test(missing_cells_are_never_read),
+          cmocka_unit_test(held_out_cells_are_not_trained_on), cmocka_unit_test(a_step_is_its_parts),
+          cmocka_unit_test(an_epoch_is_cut_evenly), cmocka_unit_test(empty_rows_are_passed_by),
+          cmocka_unit_test(steps_allocate_nothing), cmocka_unit_test(clipping_bounds_the_update),
+          cmocka_unit_test(averages_are_what_is_validated), cmocka_unit_test(validation_is_the_mean_over_cells),
+          cmocka_unit_test(limits_end_a_run), cmocka_unit_test(a_network_with_an_anchor_is_a_model_at_once),
+          cmocka_unit_test(a_lucky_validation_does_not_count), cmocka_unit_test(the_best_weights_are_kept),
+          cmocka_unit_test(steps_that_are_not_finite_are_skipped), cmocka_unit_test(too_many_end_the_run),
+          cmocka_unit_test(too_many_in_all_end_it_too), cmocka_unit_test(memory_may_fail_at_any_time),
+          cmocka_unit_test(creation_may_fail_for_want_of_memory), cmocka_unit_test(what_does_not_fit_is_refused))

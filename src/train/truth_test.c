@@ -21,14 +21,16 @@
 enum { COLS = 3, DRAWS = 4000, ROWS = 300, CLASSES = 3, CHUNK = 1000 /* points at a time: they stay in the cache */ };
 
 #define CHAIN "linear leaky rnn reverse affine coupling"
-#define BOTH(flow) {flow, "gru", 0}, {flow, "gaussian", 0}
+#define BOTH(flow)                                                                                                     \
+    {flow, "gru", 0}, { flow, "gaussian", 0 }
 typedef struct kind {
     const char *flow, *likelihood;
     int gmm; /* components */
 } kind;
 static const kind kinds[] = {
-    BOTH(""), BOTH("linear"), BOTH("packed"), BOTH("lowrank"), BOTH("leaky"), BOTH("rnn"), BOTH("rnn-shift"), BOTH("coupling"),
-    BOTH("affine"), BOTH(CHAIN), {"", "sets", 0}, {CHAIN, "sets", 0}, {"", "gaussian", 3}, {CHAIN, "sets", 3},
+    BOTH(""),        BOTH("linear"),     BOTH("packed"),      BOTH("lowrank"),    BOTH("leaky"),
+    BOTH("rnn"),     BOTH("rnn-shift"),  BOTH("coupling"),    BOTH("affine"),     BOTH(CHAIN),
+    {"", "sets", 0}, {CHAIN, "sets", 0}, {"", "gaussian", 3}, {CHAIN, "sets", 3},
 };
 enum { KINDS = sizeof kinds / sizeof kinds[0] };
 
@@ -49,7 +51,8 @@ static acf_table *some_table(int D, bool mixed) {
     for (int i = 0; i < ROWS; i++) {
         double n[COLS], *row = x + i * D;
         for (uint32_t k = 0; k < COLS; k++)
-            n[k] = acf_rng_normal((acf_rng_counter){.seed = 8, .row = (uint64_t)i, .stream = ACF_STREAM_TEST, .column = k});
+            n[k] = acf_rng_normal(
+                (acf_rng_counter){.seed = 8, .row = (uint64_t)i, .stream = ACF_STREAM_TEST, .column = k});
         row[0] = (i % 2 ? 1 : -1) + 0.5 * n[0];
         if (D > 1) row[1] = 0.5 * row[0] * row[0] + 0.8 * n[1];
         if (mixed) row[1] = n[1] < -0.3 ? 0 : row[0] < 0 ? 1 : 2;
@@ -72,12 +75,13 @@ static void open_subject(subject *s, const kind *k, int D, bool mixed, bool trai
     snprintf(flow, sizeof flow, "flow=%s", k->flow);
     snprintf(likelihood, sizeof likelihood, "likelihood=%s", k->likelihood);
     snprintf(gmm, sizeof gmm, "anchor=%d", k->gmm);
-    snprintf(s->name, sizeof s->name, "%s of %d%s columns, flow '%s'%s, %s", k->likelihood, D, mixed ? " mixed" : "", k->flow,
-             k->gmm ? " behind an anchor" : "", trained ? "trained" : "random");
+    snprintf(s->name, sizeof s->name, "%s of %d%s columns, flow '%s'%s, %s", k->likelihood, D, mixed ? " mixed" : "",
+             k->flow, k->gmm ? " behind an anchor" : "", trained ? "trained" : "random");
     s->D = D, s->mixed = mixed;
-    acf_train_lab_open(&s->l, 1, (const char *[]){flow, likelihood, gmm, "mlp-width=6",
-                                                  "coupling-units=4", "likelihood-units=6", "components=2", "column-embedding=2", "batch=64",
-                                                  "valid=0", "ema=0", "dropout=0.1", "lr=0.02", NULL});
+    acf_train_lab_open(&s->l, 1,
+                       (const char *[]){flow, likelihood, gmm, "mlp-width=6", "coupling-units=4", "likelihood-units=6",
+                                        "components=2", "column-embedding=2", "batch=64", "valid=0", "ema=0",
+                                        "dropout=0.1", "lr=0.02", NULL});
     acf_train_lab_ready(&s->l, some_table(D, mixed));
     if (!trained) shake(acf_net_params(s->l.net));
     for (int i = 0; trained && i < 60; i++)
@@ -116,8 +120,10 @@ static query question_of(const subject *s, int code) {
     for (int j = 0; j < s->D; j++, code /= 3) {
         q.mask[j] = code % 3;
         if (q.mask[j] != 2) continue;
-        if (s->mixed && j == 1) q.category = true;
-        else q.column[q.n++] = j;
+        if (s->mixed && j == 1)
+            q.category = true;
+        else
+            q.column[q.n++] = j;
     }
     return q;
 }
@@ -139,7 +145,8 @@ static acf_batch *rows_asking(const subject *s, const query *q, int64_t N, int c
     for (int64_t i = 0; i < N; i++) {
         b->id[i] = (uint64_t)i;
         for (int j = 0; j < s->D; j++)
-            set_cell(s, b, i, j, q->mask[j], s->mixed && j == 1 ? (acf_real)class : ACF_R(0.4) - ACF_R(0.3) * (acf_real)j);
+            set_cell(s, b, i, j, q->mask[j],
+                     s->mixed && j == 1 ? (acf_real) class : ACF_R(0.4) - ACF_R(0.3) * (acf_real)j);
     }
     return b;
 }
@@ -149,7 +156,8 @@ static void draw(subject *s, const query *q, acf_real *out) {
     acf_tape *t = s->l.tr->tape;
     acf_batch *b = rows_asking(s, q, DRAWS, 1);
     acf_tape_begin(t, false);
-    if (acf_net_draw(t, acf_net_view(t, s->l.net, b, NULL), &(acf_draw){.seed = 5}, out)) fail_msg("%s: %s", s->name, acf_error());
+    if (acf_net_draw(t, acf_net_view(t, s->l.net, b, NULL), &(acf_draw){.seed = 5}, out))
+        fail_msg("%s: %s", s->name, acf_error());
     acf_batch_free(b);
 }
 
@@ -224,7 +232,8 @@ static int cell_in(const query *q, const cloud *c, const acf_real *row) {
 }
 
 /* Adds p/q of the points from `first` on, as many as the batch has rows, to the masses of their cells. */
-static void add_masses(subject *s, const query *q, const cloud *c, acf_batch *b, int64_t first, int64_t all, double *mass) {
+static void add_masses(subject *s, const query *q, const cloud *c, acf_batch *b, int64_t first, int64_t all,
+                       double *mass) {
     static double logq[CHUNK];
     double x[COLS];
     acf_tape *t = s->l.tr->tape;
@@ -248,13 +257,16 @@ static void check_counts(const subject *s, const query *q, const cloud *c, const
     for (int i = 0; i < DRAWS; i++) seen[cell_in(q, c, draws + i * s->D)]++;
     for (int k = 0; k < ALL_CELLS; k++) {
         double expected = mass[k] * DRAWS;
-        if (expected < 5) rest += expected, rest_seen += seen[k];
-        else chi += (seen[k] - expected) * (seen[k] - expected) / expected, cells++;
+        if (expected < 5)
+            rest += expected, rest_seen += seen[k];
+        else
+            chi += (seen[k] - expected) * (seen[k] - expected) / expected, cells++;
     }
     if (rest > 0.5) chi += (rest_seen - rest) * (rest_seen - rest) / rest;
     double most = cells - 1 + 5 * sqrt(2.0 * (cells - 1)) + 6;
     if (chi > most)
-        fail_msg("%s, asked %d%d%d: chi-square %.1f over %d cells", s->name, q->mask[0], q->mask[1], q->mask[2], chi, cells);
+        fail_msg("%s, asked %d%d%d: chi-square %.1f over %d cells", s->name, q->mask[0], q->mask[1], q->mask[2], chi,
+                 cells);
 }
 
 static const int64_t points[COLS + 1] = {1, 1000, 6000, 40000};
@@ -263,7 +275,7 @@ static const int64_t points[COLS + 1] = {1, 1000, 6000, 40000};
 static double integrate(subject *s, const query *q, const cloud *c, int64_t N, double *mass) {
     double sum = 0;
     memset(mass, 0, ALL_CELLS * sizeof *mass);
-    for (int class = 0; class < (q->category ? CLASSES : 1); class++) {
+    for (int class = 0; class < (q->category ? CLASSES : 1); class ++) {
         acf_batch *b = rows_asking(s, q, acf_min(CHUNK, N), q->category ? class : 1);
         for (int64_t k = 0; k < N; k += CHUNK) add_masses(s, q, c, b, k, N, mass);
         acf_batch_free(b);
@@ -329,7 +341,10 @@ static void check_inverse(subject *s) {
     acf_tensor *z = acf_net_forward(t, v, NULL), *x = acf_net_inverse(t, v, z);
     if (acf_tape_check(t, x)) fail_msg("%s: %s", s->name, acf_error());
     const acf_subset *u = acf_net_modelled(v);
-    double tol = sizeof(acf_real) == 8 ? 1e-11 : 2e-5; /* a chain of six and the anchor: each rounds its own output; one alone is within 1e-5 (flow_test.c) */
+    double tol =
+        sizeof(acf_real) == 8
+            ? 1e-11
+            : 2e-5; /* a chain of six and the anchor: each rounds its own output; one alone is within 1e-5 (flow_test.c) */
     for (int64_t p = 0; p < u->T; p++) acf_assert_close((double)x->data[p], (double)*cell(s, b, u, p), tol, s->name);
     acf_batch_free(b);
 }
@@ -390,5 +405,5 @@ static void log_determinants_are_those_of_jacobians(void **state) {
     each_subject(check_jacobian);
 }
 
-ACF_TESTS(truth, cmocka_unit_test(densities_integrate_to_one_and_draws_follow_them), cmocka_unit_test(inverse_undoes_forward),
-          cmocka_unit_test(log_determinants_are_those_of_jacobians))
+ACF_TESTS(truth, cmocka_unit_test(densities_integrate_to_one_and_draws_follow_them),
+          cmocka_unit_test(inverse_undoes_forward), cmocka_unit_test(log_determinants_are_those_of_jacobians))

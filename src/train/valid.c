@@ -81,7 +81,8 @@ static void fill(acf_trainer *tr, acf_batch *b, int64_t n) {
     if (by_masks(tr)) {
         acf_batch_fill(device(tr), b, t, e, NULL, ACF_BATCH_TRAIN, tr->row, n);
         acf_masks_draw(device(tr), &tr->set.masks, tr->set.seed, ACF_NOISE_FIXED, n, b->D, b->id, b->b, b->m);
-    } else acf_batch_fill(device(tr), b, t, e, tr->data.hold, ACF_BATCH_VALID, tr->row, n);
+    } else
+        acf_batch_fill(device(tr), b, t, e, tr->data.hold, ACF_BATCH_VALID, tr->row, n);
     acf_batch_dequantise(device(tr), b, t, e, tr->row, tr->set.seed, ACF_NOISE_FIXED);
 }
 

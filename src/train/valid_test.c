@@ -131,7 +131,8 @@ static double score_row(acf_train_lab *l, const acf_table *t, int64_t row, acf_b
     acf_batch_dequantise(l->dev, one, t, l->encoder, &row, seed, ACF_NOISE_FIXED);
     for (int j = 0; j < D; j++) {
         if (!one->m[j] || one->b[j]) continue;
-        const double y = acf_dequantise(l->encoder, j, t->x[row * D + j], seed, acf_table_row_id(t, row), ACF_NOISE_FIXED);
+        const double y =
+            acf_dequantise(l->encoder, j, t->x[row * D + j], seed, acf_table_row_id(t, row), ACF_NOISE_FIXED);
         sum -= acf_encode_log_slope(l->encoder, j, y) - l->encoder->log_jacobian[j];
         ++*cells;
     }

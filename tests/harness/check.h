@@ -30,7 +30,8 @@ void acf_device_suite_add(const char *suite, const struct CMUnitTest *tests, siz
 #define ACF_DEVICE_TESTS(suite, ...)                                                                                   \
     static const struct CMUnitTest suite##_device_tests[] = {__VA_ARGS__};                                             \
     __attribute__((constructor)) static void suite##_register_device_tests(void) {                                     \
-        acf_device_suite_add(#suite, suite##_device_tests, sizeof suite##_device_tests / sizeof suite##_device_tests[0]); \
+        acf_device_suite_add(#suite, suite##_device_tests,                                                             \
+                             sizeof suite##_device_tests / sizeof suite##_device_tests[0]);                            \
     }
 
 /* Ends the running test as skipped, with a line that says why. */

@@ -1,8 +1,8 @@
 /* A bench for answers with an archive: see donor_lab.h. */
 #include "harness/donor_lab.h"
 
-#include "harness/model_file_lab.h"
 #include "harness/lab.h"
+#include "harness/model_file_lab.h"
 
 #include <stdlib.h>
 
@@ -10,7 +10,8 @@ const acf_column acf_donor_lab_columns[COLS] = {{NULL, 0}, {NULL, CLASSES}, {NUL
 
 static acf_model *some_model(acf_donor_lab *b, int k) {
     acf_model *m = acf_lab_fitted(b->dev, b->table, NULL, &(acf_encoding){true, true}, (uint64_t)k + 3, 0.3);
-    for (int j = REAL; j <= LAST; j += LAST - REAL) { /* draws of the networks are no values of the table, and not at its ends */
+    for (int j = REAL; j <= LAST;
+         j += LAST - REAL) { /* draws of the networks are no values of the table, and not at its ends */
         m->encoder->resolution[j] = (acf_resolution){0, 0};
         m->encoder->least[j] = -1e9, m->encoder->most[j] = 1e9;
     }
@@ -67,7 +68,9 @@ void acf_donor_lab_only_equal(acf_donor_lab *b) {
 }
 
 double acf_donor_lab_trust(acf_donor_lab *b, const acf_table *t, int64_t i, int j, const uint8_t *known) {
-    return acf_donor_search_run(b->r, j, t->x + i * COLS, known, acf_table_row_id(t, i)) ? acf_donor_search_trust(b->r, j) : 0;
+    return acf_donor_search_run(b->r, j, t->x + i * COLS, known, acf_table_row_id(t, i))
+               ? acf_donor_search_trust(b->r, j)
+               : 0;
 }
 
 acf_table *acf_donor_lab_table(const double *x, int64_t N, uint64_t first_id) {
@@ -92,7 +95,11 @@ acf_table acf_donor_lab_row(const acf_table *t, int64_t i) {
     return one;
 }
 
-static bool asks_at(int64_t c) { return c / COLS % 4 == 0 ? false : c / COLS % 4 == 1 ? c % COLS == c / COLS % COLS : c / COLS % 4 == 2 || c * 7 % 3 != 0; }
+static bool asks_at(int64_t c) {
+    return c / COLS % 4 == 0   ? false
+           : c / COLS % 4 == 1 ? c % COLS == c / COLS % COLS
+                               : c / COLS % 4 == 2 || c * 7 % 3 != 0;
+}
 
 void acf_donor_lab_masks(uint8_t *given, uint8_t *target, int64_t cells) {
     for (int64_t c = 0; c < cells; c++) given[c] = c * 5 % 7 < 4, target[c] = asks_at(c) ? 1 : 0;

@@ -7,7 +7,19 @@
 
 #include <math.h>
 
-enum { ROWS = 24, COLS = 5, CELLS = ROWS * COLS, WHOLE = 0, CLASS = 1, REAL = 2, COIN = 3, LAST = 4, CLASSES = 4, FULL = 8, NEW = 1000 };
+enum {
+    ROWS = 24,
+    COLS = 5,
+    CELLS = ROWS * COLS,
+    WHOLE = 0,
+    CLASS = 1,
+    REAL = 2,
+    COIN = 3,
+    LAST = 4,
+    CLASSES = 4,
+    FULL = 8,
+    NEW = 1000
+};
 #define ABSENT ((double)NAN)
 extern const acf_column acf_donor_lab_columns[COLS];
 
@@ -17,8 +29,8 @@ typedef struct acf_donor_lab {
     acf_device *dev;
     acf_table *table; /* what is remembered */
     acf_model *m;
-    acf_donors *a;   /* the model's */
-    acf_donor_search *r;    /* look-ups by the tests */
+    acf_donors *a;        /* the model's */
+    acf_donor_search *r;  /* look-ups by the tests */
     acf_session *s, *net; /* with the archive; of the networks alone */
     double x[CELLS];
 } acf_donor_lab;

@@ -30,7 +30,8 @@ void acf_memfile_put(const acf_memfile *f, const void *bytes, size_t n) {
 void acf_memfile_free(const acf_memfile *f) { close(f->fd); }
 
 size_t acf_lab_gzip(const void *bytes, size_t n, void *out, size_t cap) {
-    z_stream z = {.next_in = (unsigned char *)(uintptr_t)bytes, .avail_in = (uInt)n, .next_out = out, .avail_out = (uInt)cap};
+    z_stream z = {
+        .next_in = (unsigned char *)(uintptr_t)bytes, .avail_in = (uInt)n, .next_out = out, .avail_out = (uInt)cap};
     assert_int_equal(deflateInit2(&z, 6, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY), Z_OK);
     assert_int_equal(deflate(&z, Z_FINISH), Z_STREAM_END);
     size_t length = cap - z.avail_out;

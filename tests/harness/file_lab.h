@@ -23,7 +23,7 @@ typedef struct acf_lab_folder {
 
 acf_lab_folder acf_lab_folder_make(void);
 void acf_lab_folder_put(const acf_lab_folder *f, const char *name, const void *bytes, size_t n); /* a file */
-int acf_lab_folder_entries(const acf_lab_folder *f);                                             /* files and folders in it */
+int acf_lab_folder_entries(const acf_lab_folder *f); /* files and folders in it */
 void acf_lab_folder_free(const acf_lab_folder *f);
 
 /* One gzip member of these bytes to out (cap); returns its length. */

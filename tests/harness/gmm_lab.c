@@ -18,8 +18,11 @@ acf_mog_classes acf_gmm_lab_classes(acf_lab *l) {
         code[k] = known[k] ? code_of(k / CATEGORIES, k % CATEGORIES) : 77;
     }
     const size_t cells = (size_t)(l->N * CATEGORIES);
-    return (acf_mog_classes){INDICATORS, CATEGORIES, acf_lab_copy(l, indicator_of, sizeof indicator_of),
-                             acf_lab_copy(l, indicator_value, sizeof indicator_value), acf_lab_copy(l, code, cells * sizeof *code),
+    return (acf_mog_classes){INDICATORS,
+                             CATEGORIES,
+                             acf_lab_copy(l, indicator_of, sizeof indicator_of),
+                             acf_lab_copy(l, indicator_value, sizeof indicator_value),
+                             acf_lab_copy(l, code, cells * sizeof *code),
                              acf_lab_copy(l, known, cells)};
 }
 

@@ -5,7 +5,8 @@
 #include "harness/lab.h"
 #include "ops/mog.h"
 
-#define ACF_GMM_CLASSES 8 /* in a case's variant, besides the number of components or factors: known categories are given too */
+#define ACF_GMM_CLASSES                                                                                                \
+    8 /* in a case's variant, besides the number of components or factors: known categories are given too */
 
 /* Two categories of three and two classes: indicators of all but the first of each. Which are known differs from row to row. */
 enum { ACF_GMM_INDICATORS = 3 };

@@ -54,7 +54,8 @@ static void fill(acf_golden_tensor *t) {
     }
 }
 
-static void add(acf_golden *g, const char *prefix, const char *name, int ndim, int64_t rows, int64_t cols, bool filled) {
+static void add(acf_golden *g, const char *prefix, const char *name, int ndim, int64_t rows, int64_t cols,
+                bool filled) {
     char full[NAME];
     named(full, "%s.%s", prefix, name);
     acf_golden_tensor *t = acf_golden_add(g, full, ndim, rows, cols);
@@ -155,16 +156,21 @@ static void add_flow(acf_golden *g, const char *kind, int at) {
     char prefix[NAME], half[NAME];
     int64_t D = g->reals, known = 1 + 2 * g->spec.column_embedding;
     named(prefix, "flow.%d.%s", at, kind);
-    if (!strcmp(kind, "leaky")) add(g, prefix, "a", 0, 0, 0, true);
-    else if (!strcmp(kind, "rnn")) add_rnn(g, prefix, g->spec.coupling_layers, known, 2);
-    else if (!strcmp(kind, "rnn-shift")) add_rnn(g, prefix, g->spec.coupling_layers, known, 1);
-    else if (!strcmp(kind, "affine")) add_mlp(g, prefix, context(g), 2 * D);
+    if (!strcmp(kind, "leaky"))
+        add(g, prefix, "a", 0, 0, 0, true);
+    else if (!strcmp(kind, "rnn"))
+        add_rnn(g, prefix, g->spec.coupling_layers, known, 2);
+    else if (!strcmp(kind, "rnn-shift"))
+        add_rnn(g, prefix, g->spec.coupling_layers, known, 1);
+    else if (!strcmp(kind, "affine"))
+        add_mlp(g, prefix, context(g), 2 * D);
     else if (!strcmp(kind, "coupling"))
         for (int h = 0; h < 2; h++) {
             named(half, "%s.%s", prefix, h ? "even" : "odd");
             add_mlp(g, half, context(g) + 2 * D, 2 * D);
         }
-    else if (strcmp(kind, "reverse") != 0) add_linear(g, prefix, kind);
+    else if (strcmp(kind, "reverse") != 0)
+        add_linear(g, prefix, kind);
 }
 
 /* Calls f for each kind of the flow, in order. */
@@ -175,7 +181,9 @@ static void each_flow(acf_golden *g, void (*f)(acf_golden *, const char *, int))
     for (char *save, *kind = strtok_r(kinds, " ", &save); kind; kind = strtok_r(NULL, " ", &save)) f(g, kind, at++);
 }
 
-static void add_table(acf_golden *g, const char *name, int64_t rows, int64_t cols) { fill(acf_golden_add(g, name, 2, rows, cols)); }
+static void add_table(acf_golden *g, const char *name, int64_t rows, int64_t cols) {
+    fill(acf_golden_add(g, name, 2, rows, cols));
+}
 
 static int64_t all_classes(const acf_golden *g) {
     int64_t W = 0;
@@ -188,17 +196,19 @@ static int64_t all_classes(const acf_golden *g) {
 static void write_texts(acf_golden *g) {
     const acf_golden_spec *s = &g->spec;
     strcpy(g->version, "1"), strcpy(g->kind, "table");
-    snprintf(g->config, sizeof g->config,
-             "{\"preset\":\"%s\",\"flow\":\"%s\",\"likelihood\":\"%s\",\"mlp-width\":%d,\"mlp-layers\":%d,\"coupling-units\":%d,"
-             "\"coupling-layers\":%d,\"likelihood-units\":%d,\"likelihood-layers\":%d,\"components\":%d,\"rank\":%d,\"scale-bound\":1.5,"
-             "\"column-embedding\":%d,\"embedding\":%d,\"deep-context\":%s,\"steps\":7,\"seed\":3",
-             s->preset, s->flow, s->likelihood, WIDTH, s->mlp_layers, UNITS, s->coupling_layers, UNITS, s->likelihood_layers,
-             COMPONENTS, s->rank, s->column_embedding, EMBEDDING, s->deep ? "true" : "false");
+    snprintf(
+        g->config, sizeof g->config,
+        "{\"preset\":\"%s\",\"flow\":\"%s\",\"likelihood\":\"%s\",\"mlp-width\":%d,\"mlp-layers\":%d,\"coupling-units\":%d,"
+        "\"coupling-layers\":%d,\"likelihood-units\":%d,\"likelihood-layers\":%d,\"components\":%d,\"rank\":%d,\"scale-bound\":1.5,"
+        "\"column-embedding\":%d,\"embedding\":%d,\"deep-context\":%s,\"steps\":7,\"seed\":3",
+        s->preset, s->flow, s->likelihood, WIDTH, s->mlp_layers, UNITS, s->coupling_layers, UNITS, s->likelihood_layers,
+        COMPONENTS, s->rank, s->column_embedding, EMBEDDING, s->deep ? "true" : "false");
     char *end = g->config + strlen(g->config);
     if (s->gmm >= 0) end += sprintf(end, ",\"gmm\":%d", s->gmm);
     if (s->reader >= 0) end += sprintf(end, ",\"context-width\":%d,\"context-layers\":1", s->reader);
     strcpy(end, "}");
-    strcpy(g->training, "{\"end\":\"steps\",\"rows\":9,\"held\":2,\"steps\":7,\"epochs\":1,\"skipped\":0,\"seconds\":0.5}");
+    strcpy(g->training,
+           "{\"end\":\"steps\",\"rows\":9,\"held\":2,\"steps\":7,\"epochs\":1,\"skipped\":0,\"seconds\":0.5}");
     size_t at = (size_t)snprintf(g->encoder, sizeof g->encoder, "{\"columns\":[");
     for (int j = 0; j < s->columns; j++) {
         char column[160];
@@ -207,7 +217,8 @@ static void write_texts(acf_golden *g) {
             for (int k = 1; k < s->classes[j]; k++) n += snprintf(column + n, sizeof column - (size_t)n, ",%d", k);
             strcpy(column + n, "]}");
         } else {
-            snprintf(column, sizeof column, "{\"name\":\"x%d\",\"kind\":\"real\",\"mean\":%d.5,\"scale\":%d,\"observed\":9}", j, j, 1 + j % 2);
+            snprintf(column, sizeof column,
+                     "{\"name\":\"x%d\",\"kind\":\"real\",\"mean\":%d.5,\"scale\":%d,\"observed\":9}", j, j, 1 + j % 2);
         }
         at += (size_t)snprintf(g->encoder + at, sizeof g->encoder - at, "%s%s", j ? "," : "", column);
     }
@@ -217,8 +228,10 @@ static void write_texts(acf_golden *g) {
 void acf_golden_make(acf_golden *g, const acf_golden_spec *spec) {
     *g = (acf_golden){.spec = *spec, .checked = true};
     for (int j = 0; j < spec->columns; j++)
-        if (spec->classes[j]) g->category[g->categories++] = j;
-        else g->real[g->reals++] = j;
+        if (spec->classes[j])
+            g->category[g->categories++] = j;
+        else
+            g->real[g->reals++] = j;
     int64_t W = all_classes(g), E = spec->column_embedding;
     bool set = !strcmp(spec->likelihood, "sets");
     if (g->reals) {
@@ -226,17 +239,22 @@ void acf_golden_make(acf_golden *g, const acf_golden_spec *spec) {
         add_reader(g, "context");
         if (E) add_table(g, "columns", g->reals, E);
         each_flow(g, add_flow);
-        if (!strcmp(spec->likelihood, "gru")) add_rnn(g, "likelihood", spec->likelihood_layers, 1 + 2 * E, 3 * COMPONENTS);
-        else if (set) add_set(g, "likelihood", 3 * COMPONENTS, *spec->flow || spec->gmm > 0 ? 2 * g->reals : 0);
-        else add_linear(g, "likelihood", "linear");
+        if (!strcmp(spec->likelihood, "gru"))
+            add_rnn(g, "likelihood", spec->likelihood_layers, 1 + 2 * E, 3 * COMPONENTS);
+        else if (set)
+            add_set(g, "likelihood", 3 * COMPONENTS, *spec->flow || spec->gmm > 0 ? 2 * g->reals : 0);
+        else
+            add_linear(g, "likelihood", "linear");
         if (g->categories) add_table(g, "seen", W, EMBEDDING);
     }
     if (g->categories) {
         add_reader(g, "category-context");
         if (E) add_table(g, "category-columns", g->categories, E);
         add_table(g, "categories.classes", W, EMBEDDING);
-        if (set) add_set(g, "categories.net", W, 0);
-        else add_rnn(g, "categories.net", spec->likelihood_layers, EMBEDDING + 2 * E, W);
+        if (set)
+            add_set(g, "categories.net", W, 0);
+        else
+            add_rnn(g, "categories.net", spec->likelihood_layers, EMBEDDING + 2 * E, W);
     }
     write_texts(g);
 }
@@ -264,9 +282,12 @@ static void put(const acf_golden_tensor *t, unsigned char *to) {
     for (int64_t i = 0; i < t->count; i++) {
         float narrow = (float)t->value[i];
         int32_t whole = (int32_t)t->value[i];
-        if (!strcmp(t->dtype, "F64")) memcpy(to + 8 * i, &t->value[i], 8);
-        else if (!strcmp(t->dtype, "F32")) memcpy(to + 4 * i, &narrow, 4);
-        else memcpy(to + i * size_of(t->dtype), &whole, (size_t)size_of(t->dtype));
+        if (!strcmp(t->dtype, "F64"))
+            memcpy(to + 8 * i, &t->value[i], 8);
+        else if (!strcmp(t->dtype, "F32"))
+            memcpy(to + 4 * i, &narrow, 4);
+        else
+            memcpy(to + i * size_of(t->dtype), &whole, (size_t)size_of(t->dtype));
     }
 }
 
@@ -333,8 +354,14 @@ static size_t put_header(char *file, const acf_golden_tensor *const *order, int 
 unsigned char *acf_golden_bytes(const acf_golden *g, size_t *n) {
     const acf_golden_tensor *order[ACF_GOLDEN_TENSORS];
     char shown[17] = "";
-    const char *const text[][2] = {{"acflow", "0.1.0"}, {"checksum", shown}, {"config", g->config}, {"encoder", g->encoder},
-                                   {"format_version", g->version}, {"kind", g->kind}, {"training", g->training}, {NULL, NULL}};
+    const char *const text[][2] = {{"acflow", "0.1.0"},
+                                   {"checksum", shown},
+                                   {"config", g->config},
+                                   {"encoder", g->encoder},
+                                   {"format_version", g->version},
+                                   {"kind", g->kind},
+                                   {"training", g->training},
+                                   {NULL, NULL}};
     size_t data = 0, at = 0;
     uint64_t sum = 0;
     for (int i = 0; i < g->n; i++) order[i] = &g->tensor[i], data += bytes_of(&g->tensor[i]);
@@ -405,8 +432,10 @@ static void set_net(acf_golden *g, const char *prefix, int64_t out_count, double
 
 /* The likelihood's network, of reals or categories. */
 static void describe(acf_golden *g, const char *prefix, int64_t out_count, double *out) {
-    if (!strcmp(g->spec.likelihood, "sets")) set_net(g, prefix, out_count, out);
-    else rnn(g, prefix, out_count, out);
+    if (!strcmp(g->spec.likelihood, "sets"))
+        set_net(g, prefix, out_count, out);
+    else
+        rnn(g, prefix, out_count, out);
 }
 
 /* What goes through the flow: n values at places 0..n-1, the columns (among the reals) of these places, and log|det|. */
@@ -445,7 +474,8 @@ static double entry(acf_golden *g, const char *prefix, const char *kind, int i, 
 static void linear(acf_golden *g, const char *prefix, const char *kind) {
     int n = now.n, D = g->reals, r = rank_of(g, kind), first_shift = r ? D * r : D * D;
     bool packed = strcmp(kind, "packed") == 0;
-    double w[ACF_GOLDEN_COLUMNS][ACF_GOLDEN_COLUMNS], m[ACF_GOLDEN_COLUMNS][ACF_GOLDEN_COLUMNS], out[MOST], z[ACF_GOLDEN_COLUMNS];
+    double w[ACF_GOLDEN_COLUMNS][ACF_GOLDEN_COLUMNS], m[ACF_GOLDEN_COLUMNS][ACF_GOLDEN_COLUMNS], out[MOST],
+        z[ACF_GOLDEN_COLUMNS];
     mlp(g, prefix, first_shift + D, out);
     for (int i = 0; i < n; i++)
         for (int j = 0; j < n; j++) m[i][j] = entry(g, prefix, kind, now.column[i], now.column[j]);

@@ -18,10 +18,10 @@ typedef struct acf_golden_spec {
     const char *flow;       /* kinds, a space between */
     const char *likelihood; /* ar, gaussian or set */
     int mlp_layers, coupling_layers, likelihood_layers, rank, column_embedding;
-    int gmm;             /* components, all standard normal: an anchor that changes nothing; -1: the config does not say */
-    int reader;             /* width of the network that reads the context; -1: the config does not say */
+    int gmm;    /* components, all standard normal: an anchor that changes nothing; -1: the config does not say */
+    int reader; /* width of the network that reads the context; -1: the config does not say */
     bool deep;
-    bool wide;                       /* F64 tensors */
+    bool wide; /* F64 tensors */
     int columns;
     int classes[ACF_GOLDEN_COLUMNS]; /* 0: real */
 } acf_golden_spec;

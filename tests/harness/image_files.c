@@ -23,9 +23,12 @@ static void no_flush(png_structp png) { (void)png; }
 static void pack_row(unsigned char *row, int bits, const unsigned char *samples, int n) {
     memset(row, 0, (size_t)n * 2);
     for (int i = 0; i < n; i++) {
-        if (bits == 16) row[2 * i] = row[2 * i + 1] = samples[i];
-        else if (bits == 8) row[i] = samples[i];
-        else row[i * bits / 8] |= (unsigned char)(samples[i] << (8 - bits - i * bits % 8));
+        if (bits == 16)
+            row[2 * i] = row[2 * i + 1] = samples[i];
+        else if (bits == 8)
+            row[i] = samples[i];
+        else
+            row[i * bits / 8] |= (unsigned char)(samples[i] << (8 - bits - i * bits % 8));
     }
 }
 
@@ -46,9 +49,11 @@ void acf_lab_put_png(acf_lab_bytes *out, acf_lab_png kind, int H, int W, const u
     if (setjmp(png_jmpbuf(png))) fail_msg("libpng cannot write this picture");
     out->n = 0;
     png_set_write_fn(png, out, put_bytes, no_flush);
-    png_set_IHDR(png, info, (png_uint_32)W, (png_uint_32)H, kind.bits, kind.type, kind.interlaced ? PNG_INTERLACE_ADAM7 : PNG_INTERLACE_NONE,
-                 PNG_COMPRESSION_TYPE_DEFAULT, PNG_FILTER_TYPE_DEFAULT);
-    if (kind.type == PNG_COLOR_TYPE_PALETTE) put_palette(png, info, kind);
+    png_set_IHDR(png, info, (png_uint_32)W, (png_uint_32)H, kind.bits, kind.type,
+                 kind.interlaced ? PNG_INTERLACE_ADAM7 : PNG_INTERLACE_NONE, PNG_COMPRESSION_TYPE_DEFAULT,
+                 PNG_FILTER_TYPE_DEFAULT);
+    if (kind.type == PNG_COLOR_TYPE_PALETTE)
+        put_palette(png, info, kind);
     else if (kind.transparent >= 0) {
         png_color_16 level = {.gray = (png_uint_16)kind.transparent};
         png_set_tRNS(png, info, NULL, 0, &level);
@@ -68,9 +73,11 @@ void acf_lab_put_png(acf_lab_bytes *out, acf_lab_png kind, int H, int W, const u
 
 /* ---- JPEG ----------------------------------------------------------------------------------------------------------------- */
 
-void acf_lab_put_jpeg(acf_lab_bytes *out, acf_lab_jpeg kind, bool progressive, bool adobe, int H, int W, const unsigned char *pixel) {
+void acf_lab_put_jpeg(acf_lab_bytes *out, acf_lab_jpeg kind, bool progressive, bool adobe, int H, int W,
+                      const unsigned char *pixel) {
     static const int channels[] = {1, 3, 4, 4};
-    static const J_COLOR_SPACE given[] = {JCS_GRAYSCALE, JCS_RGB, JCS_CMYK, JCS_CMYK}, stored[] = {JCS_GRAYSCALE, JCS_YCbCr, JCS_CMYK, JCS_YCCK};
+    static const J_COLOR_SPACE given[] = {JCS_GRAYSCALE, JCS_RGB, JCS_CMYK, JCS_CMYK},
+                               stored[] = {JCS_GRAYSCALE, JCS_YCbCr, JCS_CMYK, JCS_YCCK};
     struct jpeg_compress_struct c;
     struct jpeg_error_mgr errors;
     unsigned char *bytes = NULL, row[4096];
@@ -90,7 +97,8 @@ void acf_lab_put_jpeg(acf_lab_bytes *out, acf_lab_jpeg kind, bool progressive, b
     for (int y = 0; y < H; y++) {
         JSAMPROW at = row;
         for (int i = 0; i < W * channels[kind]; i++)
-            row[i] = (unsigned char)(channels[kind] == 4 && adobe ? 255 - pixel[y * W * 4 + i] : pixel[y * W * channels[kind] + i]);
+            row[i] = (unsigned char)(channels[kind] == 4 && adobe ? 255 - pixel[y * W * 4 + i]
+                                                                  : pixel[y * W * channels[kind] + i]);
         jpeg_write_scanlines(&c, &at, 1);
     }
     jpeg_finish_compress(&c);

@@ -24,7 +24,8 @@ void acf_lab_put_png(acf_lab_bytes *out, acf_lab_png kind, int H, int W, const u
 
 typedef enum acf_lab_jpeg { ACF_LAB_GREY, ACF_LAB_COLOUR, ACF_LAB_CMYK, ACF_LAB_YCCK } acf_lab_jpeg;
 /* pixel (H,W,1, 3 or 4); quality 100, no subsampling. CMYK: as ink, that is 255 is full; written as Adobe's programs do where adobe. */
-void acf_lab_put_jpeg(acf_lab_bytes *out, acf_lab_jpeg kind, bool progressive, bool adobe, int H, int W, const unsigned char *pixel);
+void acf_lab_put_jpeg(acf_lab_bytes *out, acf_lab_jpeg kind, bool progressive, bool adobe, int H, int W,
+                      const unsigned char *pixel);
 
 /* An idx file of images, N x H x W. */
 void acf_lab_put_idx(acf_lab_bytes *out, int N, int H, int W, const unsigned char *pixel);

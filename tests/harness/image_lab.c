@@ -6,8 +6,18 @@
 #include <stdlib.h>
 
 acf_image_sizes acf_image_lab_sizes(int64_t side, int64_t C, int scales, const acf_image_like_kind *like) {
-    return (acf_image_sizes){.H = side, .W = side, .C = C, .scales = scales, .blocks = 1, .width = 4, .like = like, .like_width = 5, .like_blocks = 2,
-                             .embed_blocks = 1, .embed_deep = 1, .components = 2};
+    return (acf_image_sizes){.H = side,
+                             .W = side,
+                             .C = C,
+                             .scales = scales,
+                             .blocks = 1,
+                             .width = 4,
+                             .like = like,
+                             .like_width = 5,
+                             .like_blocks = 2,
+                             .embed_blocks = 1,
+                             .embed_deep = 1,
+                             .components = 2};
 }
 
 static bool given(const acf_image_lab *l, acf_image_mask mask, int64_t n, int64_t h, int64_t w) {
@@ -39,12 +49,14 @@ static void move_weights(acf_image_lab *l, double away) {
     acf_params *ps = acf_image_net_params(l->net);
     acf_real *value = acf_lab_fetch(l->dev, ps->value, ps->total);
     for (int64_t i = 0; i < ps->total; i++) value[i] += (acf_real)acf_lab_random(4, i, -away, away);
-    if (acf_device_copy(l->dev, ps->value, value, (size_t)ps->total * sizeof *value, ACF_TO_DEVICE) || acf_device_sync(l->dev))
+    if (acf_device_copy(l->dev, ps->value, value, (size_t)ps->total * sizeof *value, ACF_TO_DEVICE) ||
+        acf_device_sync(l->dev))
         fail_msg("%s", acf_error());
     free(value);
 }
 
-void acf_image_lab_open_on(acf_image_lab *l, acf_device *dev, const acf_image_sizes *s, int64_t N, acf_image_mask mask, double away) {
+void acf_image_lab_open_on(acf_image_lab *l, acf_device *dev, const acf_image_sizes *s, int64_t N, acf_image_mask mask,
+                           double away) {
     *l = (acf_image_lab){.dev = dev, .N = N, .H = s->H, .W = s->W, .C = s->C};
     const int64_t pixels = N * s->H * s->W;
     assert_int_equal(acf_tape_create(l->dev, NULL, &l->t), ACF_OK);
@@ -58,7 +70,8 @@ void acf_image_lab_open_on(acf_image_lab *l, acf_device *dev, const acf_image_si
     l->q = (acf_image_query){.N = N, .x = l->x, .role = l->role};
 }
 
-void acf_image_lab_open(acf_image_lab *l, int threads, const acf_image_sizes *s, int64_t N, acf_image_mask mask, double away) {
+void acf_image_lab_open(acf_image_lab *l, int threads, const acf_image_sizes *s, int64_t N, acf_image_mask mask,
+                        double away) {
     acf_device *dev;
     assert_int_equal(acf_device_open_cpu(threads, &dev), ACF_OK);
     acf_image_lab_open_on(l, dev, s, N, mask, away);

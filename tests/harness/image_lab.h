@@ -31,9 +31,11 @@ typedef struct acf_image_lab {
 
 /* N images of normal numbers, all with one kind of mask (differing from image to image where it is random). away: how far weights are moved
  * from their initial values. Free with acf_image_lab_close. */
-void acf_image_lab_open(acf_image_lab *l, int threads, const acf_image_sizes *s, int64_t N, acf_image_mask mask, double away);
+void acf_image_lab_open(acf_image_lab *l, int threads, const acf_image_sizes *s, int64_t N, acf_image_mask mask,
+                        double away);
 /* The same on a device that is open, and stays so. */
-void acf_image_lab_open_on(acf_image_lab *l, acf_device *dev, const acf_image_sizes *s, int64_t N, acf_image_mask mask, double away);
+void acf_image_lab_open_on(acf_image_lab *l, acf_device *dev, const acf_image_sizes *s, int64_t N, acf_image_mask mask,
+                           double away);
 void acf_image_lab_close(acf_image_lab *l);
 
 /* Other masks on the same images. */

@@ -7,7 +7,7 @@
 #include <string.h>
 
 static const acf_size common_sizes[] = {
-    {0, 4, ACF_MASK_RANDOM}, {1, 1, ACF_MASK_ALL}, {1, 5, ACF_MASK_NONE},   {3, 4, ACF_MASK_ONE},
+    {0, 4, ACF_MASK_RANDOM}, {1, 1, ACF_MASK_ALL},    {1, 5, ACF_MASK_NONE},   {3, 4, ACF_MASK_ONE},
     {4, 3, ACF_MASK_ALL},    {5, 7, ACF_MASK_RANDOM}, {9, 2, ACF_MASK_RANDOM}, {-1, 0, ACF_MASK_RANDOM},
 };
 
@@ -105,8 +105,10 @@ static acf_status run(acf_lab *l, bool record, double *loss) {
         acf_lab_leaf *f = &l->leaf[k];
         if (f->is_int) continue;
         size_t bytes = (size_t)f->count * sizeof(acf_real);
-        if (!l->leaf_tensor[k]->grad) memset(f->grad, 0, bytes);
-        else ACF_TRY(acf_device_copy(l->dev, f->grad, l->leaf_tensor[k]->grad, bytes, ACF_TO_HOST));
+        if (!l->leaf_tensor[k]->grad)
+            memset(f->grad, 0, bytes);
+        else
+            ACF_TRY(acf_device_copy(l->dev, f->grad, l->leaf_tensor[k]->grad, bytes, ACF_TO_HOST));
     }
     return acf_device_sync(l->dev);
 }
@@ -114,7 +116,6 @@ static acf_status run(acf_lab *l, bool record, double *loss) {
 static void must_run(acf_lab *l, bool record, double *loss) {
     if (run(l, record, loss)) fail_msg("%s (N %d, D %d): %s", l->c->name, (int)l->N, (int)l->D, acf_error());
 }
-
 
 static void open_case(acf_lab *l, const acf_case *c, int threads, acf_size s) {
     acf_lab_open(l, threads, s.N, s.D, s.mask, 4711 + (uint64_t)(s.N * 31 + s.D));
@@ -141,7 +142,8 @@ static void compare_with_naive(acf_lab *l) {
     for (int k = 0; k < l->n_results; k++) {
         char what[160];
         for (int64_t i = 0; i < acf_tensor_count(l->result[k]); i++) {
-            snprintf(what, sizeof what, "%s (N %d, D %d): result %d, element %d", l->c->name, (int)l->N, (int)l->D, k, (int)i);
+            snprintf(what, sizeof what, "%s (N %d, D %d): result %d, element %d", l->c->name, (int)l->N, (int)l->D, k,
+                     (int)i);
             acf_assert_close((double)l->result[k]->data[i], expected[k][i], tol, what);
         }
         free(expected[k]);
@@ -156,8 +158,8 @@ static void job_values(const acf_case *c) {
         for (int k = 0; k < l.n_results; k++)
             for (int64_t i = 0; i < acf_tensor_count(l.result[k]); i++)
                 if (!isfinite(l.result[k]->data[i]))
-                    fail_msg("%s (N %d, D %d): result %d, element %d is %g: not written?", c->name, (int)l.N, (int)l.D, k,
-                             (int)i, (double)l.result[k]->data[i]);
+                    fail_msg("%s (N %d, D %d): result %d, element %d is %g: not written?", c->name, (int)l.N, (int)l.D,
+                             k, (int)i, (double)l.result[k]->data[i]);
         if (c->naive) compare_with_naive(&l);
         acf_lab_close(&l);
     }
@@ -209,8 +211,8 @@ static void check_accumulates(acf_lab *l) {
         const acf_lab_leaf *f = &l->leaf[k];
         char what[160];
         for (int64_t i = 0; first[k] && i < f->count; i++) {
-            snprintf(what, sizeof what, "%s (N %d, D %d): d loss / d %s[%d], added to what was there", l->c->name, (int)l->N,
-                     (int)l->D, f->name, (int)i);
+            snprintf(what, sizeof what, "%s (N %d, D %d): d loss / d %s[%d], added to what was there", l->c->name,
+                     (int)l->N, (int)l->D, f->name, (int)i);
             acf_assert_close((double)f->grad[i], (double)first[k][i] + preset_of(i), 1e-9, what);
         }
         free(first[k]);
@@ -239,7 +241,8 @@ static uint64_t digest(const acf_lab *l) {
         int n = pass ? l->n_leaves : l->n_results;
         for (int k = 0; k < n; k++) {
             if (pass && l->leaf[k].is_int) continue;
-            const unsigned char *p = pass ? (const unsigned char *)l->leaf[k].grad : (const unsigned char *)l->result[k]->data;
+            const unsigned char *p =
+                pass ? (const unsigned char *)l->leaf[k].grad : (const unsigned char *)l->result[k]->data;
             size_t bytes = (size_t)(pass ? l->leaf[k].count : acf_tensor_count(l->result[k])) * sizeof(acf_real);
             for (size_t i = 0; i < bytes; i++) h = (h ^ p[i]) * 0x100000001b3u;
         }
@@ -290,7 +293,8 @@ static void job_faults(const acf_case *c) {
         if (!status) status = run(&l, !c->no_grad, NULL);
         acf_alloc_fail_at(0);
         if (status && status != ACF_EMEMORY)
-            fail_msg("%s: allocation %d failed, and the step said %s: %s", c->name, n, acf_status_name(status), acf_error());
+            fail_msg("%s: allocation %d failed, and the step said %s: %s", c->name, n, acf_status_name(status),
+                     acf_error());
         done = status == ACF_OK;
         if (l.t) must_run(&l, !c->no_grad, NULL); /* the tape is still usable */
         acf_lab_close(&l);
@@ -319,7 +323,8 @@ static void try_nonfinite(acf_lab *l, acf_lab_leaf *f, double bad) {
     if (status && status != ACF_ENUMERIC && !refused)
         fail_msg("%s: %g in %s gives %s: %s", l->c->name, bad, f->name, acf_status_name(status), acf_error());
     if (status && !(names_operation(acf_error()) && strstr(acf_error(), "row ") && strstr(acf_error(), "column ")))
-        fail_msg("%s: %g in %s: the sentence names no operation, row and column: %s", l->c->name, bad, f->name, acf_error());
+        fail_msg("%s: %g in %s: the sentence names no operation, row and column: %s", l->c->name, bad, f->name,
+                 acf_error());
     if (!status && isnan(bad) && !l->c->hides_nonfinite)
         fail_msg("%s: a NaN in %s[%d] went unnoticed", l->c->name, f->name, (int)at);
     f->value[at] = old;
@@ -359,7 +364,9 @@ static double precision_tolerance(const acf_lab *l) {
 
 /* The part of the largest gradient that an element may be off by in float: a recurrence adds up T terms of which each has come through the
  * steps, in another order than the CPU. Others are held to what they reach. */
-static double gradient_floor(const acf_lab *l) { return l->c->recurrent ? rounding(ACF_PRECISION_FLOAT, (double)l->host->T) : 0; }
+static double gradient_floor(const acf_lab *l) {
+    return l->c->recurrent ? rounding(ACF_PRECISION_FLOAT, (double)l->host->T) : 0;
+}
 
 /* Results on the device against the naive reference, where there is one and the size allows it, else the CPU's. */
 static void compare_results(const acf_lab *cpu, const acf_lab *dev) {
@@ -381,13 +388,14 @@ static void compare_results(const acf_lab *cpu, const acf_lab *dev) {
         char what[200];
         assert_int_equal(count, acf_tensor_count(cpu->result[k]));
         for (int64_t i = 0; i < count; i++) {
-            snprintf(what, sizeof what, "%s (N %d, D %d): result %d, element %d", c->name, (int)dev->N, (int)dev->D, k, (int)i);
+            snprintf(what, sizeof what, "%s (N %d, D %d): result %d, element %d", c->name, (int)dev->N, (int)dev->D, k,
+                     (int)i);
             acf_assert_close((double)found[map ? map[i] : i], expected[k][i], tol, what);
         }
         for (int64_t i = 0; x->sub && i < all; i++)
             if (!isfinite(found[i]))
-                fail_msg("%s (N %d, D %d): result %d, element %d, behind the last of %d, is %g", c->name, (int)dev->N, (int)dev->D, k,
-                         (int)i, (int)count, (double)found[i]);
+                fail_msg("%s (N %d, D %d): result %d, element %d, behind the last of %d, is %g", c->name, (int)dev->N,
+                         (int)dev->D, k, (int)i, (int)count, (double)found[i]);
         free(found), free(map), free(expected[k]);
     }
 }
@@ -408,13 +416,14 @@ static void compare_gradient(const acf_lab *cpu, const acf_lab *dev, int k, bool
         const double expected = (double)f->grad[i], found = (double)g->grad[at] - (preset ? preset_of(at) : 0);
         seen[at] = true;
         if (!(fabs(found - expected) <= tol * fmax(fabs(expected), part * largest) + (preset ? 1e-5 : 1e-6)))
-            fail_msg("%s (N %d, D %d): d loss / d %s[%d] is %.9g, on the CPU %.9g (largest %.3g)%s", dev->c->name, (int)dev->N, (int)dev->D,
-                     f->name, (int)i, found, expected, largest, preset ? ", added to what was there" : "");
+            fail_msg("%s (N %d, D %d): d loss / d %s[%d] is %.9g, on the CPU %.9g (largest %.3g)%s", dev->c->name,
+                     (int)dev->N, (int)dev->D, f->name, (int)i, found, expected, largest,
+                     preset ? ", added to what was there" : "");
     }
     for (int64_t i = 0; i < g->count; i++)
         if (!seen[i] && (double)g->grad[i] != (preset ? preset_of(i) : 0))
-            fail_msg("%s (N %d, D %d): d loss / d %s[%d] is %g, but that place is behind the last of %d", dev->c->name, (int)dev->N,
-                     (int)dev->D, f->name, (int)i, (double)g->grad[i], (int)f->count);
+            fail_msg("%s (N %d, D %d): d loss / d %s[%d] is %g, but that place is behind the last of %d", dev->c->name,
+                     (int)dev->N, (int)dev->D, f->name, (int)i, (double)g->grad[i], (int)f->count);
     free(seen);
 }
 
@@ -489,7 +498,9 @@ void acf_cases_add(const char *suite, const acf_case *cases, size_t n) {
             char *name = forever(len);
             snprintf(name, len, "%s: %s: %s", suite, cases[i].name, jobs[j].name);
             const struct CMUnitTest test = {name, run_task, NULL, NULL, k};
-            if (j == DEVICE_JOB) acf_device_suite_add(suite, &test, 1);
-            else acf_suite_add(suite, &test, 1);
+            if (j == DEVICE_JOB)
+                acf_device_suite_add(suite, &test, 1);
+            else
+                acf_suite_add(suite, &test, 1);
         }
 }

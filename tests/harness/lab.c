@@ -92,7 +92,8 @@ int64_t *acf_lab_map(const acf_lab *l, const acf_tensor *x, int64_t *count) {
 acf_real *acf_lab_fetch(acf_device *dev, const acf_real *x, int64_t n) {
     acf_real *host = calloc((size_t)n + 1, sizeof *host);
     assert_non_null(host);
-    if (acf_device_copy(dev, host, x, (size_t)n * sizeof *host, ACF_TO_HOST) || acf_device_sync(dev)) fail_msg("%s", acf_error());
+    if (acf_device_copy(dev, host, x, (size_t)n * sizeof *host, ACF_TO_HOST) || acf_device_sync(dev))
+        fail_msg("%s", acf_error());
     return host;
 }
 
@@ -137,7 +138,8 @@ static acf_lab_leaf *next_leaf(acf_lab *l, const char *name, int64_t count) {
 
 /* Value i of a leaf: depends on (seed, leaf, i) only. */
 static acf_real value_of(const acf_lab *l, int64_t i, double lo, double hi) {
-    double keep_off = lo < 0 && hi > 0 ? (hi - lo) / 20 : 0, x = acf_lab_random(l->seed + 1000 + (uint64_t)l->leaf_at, i, lo, hi);
+    double keep_off = lo < 0 && hi > 0 ? (hi - lo) / 20 : 0,
+           x = acf_lab_random(l->seed + 1000 + (uint64_t)l->leaf_at, i, lo, hi);
     if (fabs(x) < keep_off) x = x < 0 ? x - keep_off : x + keep_off;
     return (acf_real)x;
 }
@@ -148,7 +150,8 @@ static void fill_square(const acf_lab *l, acf_lab_leaf *f, double lo, double hi,
     f->is_square = true;
     for (int64_t i = 0; i < u->N; i++)
         for (int64_t k = 0, n = u->size[i]; k < n * n; k++)
-            f->value[acf_lab_square(l, i) + k] = value_of(l, u->square[i] + k, lo, hi) + (acf_real)(k % (n + 1) ? 0 : diagonal);
+            f->value[acf_lab_square(l, i) + k] =
+                value_of(l, u->square[i] + k, lo, hi) + (acf_real)(k % (n + 1) ? 0 : diagonal);
 }
 
 static acf_tensor *leaf(acf_lab *l, const char *name, double lo, double hi, int ndim, const int64_t *dim, bool fixed) {
@@ -195,7 +198,8 @@ acf_tensor *acf_leaf_square(acf_lab *l, const char *name, double lo, double hi, 
         acf_lab_leaf *f = &l->leaf[l->leaf_at - 1];
         memset(f->value, 0, (size_t)f->count * sizeof *f->value);
         fill_square(l, f, lo, hi, diagonal);
-        if (m != &l->t->empty && acf_device_copy(l->dev, m->data, f->value, (size_t)f->count * sizeof *f->value, ACF_TO_DEVICE))
+        if (m != &l->t->empty &&
+            acf_device_copy(l->dev, m->data, f->value, (size_t)f->count * sizeof *f->value, ACF_TO_DEVICE))
             acf_tape_fail(l->t, NULL);
     }
     if (m != &l->t->empty) m->square = l->u;
@@ -230,7 +234,8 @@ void acf_result_ints(acf_lab *l, const int32_t *x, int64_t n, const acf_subset *
     acf_real *y = calloc((size_t)n + 1, sizeof *y);
     int32_t *host = calloc((size_t)n + 1, sizeof *host);
     assert_true(y && host);
-    if (x && (acf_device_copy(l->dev, host, x, (size_t)n * sizeof *host, ACF_TO_HOST) || acf_device_sync(l->dev))) acf_tape_fail(l->t, NULL);
+    if (x && (acf_device_copy(l->dev, host, x, (size_t)n * sizeof *host, ACF_TO_HOST) || acf_device_sync(l->dev)))
+        acf_tape_fail(l->t, NULL);
     for (int64_t i = 0; i < n; i++) y[i] = (acf_real)host[i];
     acf_tensor *result = acf_tensor_input(l->t, y, 1, &n);
     if (u && result != &l->t->empty) result->sub = u;

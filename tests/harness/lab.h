@@ -53,17 +53,18 @@ typedef struct acf_lab acf_lab;
 typedef struct acf_case {
     const char *name;
     void (*build)(acf_lab *l);
-    void (*naive)(const acf_lab *l, double *const *out); /* expected results; NULL where an identity test stands for it */
-    int variant;                                         /* what build and naive switch on */
-    double tol;           /* float tolerance of `values`, relative to 1 + |expected|; 0: 2e-5 */
-    int recurrent;        /* each of the D steps works on what the one before made, through so many products: on another device rounding adds up
+    void (*naive)(const acf_lab *l,
+                  double *const *out); /* expected results; NULL where an identity test stands for it */
+    int variant;                       /* what build and naive switch on */
+    double tol;                        /* float tolerance of `values`, relative to 1 + |expected|; 0: 2e-5 */
+    int recurrent; /* each of the D steps works on what the one before made, through so many products: on another device rounding adds up
                            * over them; 0: there are no steps */
-    bool no_grad;         /* has no derivative: skip `gradients` */
-    const char *no_device; /* why the job `device` cannot run it; NULL: it can */
-    bool hides_nonfinite; /* a NaN input may legitimately not reach the output */
+    bool no_grad;            /* has no derivative: skip `gradients` */
+    const char *no_device;   /* why the job `device` cannot run it; NULL: it can */
+    bool hides_nonfinite;    /* a NaN input may legitimately not reach the output */
     bool may_fail_nonfinite; /* the operation itself refuses non-finite input with another status */
-    int64_t big_N, big_D; /* size of `threads`; 0: 600 x 12 */
-    const acf_size *sizes; /* NULL: the common list; else ended by N = -1 */
+    int64_t big_N, big_D;    /* size of `threads`; 0: 600 x 12 */
+    const acf_size *sizes;   /* NULL: the common list; else ended by N = -1 */
 } acf_case;
 
 typedef struct acf_lab_leaf {
@@ -79,10 +80,10 @@ struct acf_lab {
     acf_tape *t;
     acf_device *dev;
     const acf_case *c;
-    int64_t N, D;        /* of the size being run */
-    bool preset;         /* leaf gradients are not 0 when backward begins */
-    bool big;            /* the `threads` run: make inner widths large enough to be threaded */
-    const acf_subset *u; /* a subset of that size; T = u->T. b and m are the masks it came from, (N,D) */
+    int64_t N, D;           /* of the size being run */
+    bool preset;            /* leaf gradients are not 0 when backward begins */
+    bool big;               /* the `threads` run: make inner widths large enough to be threaded */
+    const acf_subset *u;    /* a subset of that size; T = u->T. b and m are the masks it came from, (N,D) */
     const acf_subset *host; /* the same in host memory, with exact counts */
     acf_arena *mem;         /* of `host`, where that is not u */
     uint8_t *b, *m;

@@ -5,7 +5,13 @@
 #include <stdlib.h>
 
 acf_flow_sizes acf_model_lab_sizes(int64_t D, int64_t column_embedding) {
-    return (acf_flow_sizes){.D = D, .context = 5, .column_embedding = column_embedding, .width = 7, .hidden = 2, .units = 6, .gru_layers = 2,
+    return (acf_flow_sizes){.D = D,
+                            .context = 5,
+                            .column_embedding = column_embedding,
+                            .width = 7,
+                            .hidden = 2,
+                            .units = 6,
+                            .gru_layers = 2,
                             .bound = 1.5};
 }
 
@@ -65,7 +71,8 @@ void acf_model_lab_check_gradient(acf_model_lab *m, acf_tensor *(*loss)(acf_mode
     double exact = 0;
     for (int64_t i = 0; i < m->ps->total; i++) exact += (double)m->ps->grad[i] * direction(i);
     double numeric = (loss_at(m, loss, ctx, from, -2 * h) - 8 * loss_at(m, loss, ctx, from, -h) +
-                      8 * loss_at(m, loss, ctx, from, h) - loss_at(m, loss, ctx, from, 2 * h)) / (12 * h);
+                      8 * loss_at(m, loss, ctx, from, h) - loss_at(m, loss, ctx, from, 2 * h)) /
+                     (12 * h);
     for (int64_t i = 0; i < m->ps->total; i++) m->ps->value[i] = from[i];
     free(from);
     if (fabs(exact - numeric) > 1e-6 * fmax(fabs(exact), 1))

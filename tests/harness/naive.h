@@ -35,9 +35,12 @@ static inline void naive_linear(double *y, const double *x, const acf_real *w, c
 /* What number c of C, of the cell at (row, column), is multiplied with. */
 static inline double naive_drop(const acf_drop *d, int64_t row, int64_t column, int64_t c, int64_t C) {
     uint32_t word[4];
-    acf_rng_bits((acf_rng_counter){.seed = d->seed, .row = d->row_id ? d->row_id[row] : (uint64_t)row,
-                             .stream = ACF_STREAM_DROPOUT + d->site, .column = (uint32_t)(column * ((C + 3) / 4) + c / 4),
-                             .draw = d->step}, word);
+    acf_rng_bits((acf_rng_counter){.seed = d->seed,
+                                   .row = d->row_id ? d->row_id[row] : (uint64_t)row,
+                                   .stream = ACF_STREAM_DROPOUT + d->site,
+                                   .column = (uint32_t)(column * ((C + 3) / 4) + c / 4),
+                                   .draw = d->step},
+                 word);
     return (double)word[c % 4] >= floor(d->rate * 4294967296.0) ? 1 / (1 - d->rate) : 0;
 }
 

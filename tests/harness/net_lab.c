@@ -5,8 +5,14 @@
 
 #include <string.h>
 
-static const char *const standard[] = {"mlp-width=9", "coupling-units=8", "likelihood-units=8", "components=4", "column-embedding=3",
-                                       "context-width=5", "gmm=2", NULL};
+static const char *const standard[] = {"mlp-width=9",
+                                       "coupling-units=8",
+                                       "likelihood-units=8",
+                                       "components=4",
+                                       "column-embedding=3",
+                                       "context-width=5",
+                                       "gmm=2",
+                                       NULL};
 
 void acf_lab_set(acf_options *o, const char *const *list) {
     for (; list && *list; list++) {

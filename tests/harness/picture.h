@@ -34,7 +34,8 @@ static inline picture picture_read(const char *path) {
     assert_non_null(p.pixel);
     const unsigned char *data = cairo_image_surface_get_data(s);
     for (int y = 0; y < p.h; y++)
-        memcpy(p.pixel + (ptrdiff_t)y * p.w, data + (ptrdiff_t)y * cairo_image_surface_get_stride(s), (size_t)p.w * sizeof *p.pixel);
+        memcpy(p.pixel + (ptrdiff_t)y * p.w, data + (ptrdiff_t)y * cairo_image_surface_get_stride(s),
+               (size_t)p.w * sizeof *p.pixel);
     for (int64_t i = 0; i < (int64_t)p.w * p.h; i++) p.pixel[i] &= 0xffffff;
     cairo_surface_destroy(s);
     unlink(path);
@@ -44,7 +45,8 @@ static inline picture picture_read(const char *path) {
 static inline void picture_free(picture *p) { free(p->pixel); }
 
 static inline bool picture_near(uint32_t pixel, acf_ink ink) {
-    const double d = fabs((pixel >> 16) / 255.0 - ink.red) + fabs((pixel >> 8 & 255) / 255.0 - ink.green) + fabs((pixel & 255) / 255.0 - ink.blue);
+    const double d = fabs((pixel >> 16) / 255.0 - ink.red) + fabs((pixel >> 8 & 255) / 255.0 - ink.green) +
+                     fabs((pixel & 255) / 255.0 - ink.blue);
     return d < 0.03;
 }
 
@@ -52,7 +54,8 @@ static inline bool picture_near(uint32_t pixel, acf_ink ink) {
 static inline int64_t picture_count(const picture *p, acf_ink ink, double x0, double y0, double x1, double y1) {
     int64_t n = 0;
     for (int y = (int)(y0 * p->h); y < (int)(y1 * p->h); y++)
-        for (int x = (int)(x0 * p->w); x < (int)(x1 * p->w); x++) n += picture_near(p->pixel[(int64_t)y * p->w + x], ink);
+        for (int x = (int)(x0 * p->w); x < (int)(x1 * p->w); x++)
+            n += picture_near(p->pixel[(int64_t)y * p->w + x], ink);
     return n;
 }
 
@@ -82,8 +85,10 @@ static inline int64_t picture_svg(const char *path) {
             const bool closes = p[1] == '/';
             char word[32];
             assert_int_equal(sscanf(p + 1 + closes, "%31[a-zA-Z]", word), 1);
-            if (closes) assert_true(depth > 0), assert_string_equal(name[--depth], word);
-            else if (end[-1] != '/') assert_true(depth < 64), strcpy(name[depth++], word);
+            if (closes)
+                assert_true(depth > 0), assert_string_equal(name[--depth], word);
+            else if (end[-1] != '/')
+                assert_true(depth < 64), strcpy(name[depth++], word);
             tags++;
         }
         p = end;

@@ -65,8 +65,8 @@ static inline double gauss(double *a, double *b, int64_t n) {
 
 /* applied = A v, log|det A| and solved = A⁻¹ v in double, for row i, whose matrix is a (n,n), destroyed. v and the two
  * vectors are packed; NULL where not there or not asked for. */
-static inline void reference_row(const acf_subset *u, int64_t i, double *a, const acf_real *v, double *applied, double *logdet,
-                                 double *solved) {
+static inline void reference_row(const acf_subset *u, int64_t i, double *a, const acf_real *v, double *applied,
+                                 double *logdet, double *solved) {
     const int64_t n = u->size[i];
     double b[512];
     assert_true(n <= 512);
@@ -84,7 +84,8 @@ static inline void reference_row(const acf_subset *u, int64_t i, double *a, cons
 /* |a - b| of two packed vectors, element by element. */
 static inline void assert_same(const acf_tensor *a, const acf_tensor *b, double tol, const char *what) {
     assert_int_equal(acf_tensor_count(a), acf_tensor_count(b));
-    for (int64_t i = 0; i < acf_tensor_count(a); i++) acf_assert_close((double)a->data[i], (double)b->data[i], tol, what);
+    for (int64_t i = 0; i < acf_tensor_count(a); i++)
+        acf_assert_close((double)a->data[i], (double)b->data[i], tol, what);
 }
 
 #endif

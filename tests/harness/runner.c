@@ -56,7 +56,9 @@ static void add(list *l, const char *name, const struct CMUnitTest *tests, size_
 }
 
 void acf_suite_add(const char *name, const struct CMUnitTest *tests, size_t n) { add(&on_cpu, name, tests, n); }
-void acf_device_suite_add(const char *name, const struct CMUnitTest *tests, size_t n) { add(&on_device, name, tests, n); }
+void acf_device_suite_add(const char *name, const struct CMUnitTest *tests, size_t n) {
+    add(&on_device, name, tests, n);
+}
 
 _Noreturn void acf_skip(const char *why) {
     print_message("skipped: %s\n", why);
@@ -65,9 +67,7 @@ _Noreturn void acf_skip(const char *why) {
     abort(); /* skip() jumps out */
 }
 
-static int by_name(const void *a, const void *b) {
-    return strcmp(((const suite *)a)->name, ((const suite *)b)->name);
-}
+static int by_name(const void *a, const void *b) { return strcmp(((const suite *)a)->name, ((const suite *)b)->name); }
 
 static bool wanted(const char *name, int argc, char **argv) {
     for (int i = 0; i < argc; i++)

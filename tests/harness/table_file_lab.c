@@ -31,7 +31,8 @@ void acf_table_file_lab_close(acf_table_file_lab *l) {
 }
 
 static acf_status read_it(const acf_table_file_lab *l, const acf_schema *known, acf_table **out) {
-    return known ? acf_table_file_read_for(l->file.path, l->read_options, known, out) : acf_table_file_read(l->file.path, l->read_options, out);
+    return known ? acf_table_file_read_for(l->file.path, l->read_options, known, out)
+                 : acf_table_file_read(l->file.path, l->read_options, out);
 }
 
 acf_table *acf_table_file_lab_read(const char *text, const char *const *options, const acf_schema *known) {
@@ -54,7 +55,8 @@ static void name_file(const acf_table_file_lab *l, char *seen, size_t cap) {
     }
 }
 
-void acf_table_file_lab_refused(const char *text, const char *const *options, const acf_schema *known, acf_status status, const char *sentence) {
+void acf_table_file_lab_refused(const char *text, const char *const *options, const acf_schema *known,
+                                acf_status status, const char *sentence) {
     acf_table_file_lab l;
     acf_table *t = NULL;
     char seen[2 * ACF_SENTENCE_MAX];
@@ -98,7 +100,8 @@ double acf_table_file_lab_constant(int64_t i, int64_t j, int64_t imputation) {
     return 0.3;
 }
 
-const char *acf_table_file_lab_write(const acf_table *t, acf_write_plan plan, double (*value)(int64_t, int64_t, int64_t)) {
+const char *acf_table_file_lab_write(const acf_table *t, acf_write_plan plan,
+                                     double (*value)(int64_t, int64_t, int64_t)) {
     static char *text = NULL;
     char path[] = "/tmp/acflow-write-XXXXXX";
     int fd = mkstemp(path);
@@ -115,7 +118,8 @@ const char *acf_table_file_lab_write(const acf_table *t, acf_write_plan plan, do
             v[cells + c] = v[c] - 1, v[2 * cells + c] = v[c] + 1;
         }
         bool ends = plan.intervals;
-        if (acf_writer_add(w, v, ends ? v + cells : NULL, ends ? v + 2 * cells : NULL) != ACF_OK) fail_msg("%s", acf_error());
+        if (acf_writer_add(w, v, ends ? v + cells : NULL, ends ? v + 2 * cells : NULL) != ACF_OK)
+            fail_msg("%s", acf_error());
     }
     if (acf_writer_finish(w) != ACF_OK) fail_msg("%s", acf_error());
     free(v);

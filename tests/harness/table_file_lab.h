@@ -2,9 +2,9 @@
 #ifndef ACF_HARNESS_TABLE_FILE_LAB_H
 #define ACF_HARNESS_TABLE_FILE_LAB_H
 
+#include "harness/file_lab.h"
 #include "table/table_file.h"
 #include "table/writer.h"
-#include "harness/file_lab.h"
 
 /* Options are "name=value", ended by NULL; options NULL: none. */
 typedef struct acf_table_file_lab {
@@ -20,7 +20,8 @@ void acf_table_file_lab_close(acf_table_file_lab *l);
 acf_table *acf_table_file_lab_read(const char *text, const char *const *options, const acf_schema *known);
 
 /* Reads one that is refused with this status and sentence, in which FILE stands for the name of the file. Nothing is left behind. */
-void acf_table_file_lab_refused(const char *text, const char *const *options, const acf_schema *known, acf_status status, const char *sentence);
+void acf_table_file_lab_refused(const char *text, const char *const *options, const acf_schema *known,
+                                acf_status status, const char *sentence);
 
 /* Reads a table that has no column to model: nothing can be learned from it, with this sentence. */
 void acf_table_file_lab_unlearnable(const char *text, const char *sentence);
@@ -30,7 +31,8 @@ void acf_table_file_lab_kinds(const char *text, const char *const *options, cons
 
 /* Writes the table and returns what was written, which lives until the next call. value gives the imputed number of a cell; intervals are one
  * below and one above it. */
-const char *acf_table_file_lab_write(const acf_table *t, acf_write_plan plan, double (*value)(int64_t i, int64_t j, int64_t imputation));
+const char *acf_table_file_lab_write(const acf_table *t, acf_write_plan plan,
+                                     double (*value)(int64_t i, int64_t j, int64_t imputation));
 
 /* Values of imputations: 0.3 everywhere. */
 double acf_table_file_lab_constant(int64_t i, int64_t j, int64_t imputation);

@@ -8,10 +8,22 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const standard[] = {"flow=linear leaky rnn",  "mlp-width=12",         "mlp-layers=1", "coupling-units=8",
-                                       "likelihood-units=10",    "likelihood-layers=1",  "components=3", "column-embedding=3",
-                                       "batch=32",               "steps=30",             "warmup=5",     "lr=0.01",
-                                       "valid-every=10",         "gmm=0",             "valid-on=cells",  NULL};
+static const char *const standard[] = {"flow=linear leaky rnn",
+                                       "mlp-width=12",
+                                       "mlp-layers=1",
+                                       "coupling-units=8",
+                                       "likelihood-units=10",
+                                       "likelihood-layers=1",
+                                       "components=3",
+                                       "column-embedding=3",
+                                       "batch=32",
+                                       "steps=30",
+                                       "warmup=5",
+                                       "lr=0.01",
+                                       "valid-every=10",
+                                       "gmm=0",
+                                       "valid-on=cells",
+                                       NULL};
 
 void acf_train_lab_open(acf_train_lab *l, int threads, const char *const *settings) {
     *l = (acf_train_lab){0};
@@ -55,8 +67,10 @@ void acf_train_lab_fill(double *x, int64_t N, int64_t D, uint64_t seed) {
         for (int64_t j = 0; j < D; j++) {
             x[i * D + j] = 10 * (double)j;
             for (int64_t k = 0; k <= j; k++)
-                x[i * D + j] += acf_train_lab_factor(j, k) * acf_rng_normal((acf_rng_counter){
-                    .seed = seed, .row = (uint64_t)i, .stream = ACF_STREAM_TEST, .column = (uint32_t)k});
+                x[i * D + j] +=
+                    acf_train_lab_factor(j, k) *
+                    acf_rng_normal((acf_rng_counter){
+                        .seed = seed, .row = (uint64_t)i, .stream = ACF_STREAM_TEST, .column = (uint32_t)k});
         }
 }
 
@@ -68,7 +82,8 @@ acf_table *acf_train_lab_table(int64_t N, int64_t D, double missing, double hidd
     assert_non_null(m);
     acf_train_lab_fill(x, N, D, seed);
     for (int64_t i = 0; i < N * D; i++) {
-        m[i] = acf_rng_uniform((acf_rng_counter){.seed = seed + 1, .row = (uint64_t)i, .stream = ACF_STREAM_TEST}) >= missing;
+        m[i] = acf_rng_uniform((acf_rng_counter){.seed = seed + 1, .row = (uint64_t)i, .stream = ACF_STREAM_TEST}) >=
+               missing;
         if (!m[i]) x[i] = hidden;
     }
     assert_int_equal(acf_table_make(x, m, N, D, NULL, &t), ACF_OK);

@@ -42,8 +42,14 @@ static acf_status open_device(int n, acf_device **out) {
     return library->fail(ACF_EMEMORY, "fake device %d has no memory", n);
 }
 
-static const acf_plugin plugin = {
-    .abi = ABI, .version = VERSION, .real_bytes = REAL, .n_kernels = KERNELS, .kernels = none, .count = count, .facts = facts, .open = open_device};
+static const acf_plugin plugin = {.abi = ABI,
+                                  .version = VERSION,
+                                  .real_bytes = REAL,
+                                  .n_kernels = KERNELS,
+                                  .kernels = none,
+                                  .count = count,
+                                  .facts = facts,
+                                  .open = open_device};
 
 const acf_plugin *ENTRY(const acf_services *host);
 const acf_plugin *ENTRY(const acf_services *host) {
