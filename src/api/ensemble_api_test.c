@@ -136,7 +136,7 @@ static void a_model_says_how_many(void **state) {
                 acf_model_members(NULL) == 0);
     assert_int_equal(acf_model_info(two, text, sizeof text, NULL), ACF_OK);
     const char *list = strstr(text, "\"members\": [");
-    assert_true(list && strstr(list, "\"training\"") && strstr(text, "\"members\": 2,"));
+    assert_true(list && strstr(list, "\"training\"") && strstr(text, "\"ensemble\": 2,"));
     assert_int_equal(acf_model_info_text(two, text, sizeof text, NULL), ACF_OK);
     assert_non_null(strstr(text, "members: 2, whose densities are averaged\n"));
     assert_int_equal(acf_model_info_text(one, text, sizeof text, NULL), ACF_OK);

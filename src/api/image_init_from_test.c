@@ -157,7 +157,7 @@ static void what_cannot_be_is_refused(void **state) {
     acf_table *t;
     open_scene(&s);
     refuse(s.path, (setting){"image-like-width", "7"}, ACF_EUSAGE, "'image-like-width' is 7");
-    refuse(s.path, (setting){"image-dequantise", "uniform-logit"}, ACF_EUSAGE, "'image-dequantise' is logit");
+    refuse(s.path, (setting){"image-dequantise", "uniform-logit"}, ACF_EUSAGE, "'image-dequantise' is uniform-logit");
     refuse("/nowhere/m", (setting){"steps", "1"}, ACF_EIO, "/nowhere/m");
     const uint8_t wide[3 * 10 * 8] = {0};
     assert_int_equal(acf_images_make(wide, 3, 10, 8, 1, NULL, &im), ACF_OK);
@@ -168,7 +168,7 @@ static void what_cannot_be_is_refused(void **state) {
     const double cell[8] = {1, 2, 3, 4, 2, 1, 4, 3};
     assert_int_equal(acf_table_create(cell, NULL, 4, 2, NULL, NULL, &t), ACF_OK);
     assert_int_equal(acf_model_fit(t, o, NULL, NULL, &m), ACF_EUSAGE);
-    assert_non_null(strstr(acf_error(), "'start' is for images"));
+    assert_non_null(strstr(acf_error(), "'init-from' is for images"));
     assert_int_equal(acf_options_set(o, "init-from", ""), ACF_OK);
     if (acf_model_fit(t, o, NULL, NULL, &m) || acf_model_save(m, s.path)) fail_msg("%s", acf_error());
     refuse(s.path, (setting){"steps", "1"}, ACF_EUSAGE, "is a model of a table");

@@ -79,7 +79,7 @@ static void info_shows_every_member(void **state) {
     assert_int_equal(acf_model_info_text(m, text, sizeof text, NULL), ACF_OK);
     assert_non_null(strstr(strstr(text, "options of member 2 that differ:\n"), "dropout              0.25\n"));
     assert_int_equal(acf_model_info(m, text, sizeof text, NULL), ACF_OK);
-    json_t *j = json_loads(text, 0, NULL), *members = json_object_get(j, "ensemble"),
+    json_t *j = json_loads(text, 0, NULL), *members = json_object_get(j, "members"),
            *second = json_object_get(json_array_get(members, 1), "options");
     assert_true(json_array_size(members) == 2 && json_real_value(json_object_get(second, "dropout")) == 0.25);
     json_decref(j);

@@ -7,6 +7,7 @@
 
 #include "base/arena.h"
 #include "base/option_table.h"
+#include "base/renamed.h"
 
 #include <float.h>
 #include <math.h>
@@ -73,7 +74,9 @@ static acf_status unknown(const acf_options *o, acf_status status, const char *w
     for (int i = 0; i < n; i++) names[i] = o->table[i].name;
     int near = acf_text_nearest(name, names, n);
     char seen[ACF_EXCERPT_MAX];
+    const char *now = acf_renamed_option(name);
     acf_text_excerpt(seen, name);
+    if (now) return acf_fail(status, "%sthe option '%s' is called '%s' since acflow 0.2", where, seen, now);
     if (near < 0) return acf_fail(status, "%sunknown option '%s'", where, seen);
     return acf_fail(status, "%sunknown option '%s'; did you mean '%s'?", where, seen, names[near]);
 }
@@ -140,6 +143,8 @@ static void write_expected(acf_text *t, const acf_option *d) {
 static acf_status refuse(const acf_option *d, acf_status status, const char *where, const char *seen) {
     char expected[256], shown[ACF_EXCERPT_MAX];
     acf_text t = acf_text_into(expected, sizeof expected);
+    const char *now = acf_renamed_choice(d->name, seen);
+    if (now) return acf_fail(status, "%soption '%s': '%s' is called '%s' since acflow 0.2", where, d->name, seen, now);
     write_expected(&t, d);
     return acf_fail(status, "%soption '%s' can't be '%s', expected %s", where, d->name, acf_text_excerpt(shown, seen),
                     expected);

@@ -221,7 +221,27 @@ void acf_safetensors_close(acf_safetensors *f) {
     acf_release(f->tensor);
     acf_release(f->header);
     acf_release(f->path);
+    acf_arena_free(f->names);
     acf_release(f);
+}
+
+/* ---- older files ------------------------------------------------------------------------------------------------- */
+
+/* *name becomes today's, in f's memory. */
+static acf_status rename_one(acf_safetensors *f, acf_safetensors_new_name new_name, const char **name) {
+    char now[ACF_SAFETENSORS_NAME_MAX];
+    if (!new_name(*name, now)) return ACF_OK;
+    char *kept = acf_arena_alloc(f->names, strlen(now) + 1);
+    if (!kept) return ACF_EMEMORY;
+    *name = strcpy(kept, now);
+    return ACF_OK;
+}
+
+acf_status acf_safetensors_rename(acf_safetensors *f, acf_safetensors_new_name new_name) {
+    if (!f->names) ACF_TRY(acf_arena_create(&acf_heap, 0, &f->names));
+    for (int64_t i = 0; i < f->n; i++) ACF_TRY(rename_one(f, new_name, &f->tensor[i].t.name));
+    for (int64_t i = 0; i < f->n_texts; i++) ACF_TRY(rename_one(f, new_name, &f->text[i].key));
+    return sort_names(f);
 }
 
 /* ---- access ------------------------------------------------------------------------------------------------------ */

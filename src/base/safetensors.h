@@ -78,7 +78,7 @@ acf_status acf_safetensors_write(const char *path, const acf_safetensors_tensor 
 
 /* ---- reading ---------------------------------------------------------------------------------------------------- */
 
-/* An open file, never changed after it was opened: any number of threads may read it. It owns a read-only mapping, into
+/* An open file, never changed once it is open (and renamed, where it is old): any number of threads may read it. It owns a read-only mapping, into
  * which the tensors point, and the texts. Replacing the file by renaming, as acf_safetensors_write does, leaves an open handle
  * on the old content; a program that cuts the file in place takes the data away (SIGBUS), as from any mapping. */
 typedef struct acf_safetensors acf_safetensors;
@@ -98,6 +98,12 @@ const acf_safetensors_tensor *acf_safetensors_find(const acf_safetensors *f,
 int64_t acf_safetensors_text_count(const acf_safetensors *f);
 const acf_safetensors_text *acf_safetensors_text_at(const acf_safetensors *f, int64_t i);
 const char *acf_safetensors_text_find(const acf_safetensors *f, const char *key); /* NULL: there is none */
+
+/* Renames tensors and metadata, for files of older versions: new_name writes today's name to out, and returns it, or NULL
+ * where the name stays. Before other threads read the file. Fails: ACF_EMODEL (two get one name), ACF_EMEMORY. */
+#define ACF_SAFETENSORS_NAME_MAX 256 /* of a new name, with its NUL */
+typedef const char *(*acf_safetensors_new_name)(const char *name, char out[ACF_SAFETENSORS_NAME_MAX]);
+acf_status acf_safetensors_rename(acf_safetensors *f, acf_safetensors_new_name new_name);
 
 /* ---- reading what must be there: a sentence instead of NULL ------------------------------------------------------ */
 

@@ -2,6 +2,7 @@
 #ifndef ACF_BASE_SAFETENSORS_HEADER_H
 #define ACF_BASE_SAFETENSORS_HEADER_H
 
+#include "base/arena.h"
 #include "base/safetensors.h"
 
 #define ACF_SAFETENSORS_LENGTH_BYTES 8 /* of the number before the header */
@@ -20,7 +21,8 @@ struct acf_safetensors {
     int64_t n, cap;
     int64_t n_texts, texts_cap;
     size_t header_bytes, file_bytes;
-    void *map; /* the whole file; NULL before it is mapped */
+    void *map;        /* the whole file; NULL before it is mapped */
+    acf_arena *names; /* of an older file: today's names; NULL: none */
 };
 
 static inline size_t acf_safetensors_data_bytes(const acf_safetensors *f) {

@@ -126,7 +126,7 @@ static void an_archive_comes_back(void **state) {
         snprintf(command, sizeof command, "cmp -s '%s' '%s'", path, other);
         assert_int_equal(system(command), 0);
         assert_int_equal(acf_safetensors_open(path, &f), ACF_OK);
-        assert_string_equal(acf_safetensors_text_find(f, "format_version"), "4");
+        assert_string_equal(acf_safetensors_text_find(f, "format_version"), "6");
         const char *text = acf_safetensors_text_find(f, "donors");
         assert_true(!strstr(text, "\"rows\"") == (first_id > 0));
         acf_safetensors_close(f);
@@ -202,7 +202,7 @@ static void no_archive_leaves_no_trace(void **state) {
     if (acf_model_write(l.m, path) || acf_model_read(l.dev, path, &again)) fail_msg("%s", acf_error());
     assert_null(again->donors);
     assert_int_equal(acf_safetensors_open(path, &f), ACF_OK);
-    assert_string_equal(acf_safetensors_text_find(f, "format_version"), "3");
+    assert_string_equal(acf_safetensors_text_find(f, "format_version"), "6");
     assert_true(!acf_safetensors_text_find(f, "donors") && !acf_safetensors_find(f, "donors.rows") &&
                 !acf_safetensors_find(f, "donors.predictor"));
     acf_safetensors_close(f);
@@ -315,13 +315,13 @@ static void write_changed(const acf_safetensors *good, const change *c) {
 static void wrong_archives_get_a_sentence(void **state) {
     (void)state;
     static const change changes[] = {
-        {.bare = true, .says = "tensor 'donors.predictor' is no part of the network"},
+        {.bare = true, .says = "tensor 'donors.predicted' is no part of the network"},
         {.bare = true, .expect = EXPECT_DROPPED, .says = "is no part of the network"},
         {.bare = true,
          .expect = EXPECT_DROPPED,
          .expected = EXPECTED_DROPPED,
          .says = "tensor 'donors.rows' is no part of the network"},
-        {.bare = true, .codes = CODES_DROPPED, .says = "tensor 'donors.predictor' is no part of the network"},
+        {.bare = true, .codes = CODES_DROPPED, .says = "tensor 'donors.predicted' is no part of the network"},
         {NULL, "{", .says = ", donors"},
         {NULL, "[]", .says = ", donors: this is "},
         {"\"nearness\": 0.3", "\"nearnes\": 0.3", .says = ", donors: 'nearness' is missing"},
@@ -430,16 +430,16 @@ static void wrong_archives_get_a_sentence(void **state) {
         {.expect = EXPECT_DIAGONAL, .set = (double)INFINITY, .says = "tensor 'donors.predictor' must be means"},
         {.expect = EXPECT_LOWER, .set = 1e-3, .says = "tensor 'donors.predictor' must be means"},
         {.expect = EXPECT_BOTH, .set = 1e6, .says = "tensor 'donors.predictor' must be means"},
-        {.expected = EXPECTED_DROPPED, .says = "tensor 'donors.predictored': it is missing"},
-        {.expected = EXPECTED_TURNED, .says = "tensor 'donors.predictored': its shape is [4, 7], expected [7, 4]"},
+        {.expected = EXPECTED_DROPPED, .says = "tensor 'donors.predicted': it is missing"},
+        {.expected = EXPECTED_TURNED, .says = "tensor 'donors.predicted': its shape is [4, 7], expected [7, 4]"},
         {.expected = EXPECTED_NUMBER,
          .set = 1000001,
-         .says = "tensor 'donors.predictored' is 1e+06 at row 3, column 0; expected a number from -1e+06 to 1e+06"},
-        {.expected = EXPECTED_NUMBER, .set = -2e6, .says = "tensor 'donors.predictored' is -2e+06 at row 3, column 0"},
-        {.expected = EXPECTED_NUMBER, .set = ABSENT, .says = "tensor 'donors.predictored'"},
+         .says = "tensor 'donors.predicted' is 1e+06 at row 3, column 0; expected a number from -1e+06 to 1e+06"},
+        {.expected = EXPECTED_NUMBER, .set = -2e6, .says = "tensor 'donors.predicted' is -2e+06 at row 3, column 0"},
+        {.expected = EXPECTED_NUMBER, .set = ABSENT, .says = "tensor 'donors.predicted'"},
         {.expected = EXPECTED_CLASS,
          .set = 0.5,
-         .says = "tensor 'donors.predictored' is 0.5 at row 3, column 1; expected a number from 0 to 0"},
+         .says = "tensor 'donors.predicted' is 0.5 at row 3, column 1; expected a number from 0 to 0"},
         {.expect = EXPECT_WHOLE, .says = "its dtype is I32, expected F32 or F64"},
         {.codes = CODES_WHOLE, .says = "its dtype is I32, expected F32 or F64"},
     };

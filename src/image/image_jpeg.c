@@ -7,8 +7,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include <jerror.h>
 #include <jpeglib.h>
+
+#include <jerror.h>
+
 
 #define SCANS_MAX 200 /* of a progressive file: encoders write about ten, and every one costs a pass over the picture */
 

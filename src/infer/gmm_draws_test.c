@@ -154,7 +154,7 @@ static void files_keep_them(void **state) {
     draw(&b, 4, first);
     if (acf_model_write(b.m, path) || acf_model_read(b.dev, path, &again)) fail_msg("%s", acf_error());
     assert_int_equal(acf_safetensors_open(path, &f), ACF_OK);
-    assert_string_equal(acf_safetensors_text_find(f, "format_version"), "5");
+    assert_string_equal(acf_safetensors_text_find(f, "format_version"), "6");
     acf_safetensors_close(f);
     acf_model_free(b.m);
     b.m = again;

@@ -12,7 +12,7 @@ static const char *const refit_text[ACF_REFIT_COUNT] = {"", "; then fitted to al
                                                         "; fitting it to all cells diverged and was given up"};
 
 /* Numbers of columns behind the last that has one are left out. */
-static json_t *recall_to_json(const double *v) {
+static json_t *donor_trust_to_json(const double *v) {
     int n = ACF_DONOR_TRUST_GIVEN;
     while (n > ACF_DONOR_TRUST_COLUMN && v[n - 1] == 0) n--;
     return acf_json_numbers(v, n);
@@ -30,7 +30,7 @@ acf_status acf_fit_record_to_json(const acf_fit_record *r, json_t **out) {
              !json_object_set_new(o, "widen", json_real(r->scale_factor)) &&
              !json_object_set_new(o, "soften", json_real(r->temperature));
     if (ok && r->donor_trust[ACF_DONOR_TRUST_CHANCE] > 0)
-        ok = !json_object_set_new(o, "donor_trust", recall_to_json(r->donor_trust)) &&
+        ok = !json_object_set_new(o, "donor_trust", donor_trust_to_json(r->donor_trust)) &&
              !json_object_set_new(o, "donor_trust_given", json_real(r->donor_trust[ACF_DONOR_TRUST_GIVEN]));
     if (ok && r->ridge > 0) ok = !json_object_set_new(o, "ridge", json_real(r->ridge));
     if (ok && r->filled) ok = !json_object_set_new(o, "filled", json_true());
@@ -61,10 +61,10 @@ static acf_status choice(acf_json_source from, const json_t *o, const char *key,
                     expected);
 }
 
-static acf_status read_recall(acf_json_source from, const json_t *list, double *out) {
+static acf_status read_donor_trust(acf_json_source from, const json_t *list, double *out) {
     const size_t n = json_array_size(list);
     if (n < ACF_DONOR_TRUST_COLUMN || n > ACF_DONOR_TRUST_GIVEN)
-        return acf_fail(from.status, "%s: 'recall' must be a list of %d to %d numbers", from.name,
+        return acf_fail(from.status, "%s: 'donor_trust' must be a list of %d to %d numbers", from.name,
                         ACF_DONOR_TRUST_COLUMN, ACF_DONOR_TRUST_GIVEN);
     for (size_t k = 0; k < n; k++) ACF_TRY(acf_json_to_real(from, "donor_trust", json_array_get(list, k), &out[k]));
     return ACF_OK;
@@ -91,7 +91,7 @@ acf_status acf_fit_record_from_json(acf_json_source from, const json_t *o, acf_f
         if (json_object_get(o, "widen")) ACF_TRY(acf_json_real(from, o, "widen", &r.scale_factor));
         if (json_object_get(o, "soften")) ACF_TRY(acf_json_real(from, o, "soften", &r.temperature));
     }
-    if (json_object_get(o, "donor_trust")) ACF_TRY(read_recall(from, json_object_get(o, "donor_trust"), r.donor_trust));
+    if (json_object_get(o, "donor_trust")) ACF_TRY(read_donor_trust(from, json_object_get(o, "donor_trust"), r.donor_trust));
     if (json_object_get(o, "donor_trust_given"))
         ACF_TRY(acf_json_real(from, o, "donor_trust_given", &r.donor_trust[ACF_DONOR_TRUST_GIVEN]));
     if (json_object_get(o, "ridge")) ACF_TRY(acf_json_real(from, o, "ridge", &r.ridge));

@@ -16,23 +16,23 @@
 #define MORE " reverse " LAYER
 #define OLD .gmm = -1, .reader = -1 /* written before there were such options */
 static const acf_golden_spec specs[] = {
-    {"one real column", "ar", "", "gru", .likelihood_layers = 1, .coupling_layers = 1, .columns = 1, OLD},
-    {"default", "default", "", "sets", 2, 1, 2, .column_embedding = 3, .columns = 3, .gmm = 2},
-    {"flow", "flow", LAYER MORE, "gru", 2, 1, 2, .column_embedding = 3, .deep = true, .columns = 3, .gmm = 2,
+    {"one real column", "ar", "", "ar", .likelihood_layers = 1, .coupling_layers = 1, .columns = 1, OLD},
+    {"default", "default", "", "set", 2, 1, 2, .column_embedding = 3, .columns = 3, .gmm = 2},
+    {"flow", "flow", LAYER MORE, "ar", 2, 1, 2, .column_embedding = 3, .deep = true, .columns = 3, .gmm = 2,
      .reader = 2},
-    {"paper", "paper", LAYER MORE MORE MORE MORE MORE, "gru", 2, 2, 4, .columns = 3},
-    {"paper-2d", "paper-2d", LAYER MORE MORE MORE, "gru", 2, 2, 2, .columns = 2},
-    {"ar", "ar", "", "gru", 2, 1, 4, .columns = 3},
+    {"paper", "paper", LAYER MORE MORE MORE MORE MORE, "ar", 2, 2, 4, .columns = 3},
+    {"paper-2d", "paper-2d", LAYER MORE MORE MORE, "ar", 2, 2, 2, .columns = 2},
+    {"ar", "ar", "", "ar", 2, 1, 4, .columns = 3},
     {"every kind", "default", "packed lowrank leaky reverse rnn-shift coupling affine rnn linear", "gaussian", 1, 1, 1,
      .columns = 4, .wide = true, OLD},
     {"every kind, rank 2", "default", "affine reverse lowrank coupling packed linear", "gaussian", 0, 1, 1, .rank = 2,
      .column_embedding = 2, .columns = 3, OLD},
-    {"mixed", "default", LAYER " reverse affine", "gru", 2, 1, 2, .column_embedding = 2, .deep = true, .columns = 4,
+    {"mixed", "default", LAYER " reverse affine", "ar", 2, 1, 2, .column_embedding = 2, .deep = true, .columns = 4,
      .classes = {2, 0, 3, 0}, OLD},
-    {"categories", "default", LAYER, "gru", 2, 1, 2, .column_embedding = 2, .deep = true, .columns = 3,
+    {"categories", "default", LAYER, "ar", 2, 1, 2, .column_embedding = 2, .deep = true, .columns = 3,
      .classes = {2, 4, 3}, OLD},
-    {"sets", "default", "", "sets", 2, 1, 1, .columns = 2},
-    {"mixed set behind a flow", "default", LAYER, "sets", 2, 1, 2, .columns = 4, .classes = {2, 0, 3, 0}, .gmm = 3,
+    {"set", "default", "", "set", 2, 1, 1, .columns = 2},
+    {"mixed set behind a flow", "default", LAYER, "set", 2, 1, 2, .columns = 4, .classes = {2, 0, 3, 0}, .gmm = 3,
      .reader = 3},
 };
 enum { MIXED = 8 };
@@ -232,7 +232,7 @@ static void bytes(acf_golden *g) { acf_golden_find(g, "seen")->dtype = "U8"; }
 static void half_floats(acf_golden *g) { acf_golden_find(g, "seen")->dtype = "F16"; }
 static void a_nan(acf_golden *g) { acf_golden_find(g, "seen")->value[3] = (double)NAN; }
 static void an_infinity(acf_golden *g) { acf_golden_find(g, "likelihood.0.wh")->value[0] = INFINITY; }
-static void newer(acf_golden *g) { strcpy(g->version, "6"); }
+static void newer(acf_golden *g) { strcpy(g->version, "7"); }
 static void no_version(acf_golden *g) { strcpy(g->version, "x"); }
 static void picture(acf_golden *g) { strcpy(g->kind, "picture"); }
 static void unknown_option(acf_golden *g) { replace(g->config, "\"mlp-width\"", "\"mlp-widht\""); }
@@ -262,7 +262,7 @@ static const struct {
     {half_floats, "F16"},
     {a_nan, "tensor 'seen' is nan at element 3; expected a finite number"},
     {an_infinity, "tensor 'likelihood.0.wh' is inf at element 0; expected a finite number"},
-    {newer, "format_version is 6, this acflow reads up to 5; update acflow, or save the model with this version"},
+    {newer, "format_version is 7, this acflow reads up to 6; update acflow, or save the model with this version"},
     {no_version, "format_version is 'x', expected a whole number"},
     {picture, "it is a model of kind 'picture'; expected 'table' or 'image'"},
     {unknown_option, "did you mean 'mlp-width'?"},

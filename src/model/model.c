@@ -6,6 +6,7 @@
 #include "model/checksum.h"
 #include "model/config.h"
 #include "model/image_model.h"
+#include "model/old_names.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -276,13 +277,11 @@ static acf_status add_archive(draft *d, const acf_donors *a) {
 
 static acf_status make_draft(draft *d, const acf_model *m, const char *members) {
     const bool several = m->next;
-    bool draws = false;
     int64_t tensors = archive_tensors(m->donors);
     int k = 0;
-    for (const acf_model *one = m; one; one = one->next)
-        tensors += acf_model_params(one)->n + draws_tensors(one), draws |= one->draws != NULL;
+    for (const acf_model *one = m; one; one = one->next) tensors += acf_model_params(one)->n + draws_tensors(one);
     if (!(d->tensor = acf_alloc((size_t)tensors * sizeof *d->tensor, "a list of tensors"))) return ACF_EMEMORY;
-    d->text[d->texts++] = (acf_safetensors_text){"format_version", draws ? "5" : m->donors ? "4" : several ? "3" : "2"};
+    d->text[d->texts++] = (acf_safetensors_text){"format_version", "6"};
     d->text[d->texts++] = (acf_safetensors_text){"kind", m->image ? "image" : "table"};
     d->text[d->texts++] = (acf_safetensors_text){"acflow", ACF_VERSION};
     if (several) d->text[d->texts++] = (acf_safetensors_text){MEMBERS_KEY, members};
@@ -316,6 +315,7 @@ done:
 typedef struct source {
     const acf_safetensors *f;
     const char *path;
+    bool old; /* its JSON texts have names of older versions (old_names.h) */
     int k;
 } source;
 
@@ -330,7 +330,10 @@ static acf_status read_json(const source *of, acf_json_source from, const char *
     const char *text;
     char full[NAME_MAX_BYTES];
     ACF_TRY(acf_safetensors_need_text(of->f, member_name(full, of->k, key), &text));
-    return acf_json_parse(from, text, strlen(text), JSON_MAX, out);
+    ACF_TRY(acf_json_parse(from, text, strlen(text), JSON_MAX, out));
+    acf_status status = of->old ? acf_old_names_json(key, *out) : ACF_OK;
+    if (status) json_decref(*out), *out = NULL;
+    return status;
 }
 
 static bool has_part(const source *of, const char *key) {
@@ -619,14 +622,15 @@ static acf_status read_weights(source of, acf_model *m) {
     return ACF_OK;
 }
 
-static acf_status read_model(acf_device *dev, const acf_safetensors *f, const char *path, acf_model **out) {
-    const source of = {f, path, 0};
+static acf_status read_model(acf_device *dev, acf_safetensors *f, const char *path, acf_model **out) {
     const char *kind;
     int64_t version;
     int members;
     acf_model *m = NULL;
     ACF_TRY(acf_safetensors_version(f, ACF_MODEL_FORMAT, &version));
     ACF_TRY(acf_checksum_verify(f, path));
+    const source of = {.f = f, .path = path, .old = version < ACF_OLD_NAMES_BELOW};
+    if (of.old) ACF_TRY(acf_old_names_file(f));
     ACF_TRY(acf_safetensors_need_text(f, "kind", &kind));
     const bool image = strcmp(kind, "image") == 0;
     if (!image && strcmp(kind, "table") != 0)

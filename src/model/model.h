@@ -14,8 +14,7 @@
 #include "model/net.h"
 #include "table/schema.h"
 
-#define ACF_MODEL_FORMAT                                                                                               \
-    5 /* newest format_version this library reads; it writes 5 where there are parameter draws, else 4 where there is an archive, else 3 where there are several members, else 2 */
+#define ACF_MODEL_FORMAT 6  /* format_version of the files it writes, the newest it reads */
 #define ACF_ENSEMBLE_MAX 16 /* as in base/option_table.h */
 
 typedef struct acf_image_seen {

@@ -23,11 +23,11 @@ typedef struct way {
 
 /* Small networks, random weights away from the identity. */
 static void open_columns(bench *b, const way *w, const char *flow, int64_t N, int64_t D, const acf_column *column) {
-    char set_flow[256], set_likelihood[64], set_anchor[64];
+    char set_flow[256], set_likelihood[64], set_gmm[64];
     snprintf(set_flow, sizeof set_flow, "flow=%s", w->flow ? w->flow : flow);
     snprintf(set_likelihood, sizeof set_likelihood, "likelihood=%s", w->likelihood);
-    snprintf(set_anchor, sizeof set_anchor, "anchor=%s", w->gmm ? w->gmm : "2");
-    acf_net_lab_open(b, (const char *[]){set_flow, set_likelihood, set_anchor, NULL}, N, D, column);
+    snprintf(set_gmm, sizeof set_gmm, "gmm=%s", w->gmm ? w->gmm : "2");
+    acf_net_lab_open(b, (const char *[]){set_flow, set_likelihood, set_gmm, NULL}, N, D, column);
 }
 
 static void open_bench(bench *b, const way *w, const char *flow, int64_t N, int64_t D) {

@@ -437,7 +437,7 @@ static void check_round_trip(const acf_fit_record *r, size_t length) {
     acf_fit_record back;
     json_t *text;
     assert_int_equal(acf_fit_record_to_json(r, &text), ACF_OK);
-    assert_int_equal(json_array_size(json_object_get(text, "donors")), length);
+    assert_int_equal(json_array_size(json_object_get(text, "donor_trust")), length);
     assert_int_equal(acf_fit_record_from_json((acf_json_source){"m", ACF_EMODEL}, text, &back), ACF_OK);
     if (length)
         assert_memory_equal(r->donor_trust, back.donor_trust, sizeof r->donor_trust);
@@ -466,14 +466,14 @@ static void records_have_the_numbers(void **state) {
     for (int k = 0; k < 4; k++) {
         json_t *list = json_array();
         for (int i = 0; i < (k == 0 ? 5 : 135); i++) json_array_append_new(list, json_real(1));
-        json_object_set_new(text, "donors", k < 2 ? list : k == 2 ? json_real(4) : json_array());
+        json_object_set_new(text, "donor_trust", k < 2 ? list : k == 2 ? json_real(4) : json_array());
         if (k >= 2) json_decref(list);
         assert_int_equal(acf_fit_record_from_json((acf_json_source){"m", ACF_EMODEL}, text, &back), ACF_EMODEL);
-        assert_string_equal(acf_error(), "m: 'recall' must be a list of 6 to 134 numbers");
+        assert_string_equal(acf_error(), "m: 'donor_trust' must be a list of 6 to 134 numbers");
     }
-    json_object_set_new(text, "donors", json_pack("[i,i,i,i,i,s]", 1, 2, 3, 4, 5, "6"));
+    json_object_set_new(text, "donor_trust", json_pack("[i,i,i,i,i,s]", 1, 2, 3, 4, 5, "6"));
     assert_int_equal(acf_fit_record_from_json((acf_json_source){"m", ACF_EMODEL}, text, &back), ACF_EMODEL);
-    assert_non_null(strstr(acf_error(), "m: 'recall' is "));
+    assert_non_null(strstr(acf_error(), "m: 'donor_trust' is "));
     assert_false(back.known);
     json_decref(text);
 }

@@ -126,10 +126,10 @@ static void add_reader(acf_golden *g, const char *name) {
 static void add_anchor(acf_golden *g) {
     int64_t K = g->spec.gmm, D = g->reals;
     if (K <= 0) return;
-    acf_golden_tensor *weight = acf_golden_add(g, "gmm.weight", 1, K, 0);
+    acf_golden_tensor *weight = acf_golden_add(g, "anchor.weight", 1, K, 0);
     for (int64_t k = 0; k < K; k++) weight->value[k] = k ? 0.25 : 0.75;
-    acf_golden_add(g, "gmm.mean", 2, K, D);
-    acf_golden_tensor *cov = acf_golden_add(g, "gmm.cov", 2, K * D, D);
+    acf_golden_add(g, "anchor.mean", 2, K, D);
+    acf_golden_tensor *cov = acf_golden_add(g, "anchor.cov", 2, K * D, D);
     for (int64_t i = 0; i < K * D; i++) cov->value[i * D + i % D] = 1;
     cov->ndim = 3, cov->dim[0] = K, cov->dim[1] = cov->dim[2] = D;
 }
@@ -200,11 +200,11 @@ static void write_texts(acf_golden *g) {
         g->config, sizeof g->config,
         "{\"preset\":\"%s\",\"flow\":\"%s\",\"likelihood\":\"%s\",\"mlp-width\":%d,\"mlp-layers\":%d,\"coupling-units\":%d,"
         "\"coupling-layers\":%d,\"likelihood-units\":%d,\"likelihood-layers\":%d,\"components\":%d,\"rank\":%d,\"scale-bound\":1.5,"
-        "\"column-embedding\":%d,\"embedding\":%d,\"deep-context\":%s,\"steps\":7,\"seed\":3",
+        "\"identity\":%d,\"embedding\":%d,\"deep-context\":%s,\"steps\":7,\"seed\":3",
         s->preset, s->flow, s->likelihood, WIDTH, s->mlp_layers, UNITS, s->coupling_layers, UNITS, s->likelihood_layers,
         COMPONENTS, s->rank, s->column_embedding, EMBEDDING, s->deep ? "true" : "false");
     char *end = g->config + strlen(g->config);
-    if (s->gmm >= 0) end += sprintf(end, ",\"gmm\":%d", s->gmm);
+    if (s->gmm >= 0) end += sprintf(end, ",\"anchor\":%d", s->gmm);
     if (s->reader >= 0) end += sprintf(end, ",\"context-width\":%d,\"context-layers\":1", s->reader);
     strcpy(end, "}");
     strcpy(g->training,
@@ -233,13 +233,13 @@ void acf_golden_make(acf_golden *g, const acf_golden_spec *spec) {
         else
             g->real[g->reals++] = j;
     int64_t W = all_classes(g), E = spec->column_embedding;
-    bool set = !strcmp(spec->likelihood, "sets");
+    bool set = !strcmp(spec->likelihood, "set");
     if (g->reals) {
         add_anchor(g);
         add_reader(g, "context");
         if (E) add_table(g, "columns", g->reals, E);
         each_flow(g, add_flow);
-        if (!strcmp(spec->likelihood, "gru"))
+        if (!strcmp(spec->likelihood, "ar"))
             add_rnn(g, "likelihood", spec->likelihood_layers, 1 + 2 * E, 3 * COMPONENTS);
         else if (set)
             add_set(g, "likelihood", 3 * COMPONENTS, *spec->flow || spec->gmm > 0 ? 2 * g->reals : 0);
@@ -432,7 +432,7 @@ static void set_net(acf_golden *g, const char *prefix, int64_t out_count, double
 
 /* The likelihood's network, of reals or categories. */
 static void describe(acf_golden *g, const char *prefix, int64_t out_count, double *out) {
-    if (!strcmp(g->spec.likelihood, "sets"))
+    if (!strcmp(g->spec.likelihood, "set"))
         set_net(g, prefix, out_count, out);
     else
         rnn(g, prefix, out_count, out);
