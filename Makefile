@@ -21,15 +21,15 @@ CC := gcc
 CLANG ?= clang
 B := build
 
-PACKAGES := gcc make pkg-config libopenblas-dev libjansson-dev zlib1g-dev libcairo2-dev libpng-dev libjpeg62-turbo-dev librandom123-dev libcmocka-dev
+PACKAGES := gcc make pkg-config libjansson-dev zlib1g-dev libcairo2-dev libpng-dev libjpeg62-turbo-dev librandom123-dev libcmocka-dev
 SAN_PACKAGES := clang libomp-dev libclang-rt-14-dev
 
 WARN := -Wall -Wextra -Wshadow -Wconversion -Wvla -Wstrict-prototypes -Wmissing-prototypes -Wno-missing-field-initializers -Werror
 # Not -ffast-math: it deletes NaN checks. These two only say that nobody reads errno or the FP exception flags.
 FLAGS := -std=gnu11 -O3 -march=$(ARCH) -fno-math-errno -fno-trapping-math -fopenmp -fvisibility=hidden -g \
          -Iinclude -Isrc $(WARN)
-LIBS = $(shell pkg-config --libs openblas jansson zlib cairo libpng libjpeg) -lm
-PKG_CFLAGS = $(shell pkg-config --cflags openblas jansson zlib cairo libpng libjpeg)
+LIBS = $(shell pkg-config --libs jansson zlib cairo libpng libjpeg) -lm
+PKG_CFLAGS = $(shell pkg-config --cflags jansson zlib cairo libpng libjpeg)
 
 SRC := $(filter-out %_test.c src/cli/%,$(wildcard src/*/*.c))
 CLI := $(wildcard src/cli/*.c)
@@ -103,35 +103,29 @@ $(B)/cuda/%.o: %.cu Makefile
 $(B)/libacflow_cuda.so: $(patsubst %.cu,$(B)/cuda/%.o,$(CUDA))
 	$(NVCC) -shared -cudart static -Xcompiler=-static-libstdc++,-static-libgcc $^ -lcublasLt -Xlinker=--no-undefined,--exclude-libs,ALL,-rpath,'$$ORIGIN:$(CUDA_HOME)/lib64' -o $@
 -include $(patsubst %.cu,$(B)/cuda/%.d,$(CUDA))
-# Of the target only glibc, a driver and cuBLASLt are expected; other libraries travel along. RPATH and not RUNPATH, as it also serves
-# the libraries of libraries.
-# OpenBLAS, 36 MB for every CPU there is, travels compressed; the programs are started by a script that unpacks it. 45 MB in all.
-GPU_LINK = $(CC) -fopenmp $^ $(LIBS) -s -Wl,--disable-new-dtags,-rpath,'$$ORIGIN/../lib' -o $@
-gpu-test: cuda $(B)/gpu/bin/acflow-test $(B)/gpu/bin/acflow $(B)/gpu/bin/acflow-bench $(B)/gpu/bin/acflow-bench-images
-	rm -rf $(B)/gpu/lib && mkdir $(B)/gpu/lib
-	ldd $(B)/gpu/bin/acflow-test | awk '$$3 ~ /^\// && $$1 !~ /^lib(c|m|dl|rt|pthread)\.so/ { print $$3 }' | xargs cp -Lt $(B)/gpu/lib
-	gzip -9f $(B)/gpu/lib/libopenblas.so.*
-	strip -o $(B)/gpu/lib/libacflow_cuda.so $(B)/libacflow_cuda.so
-	for p in acflow acflow-test acflow-bench acflow-bench-images; do cp tests/gpu.sh $(B)/gpu/$$p || exit 1; done
-$(B)/gpu/bin/acflow-test: $(patsubst %.c,$(B)/f32/%.o,$(SRC) $(TESTS))
-	@mkdir -p $(@D)
+# Of the target only glibc, a driver and cuBLASLt are expected; other libraries travel along, in lib/. RPATH and not RUNPATH, as it also
+# serves the libraries of libraries.
+GPU := $(B)/gpu
+GPU_LINK = @mkdir -p $(@D) && $(CC) -fopenmp $^ $(LIBS) -s -Wl,--disable-new-dtags,-rpath,'$$ORIGIN/lib' -o $@
+gpu-test: cuda $(GPU)/acflow-test $(GPU)/acflow $(GPU)/acflow-bench $(GPU)/acflow-bench-images
+	rm -rf $(GPU)/lib && mkdir $(GPU)/lib
+	ldd $(GPU)/acflow-test | awk '$$3 ~ /^\// && $$1 !~ /^lib(c|m|dl|rt|pthread)\.so/ { print $$3 }' | xargs cp -Lt $(GPU)/lib
+	strip -o $(GPU)/libacflow_cuda.so $(B)/libacflow_cuda.so
+$(GPU)/acflow-test: $(patsubst %.c,$(B)/f32/%.o,$(SRC) $(TESTS))
 	$(GPU_LINK) -lcmocka
-$(B)/gpu/bin/acflow: $(patsubst %.c,$(B)/lib/%.o,$(SRC) $(CLI))
-	@mkdir -p $(@D)
+$(GPU)/acflow: $(patsubst %.c,$(B)/lib/%.o,$(SRC) $(CLI))
 	$(GPU_LINK)
-$(B)/gpu/bin/acflow-bench: $(patsubst %.c,$(B)/lib/%.o,$(SRC) bench/gpu.c)
-	@mkdir -p $(@D)
+$(GPU)/acflow-bench: $(patsubst %.c,$(B)/lib/%.o,$(SRC) bench/gpu.c)
 	$(GPU_LINK)
-$(B)/gpu/bin/acflow-bench-images: $(patsubst %.c,$(B)/lib/%.o,$(SRC) bench/gpu_images.c)
-	@mkdir -p $(@D)
+$(GPU)/acflow-bench-images: $(patsubst %.c,$(B)/lib/%.o,$(SRC) bench/gpu_images.c)
 	$(GPU_LINK)
 
 # One file that needs glibc and nothing else, to be copied to any machine (ARCH=x86-64-v3), with the plugin beside it. Debian's -dev packages
-# have an archive of every library in the tree under cairo, and gfortran the one of OpenBLAS's runtime. glibc itself stays shared: a plugin can only be loaded so.
-STATIC_LIBS := openblas gfortran quadmath jansson cairo pixman-1 fontconfig freetype png16 jpeg expat brotlidec brotlicommon Xext Xrender X11 \
+# have an archive of every library in the tree under cairo. glibc itself stays shared: a plugin can only be loaded so.
+STATIC_LIBS := jansson cairo pixman-1 fontconfig freetype png16 jpeg expat brotlidec brotlicommon Xext Xrender X11 \
                xcb-shm xcb-render xcb Xau Xdmcp z gomp
 static:
-	@tests/need.sh $(PACKAGES) gfortran
+	@tests/need.sh $(PACKAGES)
 	$(AGAIN) $(B)/static/acflow
 	@if command -v $(NVCC) >/dev/null; then $(MAKE) --no-print-directory $(B)/libacflow_cuda.so && strip -o $(B)/static/libacflow_cuda.so $(B)/libacflow_cuda.so; \
 	 else echo '$(B)/static/acflow is without its plugin: there is no $(NVCC)'; fi

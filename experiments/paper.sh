@@ -48,7 +48,7 @@ if [[ $quick ]]; then
 fi
 out=${out:-build/paper/results.csv}
 [[ $minutes ]] && more+=(--until $(($(date +%s) + 60 * minutes)))
-export GOMP_SPINCOUNT=${GOMP_SPINCOUNT:-1000} OPENBLAS_NUM_THREADS=${OPENBLAS_NUM_THREADS:-1}
+export GOMP_SPINCOUNT=${GOMP_SPINCOUNT:-1000}
 
 list() {
     local rate model weight

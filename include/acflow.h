@@ -889,7 +889,7 @@ ACF_API acf_status acf_synth_write(const char *set, int64_t rows, const acf_synt
 
 /* ---- the machine -------------------------------------------------------------------------------------------- */
 
-/* Library and machine as JSON: version, build, CPU, cores, BLAS, threads in use, peak memory. Fails: ACF_ESPACE, ACF_EMEMORY. */
+/* Library and machine as JSON: version, build, CPU, cores, threads in use, kernels for products, peak memory. Fails: ACF_ESPACE, ACF_EMEMORY. */
 ACF_API acf_status acf_info(const acf_options *o, char *out, size_t cap, size_t *needed);
 
 /* The same for a person, a line "name: value" each. */

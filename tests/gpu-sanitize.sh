@@ -17,11 +17,11 @@ while [[ ${1:-} == --* ]]; do
     declare "${1#--}=$2"
     shift 2
 done
-pack=$B/gpu/acflow-test program=$B/gpu/bin/acflow-test
-[[ -x $pack ]] || { echo "there is no $pack; 'make gpu-test' builds it" >&2; exit 1; }
+program=$B/gpu/acflow-test
+[[ -x $program ]] || { echo "there is no $program; 'make gpu-test' builds it" >&2; exit 1; }
 sanitizer=${SANITIZER:-compute-sanitizer}
 [[ $sanitizer == none ]] || command -v "$sanitizer" >/dev/null || { echo "$sanitizer is not installed: nothing was checked"; exit 1; }
-all=$("$pack" --list-device | cut -d ' ' -f 1) || exit 1 # also unpacks the libraries
+all=$("$program" --list-device | cut -d ' ' -f 1) || exit 1
 mkdir -p "$B/logs"
 clean=0 red=0
 

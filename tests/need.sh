@@ -8,7 +8,7 @@ if [ "$1" = --clang ]; then
 fi
 have() {
     $clang >/dev/null 2>&1 &&
-        command -v gcc >/dev/null && command -v pkg-config >/dev/null && pkg-config --exists openblas jansson zlib cairo libpng libjpeg cmocka &&
+        command -v gcc >/dev/null && command -v pkg-config >/dev/null && pkg-config --exists jansson zlib cairo libpng libjpeg cmocka &&
         [ -e /usr/include/Random123/philox.h ]
 }
 have && exit 0

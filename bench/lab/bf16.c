@@ -1,9 +1,10 @@
-/* Kernel lab for products in bf16: the shapes of the networks against OpenBLAS's sgemm on one thread, check then time.
+/* Kernel lab for products in bf16: the shapes of the networks against the float panels on one thread, check then time.
  *
  *     make build/lab-bf16 && build/lab-bf16 */
 #include "device/bf16.h"
 #include "../bench.h"
 #include "device/cpu.h"
+#include "device/panels.h"
 
 #include "base/rng.h"
 
@@ -32,7 +33,7 @@ static double time_of(const acf_gemm *g, bool bf16, int64_t calls) {
     double t0 = bench_watch(1);
     for (int64_t i = 0; i < calls; i++) {
         if (!bf16)
-            acf_cpu_gemm_serial(g);
+            acf_panels_gemm(g);
         else
             acf_bf16_gemm(
                 &(acf_bf16_product){g->ta, g->tb, g->M, g->N, g->K, g->a, g->lda, g->b, g->ldb, g->beta, g->c, g->ldc});
@@ -82,7 +83,7 @@ int main(void) {
     }
     acf_device *dev;
     double worst = 0;
-    need(acf_device_open_cpu(1, &dev)); /* one thread for OpenBLAS too */
+    need(acf_device_open_cpu(1, &dev));
     printf("    M     N     K  %-34s %8s %8s %7s %9s\n", "GFLOP/s on one thread", "sgemm", "bf16", "ratio", "error");
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) worst = fmax(worst, try_shape(&shapes[i]));
     acf_device_close(dev);

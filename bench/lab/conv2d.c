@@ -1,8 +1,9 @@
-/* Kernel lab for convolutions: register tiles (ops/conv2d.c) against gathered patches and OpenBLAS's sgemm, on one thread, check then time.
+/* Kernel lab for convolutions: register tiles (ops/conv2d.c) against gathered patches and one product, on one thread, check then time.
  *
  *     make build/lab-conv2d && build/lab-conv2d */
 #include "ops/conv2d.h"
 #include "../bench.h"
+#include "device/panels.h"
 
 #include "base/rng.h"
 
@@ -42,10 +43,9 @@ static void by_patches(float *y, const float *x, const float *w, float *dw, cons
         const int64_t n = acf_min(rows, all - r0);
         gather(patch, x, s, r0, r0 + n);
         if (dw)
-            acf_cpu_gemm_serial(
-                &(acf_gemm){true, false, s->Co, K, n, 1, y + r0 * s->Co, s->Co, patch, K, r0 > 0, dw, K});
+            acf_panels_gemm(&(acf_gemm){true, false, s->Co, K, n, 1, y + r0 * s->Co, s->Co, patch, K, r0 > 0, dw, K});
         else
-            acf_cpu_gemm_serial(&(acf_gemm){false, true, n, s->Co, K, 1, patch, K, w, K, 0, y + r0 * s->Co, s->Co});
+            acf_panels_gemm(&(acf_gemm){false, true, n, s->Co, K, 1, patch, K, w, K, 0, y + r0 * s->Co, s->Co});
     }
 }
 

@@ -1,10 +1,11 @@
-/* Kernel lab for the per-row matrices: batched LU against a plain loop over LAPACK, check then time.
+/* Kernel lab for the per-row matrices: batched LU against a plain loop over LAPACK (OpenBLAS, which must be installed), check then time.
  *
  *     make build/lab-lu && build/lab-lu
  *
  * The loop is serial, single-threaded sgetrf and a sum of logs; ours is what a model calls, on 1 and on 2 threads. */
 #include "ops/lu.h"
 #include "../bench.h"
+#include "../openblas.h"
 
 #include "base/rng.h"
 
@@ -12,8 +13,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-void sgetrf_(const int *m, const int *n, float *a, const int *lda, int *pivots, int *info);
 
 #define REPEATS 21
 
@@ -38,13 +37,14 @@ static float *random_matrices(int64_t N, int64_t n) {
     return m;
 }
 
-static void lapack_logdet(float *ld, float *work, int *pivots, const float *m, int64_t N, int64_t n) {
+static void lapack_logdet(const openblas *blas, float *ld, float *work, int *pivots, const float *m, int64_t N,
+                          int64_t n) {
     const int size = (int)n;
     int info;
     memcpy(work, m, (size_t)(N * n * n) * sizeof *work);
     for (int64_t i = 0; i < N; i++) {
         float *a = work + i * n * n;
-        sgetrf_(&size, &size, a, &size, pivots, &info);
+        blas->sgetrf(&size, &size, a, &size, pivots, &info);
         double sum = 0;
         for (int64_t k = 0; k < n; k++) sum += log(fabs((double)a[k * (n + 1)]));
         ld[i] = (float)sum;
@@ -72,7 +72,7 @@ typedef struct timing {
     int64_t wrong;             /* rows whose log-determinants disagree */
 } timing;
 
-static timing time_logdet(int threads, int64_t N, int64_t n) {
+static timing time_logdet(const openblas *blas, int threads, int64_t N, int64_t n) {
     acf_device *dev;
     acf_tape *t;
     acf_arena *arena;
@@ -89,7 +89,7 @@ static timing time_logdet(int threads, int64_t N, int64_t n) {
     int64_t wrong = 0;
     for (int k = 0; k < REPEATS; k++) { /* interleaved, so that a slow moment of the machine hits all */
         double t0 = now();
-        lapack_logdet(ld, work, pivots, m, N, n);
+        lapack_logdet(blas, ld, work, pivots, m, N, n);
         double t1 = now();
         const float *mine = our_logdet(t, m, u, false);
         double t2 = now();
@@ -108,11 +108,13 @@ static timing time_logdet(int threads, int64_t N, int64_t n) {
 
 int main(void) {
     int64_t wrong = 0;
+    const openblas *blas = openblas_load();
+    if (!blas) need(acf_fail(ACF_EUSAGE, "OpenBLAS is not installed"));
     printf("      N    n  threads   sgetrf loop   factor+logdet   ratio   with backward\n");
     for (int threads = 1; threads <= 2; threads++)
         for (int64_t n = 4; n <= 512; n *= 2) {
             int64_t N = n <= 64 ? 1024 : n == 128 ? 128 : 16;
-            timing x = time_logdet(threads, N, n);
+            timing x = time_logdet(blas, threads, N, n);
             printf("%7lld %4lld %8d %10.3f ms %12.3f ms %7.2f %12.3f ms\n", (long long)N, (long long)n, threads,
                    1e3 * x.lapack, 1e3 * x.ours, x.ours / x.lapack, 1e3 * x.both);
             wrong += x.wrong;

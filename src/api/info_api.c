@@ -4,9 +4,9 @@
 #include "base/arena.h"
 #include "base/file.h"
 #include "base/options.h"
+#include "device/panels.h"
 #include "ops/devices.h"
 
-#include <cblas.h>
 #include <string.h>
 #include <sys/resource.h>
 
@@ -49,7 +49,7 @@ typedef struct facts {
     char cpu[ACF_EXCERPT_MAX];
     int cores; /* that this process may run on */
     int64_t threads;
-    const char *blas, *blas_core;
+    const char *kernels; /* picked at run time for this CPU */
     uint64_t peak_bytes;
 } facts;
 
@@ -73,14 +73,14 @@ static void cpu_model(char out[ACF_EXCERPT_MAX]) {
     acf_release(text);
 }
 
-/* openblas_get_corename tells which kernels were picked at run time: the first thing to look at when it is slow. */
+/* Which kernels were picked at run time is the first thing to look at when it is slow. */
 static void gather(const acf_options *o, facts *f) {
     cpu_model(f->cpu);
     f->cores = acf_cores();
     f->threads = acf_options_int(o, "threads");
     if (f->threads == 0) f->threads = f->cores;
-    f->blas = openblas_get_config();
-    f->blas_core = openblas_get_corename();
+    static const char *const kernels[ACF_PANELS_SETS] = {"plain", "avx2", "avx512"};
+    f->kernels = kernels[acf_panels_best()];
     struct rusage usage;
     f->peak_bytes = getrusage(RUSAGE_SELF, &usage) == 0 ? (uint64_t)usage.ru_maxrss * 1024 : 0;
 }
@@ -91,11 +91,10 @@ acf_status acf_info(const acf_options *o, char *out, size_t cap, size_t *needed)
     ACF_NEED_BUFFER(out, cap);
     facts f;
     gather(o, &f);
-    json_t *j =
-        json_pack("{s:s, s:{s:s, s:s, s:s, s:b}, s:{s:s, s:i}, s:I, s:{s:s, s:s}, s:I}", /* in output order */
-                  "version", ACF_VERSION, "build", "compiler", COMPILER, "precision", PRECISION, "vectors", VECTORS,
-                  "debug", DEBUG_BUILD, "cpu", "model", f.cpu, "cores", f.cores, "threads", (json_int_t)f.threads,
-                  "blas", "config", f.blas, "core", f.blas_core, "peak_memory_bytes", (json_int_t)f.peak_bytes);
+    json_t *j = json_pack("{s:s, s:{s:s, s:s, s:s, s:b}, s:{s:s, s:i}, s:I, s:s, s:I}", /* in output order */
+                          "version", ACF_VERSION, "build", "compiler", COMPILER, "precision", PRECISION, "vectors",
+                          VECTORS, "debug", DEBUG_BUILD, "cpu", "model", f.cpu, "cores", f.cores, "threads",
+                          (json_int_t)f.threads, "kernels", f.kernels, "peak_memory_bytes", (json_int_t)f.peak_bytes);
     if (!j) return acf_fail(ACF_EMEMORY, "out of memory: a description of the machine");
     return acf_json_deliver(j, out, cap, needed);
 }
@@ -113,7 +112,7 @@ acf_status acf_info_text(const acf_options *o, char *out, size_t cap, size_t *ne
     acf_text_addf(&t, "cpu:         %s\n", f.cpu);
     acf_text_addf(&t, "cores:       %d available\n", f.cores);
     acf_text_addf(&t, "threads:     %lld\n", (long long)f.threads);
-    acf_text_addf(&t, "blas:        %s (%s)\n", f.blas, f.blas_core);
+    acf_text_addf(&t, "kernels:     %s\n", f.kernels);
     acf_text_addf(&t, "peak memory: %s\n", acf_text_bytes(bytes, f.peak_bytes));
     return acf_text_done(&t, needed);
 }

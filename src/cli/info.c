@@ -17,7 +17,7 @@ enum { FLAGS = sizeof flags / sizeof flags[0] };
 static const cli_page page = {
     "info", "[TABLE|IMAGES|MODEL] [OPTIONS]",
     "Of a table: its columns and what acflow takes them for. Of images: their number, size and levels. Of a model: its columns, its options, how\n"
-    "it was trained. Without a file: version, build, CPU, cores, threads, BLAS and peak memory.",
+    "it was trained. Without a file: version, build, CPU, cores, threads, kernels and peak memory.",
     "  acflow info patients.csv\n"
     "  acflow info patients.csv --json > schema.json\n"
     "  acflow info faces/ --image-size 64\n"

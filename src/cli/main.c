@@ -80,6 +80,15 @@ static int help_on(int argc, char **argv) {
     return c ? cli_show_page(c->page, c->flags, c->n_flags) : unknown(argv[0]);
 }
 
+/* Threads of OpenMP that wait for each other spin, by default for about a millisecond: where other programs want the cores too, that is
+ * most of the time (a fit took nine times as long). GNU's runtime reads the setting once, before main, from the environment alone. So a
+ * command that computes starts the program again, once. A setting of the user's stands; where /proc is not mounted the program runs as
+ * it is. */
+static void spin_less(char **argv) {
+    if (getenv("OMP_WAIT_POLICY") || getenv("GOMP_SPINCOUNT") || setenv("GOMP_SPINCOUNT", "2000", 1) != 0) return;
+    execv("/proc/self/exe", argv);
+}
+
 /* Options belong to a command and follow it; only --help and --version stand alone. */
 static int dispatch(int argc, char **argv) {
     if (argc < 2) return cli_usage("", "no command given");
@@ -92,19 +101,11 @@ static int dispatch(int argc, char **argv) {
     }
     if (word[0] == '-') return cli_usage("", "unknown option '%s'; options follow the command", word);
     const cli_command *c = find(word);
+    if (c && c != &cli_info && c != &cli_synth) spin_less(argv);
     return c ? c->run(argc - 2, argv + 2) : unknown(word);
 }
 
-/* Threads that wait for each other spin, by default for about a millisecond: where other programs want the cores too, that is most of the
- * time (a fit took nine times as long). Only the environment at the start of a program can change it, so it starts again, once. Who has
- * said anything about it is not overruled; where /proc is not mounted the program runs as it is. */
-static void spin_less(char **argv) {
-    if (getenv("OMP_WAIT_POLICY") || getenv("GOMP_SPINCOUNT") || setenv("GOMP_SPINCOUNT", "2000", 1) != 0) return;
-    execv("/proc/self/exe", argv);
-}
-
 int main(int argc, char **argv) {
-    spin_less(argv);
     signal(SIGPIPE, SIG_IGN); /* a reader that leaves early is no reason to die half-way: cli_close decides */
     signal(SIGXFSZ,
            SIG_IGN); /* a limit on the size of files is a full disk: the write fails, and its sentence is said */

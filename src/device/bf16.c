@@ -1,7 +1,7 @@
 /* Products in bf16: see bf16.h.
  *
  * Workload: the products of GRUs and dense layers, M = 10 to 4,096 rows, N and K from 64 to 1,024; about 190 GFLOP/s on one core of a
- * Zen 4, where OpenBLAS's sgemm has 100.
+ * Zen 4, where a large product in float has 100.
  *
  * The instruction multiplies pairs: each 32-bit lane of the sum gets a0·b0 + a1·b1. So both factors are packed as pairs of
  * neighbours along K, one pair in 32 bits (kp counts pairs):

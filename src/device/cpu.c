@@ -1,11 +1,10 @@
-/* The CPU as a device: products on our own kernels (panels.h) or OpenBLAS, OpenMP over their tiles. See device.h and cpu.h. */
+/* The CPU as a device: products on the kernels of panels.h and bf16.h, OpenMP over their tiles. See device.h and cpu.h. */
 #define _GNU_SOURCE /* sched_getaffinity */
 #include "device/cpu.h"
 
 #include "device/bf16.h"
 #include "device/panels.h"
 
-#include <cblas.h>
 #include <omp.h>
 #include <sched.h>
 #include <stdio.h>
@@ -14,11 +13,11 @@
 
 /* ---- products -------------------------------------------------------------------------------------------------- */
 
-/* For OpenBLAS and bf16: tiles are worth about 12 MFLOP (an eighth of a millisecond on one core) or more, at most 16 of them. The grid
+/* For bf16: tiles are worth about 12 MFLOP (an eighth of a millisecond on one core) or more, at most 16 of them. The grid
  * is the one that packs least: every tile row packs B again and every tile column A. It depends on the shape only. */
 #define TILE_FLOPS 12e6
 #define MAX_TILES 16
-/* For our kernels, whose bits do not depend on the cut: one tile a thread, if each is worth 2 MFLOP. */
+/* For panels, whose bits do not depend on the cut: one tile a thread, if each is worth 2 MFLOP. */
 #define PART_FLOPS 2e6
 
 typedef struct grid {
@@ -70,19 +69,6 @@ static grid thread_grid(const acf_gemm *g, int threads) {
     return best;
 }
 
-void acf_cpu_gemm_serial(const acf_gemm *g) {
-    if (g->M == 0 || g->N == 0) return;
-    ACF_ASSERT(acf_max(acf_max(g->M, g->N), g->K) <= INT32_MAX); /* OpenBLAS counts in 32 bits */
-    CBLAS_TRANSPOSE ta = g->ta ? CblasTrans : CblasNoTrans, tb = g->tb ? CblasTrans : CblasNoTrans;
-#ifdef ACF_DOUBLE
-    cblas_dgemm(CblasRowMajor, ta, tb, (blasint)g->M, (blasint)g->N, (blasint)g->K, g->alpha, g->a, (blasint)g->lda,
-                g->b, (blasint)g->ldb, g->beta, g->c, (blasint)g->ldc);
-#else
-    cblas_sgemm(CblasRowMajor, ta, tb, (blasint)g->M, (blasint)g->N, (blasint)g->K, g->alpha, g->a, (blasint)g->lda,
-                g->b, (blasint)g->ldb, g->beta, g->c, (blasint)g->ldc);
-#endif
-}
-
 bool acf_cpu_has_bf16(void) { return sizeof(acf_real) == sizeof(float) && acf_bf16_available(); }
 
 /* Large enough for bf16 to gain something. Those below stay float: heads of two numbers, and what comes straight from a narrow
@@ -118,9 +104,8 @@ static acf_gemm tile_of(const acf_gemm *g, int64_t r0, int64_t r1, int64_t c0, i
 
 void acf_cpu_gemm(const acf_device *dev, const acf_gemm *g, acf_epilogue done, void *ctx) {
     if (g->M <= 0 || g->N <= 0) return;
-    bool bf16 = dev->precision == ACF_PRECISION_BF16 && suits_bf16(g),
-         panels = !bf16 && acf_panels_best() > ACF_PANELS_PLAIN;
-    grid tiles = panels ? thread_grid(g, dev->threads) : tile_grid(g->M, g->N, g->K);
+    bool bf16 = dev->precision == ACF_PRECISION_BF16 && suits_bf16(g);
+    grid tiles = bf16 ? tile_grid(g->M, g->N, g->K) : thread_grid(g, dev->threads);
     int64_t n = tiles.rows * tiles.cols;
     int threads = n == 1 ? 1 : dev->threads;
 #pragma omp parallel for schedule(static) num_threads(threads)
@@ -130,10 +115,8 @@ void acf_cpu_gemm(const acf_device *dev, const acf_gemm *g, acf_epilogue done, v
         acf_gemm t = tile_of(g, r0, r1, c0, c1);
         if (bf16)
             gemm_bf16(&t);
-        else if (panels)
-            acf_panels_gemm(&t);
         else
-            acf_cpu_gemm_serial(&t);
+            acf_panels_gemm(&t);
         if (done) done(ctx, r0, r1, c0, c1);
     }
 }
@@ -296,9 +279,6 @@ acf_status acf_device_open_cpu(int threads, acf_device **out) {
     dev->kind = ACF_DEVICE_CPU;
     dev->threads = threads ? threads : acf_cores();
     dev->memory = acf_heap;
-    /* Tiles are shared out by our loops (cpu.h); a second team inside each would fight over the cores. The setting is the
-     * process's: a program that uses OpenBLAS itself sets it again around its own calls. */
-    openblas_set_num_threads(1);
     *out = dev;
     return ACF_OK;
 }

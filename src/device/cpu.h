@@ -1,8 +1,8 @@
 /* What CPU kernels use besides the device table: parallel loops, products with an epilogue, and products that share a factor.
  *
  * Same bits for any thread count, by construction: each piece of work is computed by one thread in one order, and no piece adds to
- * another's output. An element of a product on our own kernels (panels.h) is the same however the product is cut, so there every
- * thread gets a piece. OpenBLAS's is not: where the CPU needs it, it is called single-threaded on tiles that depend on the shape alone. */
+ * another's output. An element of a product (panels.h) is the same however the product is cut, so every thread gets a piece. In
+ * bf16 it is not: there the tiles depend on the shape alone. */
 #ifndef ACF_DEVICE_CPU_H
 #define ACF_DEVICE_CPU_H
 
@@ -49,9 +49,6 @@ acf_right acf_right_make(const acf_device *dev, acf_real *capacity, bool tb, int
  * rows back into their own next step can run on each thread's rows from end to end, with no thread waiting for another. */
 void acf_right_times(const acf_right *r, int64_t M, const acf_real *a, int64_t lda, acf_real beta, acf_real *c,
                      int64_t ldc);
-
-/* One product by OpenBLAS on the calling thread, always in acf_real: for use inside a parallel loop. */
-void acf_cpu_gemm_serial(const acf_gemm *g);
 
 /* out (C) += sum over rows of x (N,C) with leading dimension ld; rows are added in order. */
 void acf_cpu_colsum(const acf_device *dev, acf_real *out, const acf_real *x, int64_t N, int64_t C, int64_t ld);

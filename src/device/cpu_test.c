@@ -72,7 +72,7 @@ static void try_product(const acf_device *dev, int64_t M, int64_t N, int64_t K, 
         compare(&p);
         if (M * N * K < 1000000) { /* and on the calling thread */
             memcpy(p.c, p.before, (size_t)p.c_size * sizeof *p.c);
-            acf_cpu_gemm_serial(&p.g);
+            acf_panels_gemm(&p.g);
             compare(&p);
         }
         free_product(&p);
@@ -176,7 +176,7 @@ static void epilogue_sees_every_element_once_here(void) {
     acf_device_close(dev);
 }
 
-/* All of the above by OpenBLAS, as on a CPU without AVX2, and on our own kernels. */
+/* All of the above on the kernels of every instruction set. */
 static void on_every_kernel(void (*test)(void)) {
     for (int set = 0; set < ACF_PANELS_SETS; set++) {
         acf_panels_limit((acf_panels_set)set);

@@ -1,6 +1,6 @@
 /* A place that holds memory and multiplies matrices.
  *
- * Small on purpose: memory, copies, streams, GEMM. The CPU implements it on OpenBLAS and OpenMP; a GPU is a second
+ * Small on purpose: memory, copies, streams, GEMM. The CPU implements it on kernels of its own and OpenMP; a GPU is a second
  * implementation of the same table and nothing above changes. Work on a stream runs in order; a CPU stream has always
  * finished when a call returns. */
 #ifndef ACF_DEVICE_DEVICE_H

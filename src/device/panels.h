@@ -1,6 +1,6 @@
 /* Products with the right factor laid out in panels, for acf_real, on kernels of our own.
  *
- * Why not OpenBLAS: it packs both factors at every call. A recurrent network multiplies the same weights (768,256) at every step with
+ * Why not a BLAS: it packs both factors at every call. A recurrent network multiplies the same weights (768,256) at every step with
  * the few rows that are left, 250 down to one; there packing takes a tenth to two thirds of the time. Here the weights are laid out
  * once and then used by all steps, the left factor is read where it lies, and the rate is the same from 6 rows on (bench/lab/panels.c).
  *
@@ -20,7 +20,7 @@
 /* Instructions that the kernels are there for; plain is what the build was told to use. */
 typedef enum acf_panels_set { ACF_PANELS_PLAIN, ACF_PANELS_AVX2, ACF_PANELS_AVX512, ACF_PANELS_SETS } acf_panels_set;
 
-/* The best that this CPU has. With plain ones the results are right, but OpenBLAS may be faster. */
+/* The best that this CPU has. Plain ones are right, but slow where registers are few (x86 without AVX2). */
 acf_panels_set acf_panels_best(void);
 
 #ifdef ACF_DEBUG

@@ -12,8 +12,7 @@
  *
  * Bounded work: a regression sees at most 20,000 rows, evenly spaced, and 100 predictors, those that go along with the column most;
  * a class column has at most 30 indicators, for its most frequent classes; the others are drawn as often as they occur and never
- * guessed. Memory: the table three times, and once more for every indicator a class column has. On one thread; the same bits as long
- * as BLAS has one too, as it has once a device was opened. */
+ * guessed. Memory: the table three times, and once more for every indicator a class column has. On one thread. */
 #ifndef ACF_INFER_BASELINE_H
 #define ACF_INFER_BASELINE_H
 

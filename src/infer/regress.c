@@ -2,19 +2,47 @@
 #include "infer/regress.h"
 
 #include "base/real.h"
+#include "ops/cholesky.h"
+#include "ops/symmetric_eigen.h"
 
-#include <cblas.h>
 #include <float.h>
 #include <math.h>
 #include <string.h>
 
-/* LAPACK; matrices are symmetric, so its columns are our rows. */
-void dsyev_(const char *job, const char *half, const blasint *n, double *a, const blasint *lda, double *w, double *work,
-            const blasint *lwork, blasint *info);
-void dposv_(const char *half, const blasint *n, const blasint *nrhs, double *a, const blasint *lda, double *b,
-            const blasint *ldb, blasint *info);
+static double dot(const double *a, const double *b, int64_t n) {
+    double sum = 0;
+#pragma omp simd reduction(+ : sum)
+    for (int64_t i = 0; i < n; i++) sum += a[i] * b[i];
+    return sum;
+}
 
-static double dot(const double *a, const double *b, int64_t n) { return cblas_ddot((blasint)n, a, 1, b, 1); }
+/* y (n) += by · x (n). */
+static void add(double *y, double by, const double *x, int64_t n) {
+#pragma omp simd
+    for (int64_t i = 0; i < n; i++) y[i] += by * x[i];
+}
+
+/* y (P) += xᵀ·v for x (n,P). */
+static void add_transposed(double *y, const double *x, const double *v, int64_t n, int64_t P) {
+    for (int64_t i = 0; i < n; i++) add(y, v[i], x + i * P, P);
+}
+
+/* The lower half of out (P,P) += xᵀ·x for x (n,P), eight rows of x at a time: out is read and written once for each eight. */
+static void add_gram(double *out, const double *x, int64_t n, int64_t P) {
+    int64_t i = 0;
+    for (; i + 8 <= n; i += 8) {
+        const double *a = x + i * P, *b = a + P, *c = b + P, *d = c + P, *e = d + P, *f = e + P, *g = f + P, *h = g + P;
+        for (int64_t j = 0; j < P; j++) {
+            double *row = out + j * P;
+#pragma omp simd
+            for (int64_t k = 0; k <= j; k++)
+                row[k] += (a[j] * a[k] + b[j] * b[k]) + (c[j] * c[k] + d[j] * d[k]) + (e[j] * e[k] + f[j] * f[k]) +
+                          (g[j] * g[k] + h[j] * h[k]);
+        }
+    }
+    for (; i < n; i++)
+        for (int64_t j = 0; j < P; j++) add(out + j * P, x[i * P + j], x + i * P, j + 1);
+}
 
 static double *reals(acf_arena *a, int64_t n) { return acf_arena_alloc(a, (size_t)n * sizeof(double)); }
 
@@ -67,13 +95,15 @@ static bool evidence_step(evidence *e, int64_t P) {
 
 /* Principal axes of x'x into r->axis, squared lengths into s (P). Rounding leaves some below zero. */
 static acf_status principal_axes(acf_arena *scratch, acf_ridge *r, const double *x, int64_t n, double *s) {
-    const blasint P = (blasint)r->P, capacity = (blasint)(34 * r->P + 2);
-    double *work = reals(scratch, capacity);
-    blasint info = 0;
-    if (!work) return ACF_EMEMORY;
-    cblas_dsyrk(CblasRowMajor, CblasLower, CblasTrans, P, (blasint)n, 1, x, P, 0, r->axis, P);
-    dsyev_("V", "U", &P, r->axis, &P, s, work, &capacity, &info);
-    if (info) return acf_fail(ACF_ENUMERIC, "linear baseline: the axes of %d predictors were not found", (int)P);
+    const int64_t P = r->P;
+    double *capacity = reals(scratch, P);
+    if (!capacity) return ACF_EMEMORY;
+    memset(r->axis, 0, (size_t)(P * P) * sizeof *r->axis);
+    add_gram(r->axis, x, n, P);
+    for (int64_t i = 0; i < P; i++)
+        for (int64_t j = 0; j < i; j++) r->axis[j * P + i] = r->axis[i * P + j];
+    if (!acf_symmetric_eigen(r->axis, P, s, capacity))
+        return acf_fail(ACF_ENUMERIC, "linear baseline: the axes of %lld predictors were not found", (long long)P);
     for (int64_t a = 0; a < P; a++) s[a] = fmax(s[a], 0);
     return ACF_OK;
 }
@@ -89,12 +119,14 @@ static acf_status fit_centred(acf_arena *scratch, acf_ridge *r, const double *x,
     double *xy = reals(scratch, P);
     if (!e.s || !e.t || !e.c || !xy) return ACF_EMEMORY;
     ACF_TRY(principal_axes(scratch, r, x, n, e.s));
-    cblas_dgemv(CblasRowMajor, CblasTrans, (blasint)n, (blasint)P, 1, x, (blasint)P, y, 1, 0, xy, 1);
-    cblas_dgemv(CblasRowMajor, CblasNoTrans, (blasint)P, (blasint)P, 1, r->axis, (blasint)P, xy, 1, 0, e.t, 1);
+    memset(xy, 0, (size_t)P * sizeof *xy);
+    add_transposed(xy, x, y, n, P);
+    for (int64_t a = 0; a < P; a++) e.t[a] = dot(r->axis + a * P, xy, P);
     memset(e.c, 0, (size_t)P * sizeof *e.c);
     e.alpha = 1 / (e.yy / e.n + DBL_EPSILON);
     for (int i = 0; i < EVIDENCE_STEPS && evidence_step(&e, P); i++) {}
-    cblas_dgemv(CblasRowMajor, CblasTrans, (blasint)P, (blasint)P, 1, r->axis, (blasint)P, e.c, 1, 0, r->coef, 1);
+    memset(r->coef, 0, (size_t)P * sizeof *r->coef);
+    add_transposed(r->coef, r->axis, e.c, P, P);
     for (int64_t a = 0; a < P; a++) r->spread[a] = 1 / sqrt(e.alpha * e.s[a] + e.lambda);
     r->noise = 1 / sqrt(e.alpha);
     return ACF_OK;
@@ -118,7 +150,7 @@ acf_status acf_ridge_fit(acf_arena *scratch, acf_ridge *r, double *x, double *y,
 
 void acf_ridge_posterior(const acf_ridge *r, const double *z, double *coef, double *bias) {
     memcpy(coef, r->coef, (size_t)r->P * sizeof *coef);
-    for (int64_t a = 0; a < r->P; a++) cblas_daxpy((blasint)r->P, z[a] * r->spread[a], r->axis + a * r->P, 1, coef, 1);
+    for (int64_t a = 0; a < r->P; a++) add(coef, z[a] * r->spread[a], r->axis + a * r->P, r->P);
     *bias = r->center - dot(coef, r->mean, r->P);
 }
 
@@ -157,8 +189,8 @@ static bool newton_alloc(newton *w, acf_arena *a) {
 }
 
 static void scores(const acf_logit *l, const double *x, int64_t n, double *out) {
-    cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (blasint)n, (blasint)l->K, (blasint)l->P, 1, x, (blasint)l->P,
-                l->coef, (blasint)l->P, 0, out, (blasint)l->K);
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t k = 0; k < l->K; k++) out[i * l->K + k] = dot(x + i * l->P, l->coef + k * l->P, l->P);
 }
 
 /* exp(score - the row's largest) in place; returns their sum. */
@@ -181,27 +213,35 @@ static void curvature(newton *w) {
             double p = w->p[from + i], root = sqrt(p * (1 - p));
             for (int64_t j = 0; j < P; j++) w->weighted[i * P + j] = root * w->x[(from + i) * P + j];
         }
-        cblas_dsyrk(CblasRowMajor, CblasLower, CblasTrans, (blasint)P, (blasint)rows, 1, w->weighted, (blasint)P, 1,
-                    w->hessian, (blasint)P);
+        add_gram(w->hessian, w->weighted, rows, P);
     }
     for (int64_t j = 0; j < P; j++) w->hessian[j * P + j] += prior_of(w, j);
 }
 
+/* x (n) = (l lᵀ)⁻¹ x for a Cholesky factor l (n,n). */
+static void solve(const double *l, double *x, int64_t n) {
+    for (int64_t i = 0; i < n; i++) x[i] = (x[i] - dot(l + i * n, x, i)) / l[i * n + i];
+    for (int64_t i = n - 1; i >= 0; i--) {
+        x[i] /= l[i * n + i];
+        add(x, -x[i], l + i * n, i);
+    }
+}
+
 /* The Newton step of class k, into step; and what it does to each row's score, into move. False: the matrix is not definite. */
 static bool direction(newton *w, int64_t k) {
-    const blasint P = (blasint)w->l->P, n = (blasint)w->n, one = 1;
+    const int64_t P = w->l->P;
     const double *coef = w->l->coef + k * P;
-    blasint info = 0;
-    for (int64_t i = 0; i < n; i++) {
+    for (int64_t i = 0; i < w->n; i++) {
         w->p[i] = w->mass[i * w->l->K + k] / w->total[i];
         w->rest[i] = (w->y[i] == k ? 1 : 0) - w->p[i];
     }
     curvature(w);
     for (int64_t j = 0; j < P; j++) w->step[j] = -prior_of(w, j) * coef[j];
-    cblas_dgemv(CblasRowMajor, CblasTrans, n, P, 1, w->x, P, w->rest, 1, 1, w->step, 1);
-    dposv_("U", &P, &one, w->hessian, &P, w->step, &P, &info);
-    cblas_dgemv(CblasRowMajor, CblasNoTrans, n, P, 1, w->x, P, w->step, 1, 0, w->move, 1);
-    return info == 0;
+    add_transposed(w->step, w->x, w->rest, w->n, P);
+    if (acf_cholesky(w->hessian, P, 0) >= 0) return false;
+    solve(w->hessian, w->step, P);
+    for (int64_t i = 0; i < w->n; i++) w->move[i] = dot(w->x + i * P, w->step, P);
+    return true;
 }
 
 /* What the log-posterior gains when class k moves by `part` of the step. */

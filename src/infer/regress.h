@@ -2,8 +2,8 @@
  * columns.
  *
  * Sizes: n rows of thousands, P predictors of tens (at most about a hundred), K classes of a few; fitted some hundred times in one
- * evaluation. So products go to BLAS, factors to LAPACK, and nothing is iterated that can be had in closed form. Everything is in
- * double, on one thread, and the same for the same input. */
+ * evaluation. So nothing is iterated that can be had in closed form. Everything is in double, on one thread, and the same for the same
+ * input. */
 #ifndef ACF_INFER_REGRESS_H
 #define ACF_INFER_REGRESS_H
 

@@ -227,7 +227,7 @@ static void convolve(const acf_device *dev, acf_real *y, const acf_real *x, cons
     }
 }
 
-/* Pixels as they are: a plain product, which BLAS does as well. (As many pixels on both sides: then there is no stride, or but one pixel.) */
+/* Pixels as they are: a plain product. (As many pixels on both sides: then there is no stride, or but one pixel.) */
 static bool is_plain(const acf_conv_shape *s) {
     return places(s) == 1 && !s->top && !s->left && s->H == s->Ho && s->W == s->Wo;
 }

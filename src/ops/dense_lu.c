@@ -2,22 +2,15 @@
 #include "ops/dense_lu.h"
 
 #include "device/cpu.h"
+#include "device/panels.h"
 
-#include <cblas.h>
 #include <math.h>
 #include <string.h>
 
 /* Up to this size the matrix is eliminated in a padded copy on the stack (72 KB in double) with whole vectors and no loop
- * tails: 2.2 times as fast as LAPACK at 32, as fast at about 100. Above, LAPACK's blocking wins. */
+ * tails. Above, blocks of rows are eliminated and what is below them is updated by one product. */
 #define SMALL 96
-
-#ifdef ACF_DOUBLE
-#define GETRF dgetrf_
-#else
-#define GETRF sgetrf_
-#endif
-_Static_assert(sizeof(blasint) == sizeof(int32_t), "the order is handed to LAPACK as its list of pivots");
-void GETRF(const blasint *m, const blasint *n, acf_real *a, const blasint *lda, blasint *pivots, blasint *info);
+#define BLOCK 32 /* rows of a block */
 
 /* ---- factorisation --------------------------------------------------------------------------------------------------- */
 
@@ -35,12 +28,14 @@ static int64_t find_pivot(const acf_real *row, int64_t k, int64_t n) {
     return at;
 }
 
-/* Brings row k's pivot to place k in all n rows of w (n,ld), and divides what is right of it. */
-static void pivot_row(acf_real *w, int64_t ld, int32_t *order, int64_t k, int64_t n) {
+/* Brings row k's pivot to place k in rows [from,to) of w, whose rows are ld apart, and divides what is right of it in row k. Returns
+ * the place it came from. */
+static inline int64_t pivot_row(acf_real *w, int64_t ld, int32_t *order, int64_t k, int64_t n, int64_t from,
+                                int64_t to) {
     acf_real *row = w + k * ld;
     int64_t at = find_pivot(row, k, n);
     if (at != k) {
-        for (int64_t i = 0; i < n; i++) {
+        for (int64_t i = from; i < to; i++) {
             acf_real x = w[i * ld + k];
             w[i * ld + k] = w[i * ld + at];
             w[i * ld + at] = x;
@@ -52,6 +47,7 @@ static void pivot_row(acf_real *w, int64_t ld, int32_t *order, int64_t k, int64_
     const acf_real pivot = row[k];
     ACF_SIMD
     for (int64_t j = k + 1; j < n; j++) row[j] /= pivot;
+    return at;
 }
 
 static void factor_small(acf_real *f, int32_t *order, const acf_real *m, int64_t n) {
@@ -64,7 +60,7 @@ static void factor_small(acf_real *f, int32_t *order, const acf_real *m, int64_t
         memcpy(ws + i * ld, m + i * n, (size_t)n * sizeof *ws);
     }
     for (int64_t k = 0; k < n; k++) {
-        pivot_row(ws, ld, order, k, n);
+        pivot_row(ws, ld, order, k, n, 0, n);
         /* u: row k of U as whole vectors. It is zero up to the pivot, so that the multipliers of L, which
          * share the first vector, keep their values. */
         const int64_t first = k / V;
@@ -78,17 +74,71 @@ static void factor_small(acf_real *f, int32_t *order, const acf_real *m, int64_t
     for (int64_t i = 0; i < n; i++) memcpy(f + i * n, ws + i * ld, (size_t)n * sizeof *ws);
 }
 
-/* LAPACK reads our rows as columns, so its row pivoting is our column pivoting and its factors are ours. Its list of
- * successive swaps becomes an order in place, from the last swap to the first: a swap of k and p made before those
- * that follow puts p at place k, and k wherever p would have ended. */
-static void factor_lapack(acf_real *f, int32_t *order, int64_t n) {
-    const blasint size = (blasint)n;
-    blasint info;
-    GETRF(&size, &size, f, &size, order, &info);
-    for (int64_t k = n - 1; k >= 0; k--) {
-        const int32_t p = order[k] - 1;
-        for (int64_t j = k + 1; j < n; j++) order[j] = order[j] == p ? (int32_t)k : order[j];
-        order[k] = p;
+/* Eliminates rows [k0,k1) of f (n,n), whose earlier blocks are done. from: where the pivot of each row came from. */
+static void factor_block(acf_real *f, int32_t *order, int64_t k0, int64_t k1, int64_t n, int64_t *from) {
+    for (int64_t k = k0; k < k1; k++) {
+        from[k - k0] = pivot_row(f, n, order, k, n, k0, k1);
+        const acf_real *u = f + k * n;
+        for (int64_t i = k + 1; i < k1; i++) {
+            acf_real *row = f + i * n;
+            const acf_real l = row[k];
+            ACF_SIMD
+            for (int64_t j = k + 1; j < n; j++) row[j] -= l * u[j];
+        }
+    }
+}
+
+/* The swaps of a block's columns [k0,k1) in other rows: each row takes them all while it is in cache. */
+static void swap_columns(acf_real *f, int64_t n, int64_t rows, const int64_t *from, int64_t k0, int64_t k1) {
+    for (int64_t i = 0; i < rows; i++) {
+        acf_real *row = f + i * n;
+        for (int64_t k = k0; k < k1; k++) {
+            const acf_real x = row[k];
+            row[k] = row[from[k - k0]];
+            row[from[k - k0]] = x;
+        }
+    }
+}
+
+/* a (rows,width) = a · U⁻¹ for the block's own u (width,width), as many rows at a time as a vector has lanes. */
+static void solve_rows(acf_real *a, const acf_real *u, int64_t ld, int64_t rows, int64_t width) {
+    acf_lanes x[BLOCK] = {{0}};
+    for (int64_t i = 0; i < rows; i += ACF_LANES) {
+        const int64_t some = acf_min(ACF_LANES, rows - i);
+        for (int64_t r = 0; r < some; r++)
+            for (int64_t k = 0; k < width; k++) ((acf_real *)(x + k))[r] = a[(i + r) * ld + k];
+        for (int64_t k = 0; k < width; k++)
+            for (int64_t j = k + 1; j < width; j++) x[j] -= u[k * ld + j] * x[k];
+        for (int64_t r = 0; r < some; r++)
+            for (int64_t k = 0; k < width; k++) a[(i + r) * ld + k] = ((acf_real *)(x + k))[r];
+    }
+}
+
+/* In place, block after block; with A the rows below a block and C the part of them right of it:
+ *
+ *     L = A U11⁻¹     C -= L U12 */
+static void factor_blocks(acf_real *f, int32_t *order, int64_t n) {
+    for (int64_t i = 0; i < n; i++) order[i] = (int32_t)i;
+    for (int64_t k0 = 0; k0 < n; k0 += BLOCK) {
+        const int64_t k1 = acf_min(k0 + BLOCK, n), below = n - k1;
+        acf_real *left = f + k1 * n + k0, *above = f + k0 * n + k1;
+        int64_t from[BLOCK];
+        factor_block(f, order, k0, k1, n, from);
+        swap_columns(f, n, k0, from, k0, k1);
+        swap_columns(f + k1 * n, n, below, from, k0, k1);
+        if (below == 0) break;
+        solve_rows(left, f + k0 * n + k0, n, below, k1 - k0);
+        acf_panels_gemm(&(acf_gemm){.M = below,
+                                    .N = below,
+                                    .K = k1 - k0,
+                                    .alpha = -1,
+                                    .a = left,
+                                    .lda = n,
+                                    .b = above,
+                                    .ldb = n,
+                                    .beta = 1,
+                                    .c = left + (k1 - k0),
+                                    .ldc = n});
     }
 }
 
@@ -98,7 +148,7 @@ void acf_dense_lu(acf_real *f, int32_t *order, const acf_real *m, int64_t n) {
         factor_small(f, order, m, n);
     } else {
         if (f != m) memcpy(f, m, (size_t)(n * n) * sizeof *f);
-        factor_lapack(f, order, n);
+        factor_blocks(f, order, n);
     }
 }
 

@@ -1,5 +1,5 @@
 /* One dense matrix: factors, solves and the transposed inverse against their definitions, on both sides of the size where
- * LAPACK takes over. */
+ * blocks of rows begin. */
 #include "ops/dense_lu.h"
 
 #include "harness/lab.h"
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 static const double eps = (double)ACF_REAL_EPS;
-static const int64_t sizes[] = {1, 2, 3, 8, 15, 16, 17, 33, 64, 95, 96, 97, 130};
+static const int64_t sizes[] = {1, 2, 3, 8, 15, 16, 17, 33, 64, 95, 96, 97, 128, 130};
 #define EACH_SIZE(n)                                                                                                   \
     for (size_t at_ = 0; at_ < sizeof sizes / sizeof sizes[0]; at_++)                                                  \
         for (int64_t n = sizes[at_], once_ = 1; once_; once_ = 0)

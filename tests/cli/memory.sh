@@ -3,7 +3,7 @@
 "$ACFLOW" synth clinic -n 12000 -o table.csv --quiet
 config='{"steps": 3, "gmm": 0, "likelihood-units": 512, "threads": 1, "device": "cpu", "valid": 0, "checkpoint": "run.checkpoint"}'
 echo "$config" > config.json
-(ulimit -v 700000; OPENBLAS_NUM_THREADS=1 "$ACFLOW" fit table.csv -o model --config config.json --batch 12000 --quiet)
+(ulimit -v 700000; "$ACFLOW" fit table.csv -o model --config config.json --batch 12000 --quiet)
 echo "exit $?"
 ls
 "$ACFLOW" fit table.csv -o model --config config.json --batch auto --steps 4 --resume --quiet
