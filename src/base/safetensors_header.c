@@ -9,9 +9,9 @@
  * escapes is never longer than with them, so it is decoded where it was found. A thousand tensors take a hundred
  * kilobytes; the largest header allowed takes its own size in memory plus a table of bounded length.
  *
- * Why not jansson: its tree takes up to 40 times the text it was made from, which is much for a hundred megabytes of
- * someone else's brackets; and where memory runs out inside a long text, version 2.14 drops a byte of it and goes on,
- * or calls it a syntax error. */
+ * Why not jansson, which the library uses elsewhere: a model file may come from anyone. jansson's tree takes up to 40 times the text
+ * it was made from, 4 GB for the largest header; here it is once its size (safetensors_hostile_test.c). And where memory runs out inside
+ * a long text, jansson 2.14 drops a byte of it and goes on, or calls it a syntax error. */
 #include "base/safetensors_header.h"
 
 #include "base/text.h"

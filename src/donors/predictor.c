@@ -5,6 +5,7 @@
 #include "donors/predictor.h"
 
 #include "base/arena.h"
+#include "base/vector.h"
 #include "ops/cholesky.h"
 
 #include <math.h>
@@ -16,13 +17,6 @@
 #define LEAST_PIVOT 0.0
 #define MARGIN 1e-9       /* of a precision's diagonal, which rounding may take away in any order of the coordinates */
 #define LEAST_SOUND 1e-30 /* pivot: what is smaller loses digits */
-
-static double dot(const double *a, const double *b, int64_t n) {
-    double sum = 0;
-#pragma omp simd reduction(+ : sum)
-    for (int64_t i = 0; i < n; i++) sum += a[i] * b[i];
-    return sum;
-}
 
 /* ---- memory ---------------------------------------------------------------------------------------------------------------- */
 
@@ -86,11 +80,11 @@ static void begin(const acf_predictor *e, const acf_predictor_scratch *k, int64_
     for (int64_t i = 0; i < n; i++) {
         const double *row = e->precision + k->u[i] * e->P;
         for (int64_t l = 0; l <= i; l++) k->a[i * n + l] = row[k->u[l]];
-        k->y[i] = -dot(row, k->d, e->P);
+        k->y[i] = -acf_inner(row, k->d, e->P);
     }
     const int64_t broken = acf_cholesky(k->a, n, LEAST_PIVOT);
     ACF_ASSERT(broken < 0);
-    for (int64_t i = 0; i < n; i++) k->y[i] = (k->y[i] - dot(k->a + i * n, k->y, i)) / k->a[i * n + i];
+    for (int64_t i = 0; i < n; i++) k->y[i] = (k->y[i] - acf_inner(k->a + i * n, k->y, i)) / k->a[i * n + i];
 }
 
 double acf_predictor_cell_both(const acf_predictor *e, const acf_predictor_scratch *k, const double *x,

@@ -2,6 +2,7 @@
 #include "infer/regress.h"
 
 #include "base/real.h"
+#include "base/vector.h"
 #include "ops/cholesky.h"
 #include "ops/symmetric_eigen.h"
 
@@ -9,22 +10,9 @@
 #include <math.h>
 #include <string.h>
 
-static double dot(const double *a, const double *b, int64_t n) {
-    double sum = 0;
-#pragma omp simd reduction(+ : sum)
-    for (int64_t i = 0; i < n; i++) sum += a[i] * b[i];
-    return sum;
-}
-
-/* y (n) += by · x (n). */
-static void add(double *y, double by, const double *x, int64_t n) {
-#pragma omp simd
-    for (int64_t i = 0; i < n; i++) y[i] += by * x[i];
-}
-
 /* y (P) += xᵀ·v for x (n,P). */
 static void add_transposed(double *y, const double *x, const double *v, int64_t n, int64_t P) {
-    for (int64_t i = 0; i < n; i++) add(y, v[i], x + i * P, P);
+    for (int64_t i = 0; i < n; i++) acf_add_scaled(y, v[i], x + i * P, P);
 }
 
 /* The lower half of out (P,P) += xᵀ·x for x (n,P), eight rows of x at a time: out is read and written once for each eight. */
@@ -41,7 +29,7 @@ static void add_gram(double *out, const double *x, int64_t n, int64_t P) {
         }
     }
     for (; i < n; i++)
-        for (int64_t j = 0; j < P; j++) add(out + j * P, x[i * P + j], x + i * P, j + 1);
+        for (int64_t j = 0; j < P; j++) acf_add_scaled(out + j * P, x[i * P + j], x + i * P, j + 1);
 }
 
 static double *reals(acf_arena *a, int64_t n) { return acf_arena_alloc(a, (size_t)n * sizeof(double)); }
@@ -113,7 +101,7 @@ static acf_status fit_centred(acf_arena *scratch, acf_ridge *r, const double *x,
     evidence e = {.s = reals(scratch, P),
                   .t = reals(scratch, P),
                   .c = reals(scratch, P),
-                  .yy = dot(y, y, n),
+                  .yy = acf_inner(y, y, n),
                   .n = (double)n,
                   .lambda = 1};
     double *xy = reals(scratch, P);
@@ -121,7 +109,7 @@ static acf_status fit_centred(acf_arena *scratch, acf_ridge *r, const double *x,
     ACF_TRY(principal_axes(scratch, r, x, n, e.s));
     memset(xy, 0, (size_t)P * sizeof *xy);
     add_transposed(xy, x, y, n, P);
-    for (int64_t a = 0; a < P; a++) e.t[a] = dot(r->axis + a * P, xy, P);
+    for (int64_t a = 0; a < P; a++) e.t[a] = acf_inner(r->axis + a * P, xy, P);
     memset(e.c, 0, (size_t)P * sizeof *e.c);
     e.alpha = 1 / (e.yy / e.n + DBL_EPSILON);
     for (int i = 0; i < EVIDENCE_STEPS && evidence_step(&e, P); i++) {}
@@ -142,20 +130,20 @@ acf_status acf_ridge_fit(acf_arena *scratch, acf_ridge *r, double *x, double *y,
     if (r->P > 0)
         status = fit_centred(scratch, r, x, y, n);
     else
-        r->noise = sqrt(dot(y, y, n) / (double)n);
-    r->bias = r->center - dot(r->coef, r->mean, r->P);
+        r->noise = sqrt(acf_inner(y, y, n) / (double)n);
+    r->bias = r->center - acf_inner(r->coef, r->mean, r->P);
     acf_arena_release(scratch, mark);
     return status;
 }
 
 void acf_ridge_posterior(const acf_ridge *r, const double *z, double *coef, double *bias) {
     memcpy(coef, r->coef, (size_t)r->P * sizeof *coef);
-    for (int64_t a = 0; a < r->P; a++) add(coef, z[a] * r->spread[a], r->axis + a * r->P, r->P);
-    *bias = r->center - dot(coef, r->mean, r->P);
+    for (int64_t a = 0; a < r->P; a++) acf_add_scaled(coef, z[a] * r->spread[a], r->axis + a * r->P, r->P);
+    *bias = r->center - acf_inner(coef, r->mean, r->P);
 }
 
 void acf_ridge_predict(const double *coef, double bias, const double *x, int64_t n, int64_t P, double *out) {
-    for (int64_t i = 0; i < n; i++) out[i] = bias + dot(x + i * P, coef, P);
+    for (int64_t i = 0; i < n; i++) out[i] = bias + acf_inner(x + i * P, coef, P);
 }
 
 /* ---- a class: multinomial regression by Newton steps ------------------------------------------------------------- */
@@ -190,7 +178,7 @@ static bool newton_alloc(newton *w, acf_arena *a) {
 
 static void scores(const acf_logit *l, const double *x, int64_t n, double *out) {
     for (int64_t i = 0; i < n; i++)
-        for (int64_t k = 0; k < l->K; k++) out[i * l->K + k] = dot(x + i * l->P, l->coef + k * l->P, l->P);
+        for (int64_t k = 0; k < l->K; k++) out[i * l->K + k] = acf_inner(x + i * l->P, l->coef + k * l->P, l->P);
 }
 
 /* exp(score - the row's largest) in place; returns their sum. */
@@ -220,10 +208,10 @@ static void curvature(newton *w) {
 
 /* x (n) = (l lᵀ)⁻¹ x for a Cholesky factor l (n,n). */
 static void solve(const double *l, double *x, int64_t n) {
-    for (int64_t i = 0; i < n; i++) x[i] = (x[i] - dot(l + i * n, x, i)) / l[i * n + i];
+    for (int64_t i = 0; i < n; i++) x[i] = (x[i] - acf_inner(l + i * n, x, i)) / l[i * n + i];
     for (int64_t i = n - 1; i >= 0; i--) {
         x[i] /= l[i * n + i];
-        add(x, -x[i], l + i * n, i);
+        acf_add_scaled(x, -x[i], l + i * n, i);
     }
 }
 
@@ -240,7 +228,7 @@ static bool direction(newton *w, int64_t k) {
     add_transposed(w->step, w->x, w->rest, w->n, P);
     if (acf_cholesky(w->hessian, P, 0) >= 0) return false;
     solve(w->hessian, w->step, P);
-    for (int64_t i = 0; i < w->n; i++) w->move[i] = dot(w->x + i * P, w->step, P);
+    for (int64_t i = 0; i < w->n; i++) w->move[i] = acf_inner(w->x + i * P, w->step, P);
     return true;
 }
 

@@ -4,6 +4,7 @@
  * a vector and an update of rank 1 of it: 2 r² multiply-adds in rows of r contiguous doubles, all in the first cache. */
 #include "ops/factors.h"
 
+#include "base/vector.h"
 #include "ops/rowmat.h"
 
 #include <math.h>
@@ -32,24 +33,11 @@ static sight sight_of(const acf_factors_in *in, double *scratch) {
     return s;
 }
 
-static double dot(const double *a, const double *b, int64_t n) {
-    double sum = 0;
-#pragma omp simd reduction(+ : sum)
-    for (int64_t j = 0; j < n; j++) sum += a[j] * b[j];
-    return sum;
-}
-
-/* y += a x */
-static void axpy(double *y, double a, const double *x, int64_t n) {
-    ACF_SIMD
-    for (int64_t j = 0; j < n; j++) y[j] += a * x[j];
-}
-
 /* Loadings of column j to l; where it is expected. */
 static void expect(sight *s, int64_t j) {
     const acf_real *load = s->in->load + j * s->in->R;
     for (int64_t k = 0; k < s->r; k++) s->l[k] = (double)load[k];
-    s->mean = (double)s->in->mean[j] + dot(s->l, s->f, s->r);
+    s->mean = (double)s->in->mean[j] + acf_inner(s->l, s->f, s->r);
 }
 
 /* Column j is the next: mean, s and g = C l / s; then C is what it will be when the column's value is known. False: s² is not positive. */
@@ -57,18 +45,19 @@ static bool look(sight *s, int64_t j) {
     const int64_t r = s->r;
     expect(s, j);
     for (int64_t k = 0; k < r; k++) s->g[k] = 0;
-    for (int64_t k = 0; k < r; k++) axpy(s->g, s->l[k], s->c + k * r, r); /* C is symmetric: its rows are its columns */
-    const double variance = (double)s->in->var[j] + dot(s->l, s->g, r);
+    for (int64_t k = 0; k < r; k++)
+        acf_add_scaled(s->g, s->l[k], s->c + k * r, r); /* C is symmetric: its rows are its columns */
+    const double variance = (double)s->in->var[j] + acf_inner(s->l, s->g, r);
     if (!(variance > ACF_MOG_LEAST_PIVOT)) return false;
     s->s = sqrt(variance);
     for (int64_t k = 0; k < r; k++) s->g[k] /= s->s;
-    for (int64_t k = 0; k < r; k++) axpy(s->c + k * r, -s->g[k], s->g, r);
+    for (int64_t k = 0; k < r; k++) acf_add_scaled(s->c + k * r, -s->g[k], s->g, r);
     s->place++;
     return true;
 }
 
 /* The column looked at lies z deviations from where it was expected. */
-static void take(sight *s, double z) { axpy(s->f, z, s->g, s->r); }
+static void take(sight *s, double z) { acf_add_scaled(s->f, z, s->g, s->r); }
 
 static double indicator(const acf_mog_classes *c, int64_t i, int64_t p) {
     return c->code[i * c->D + c->column[p]] == c->value[p];
@@ -184,13 +173,13 @@ void acf_factors_value_bwd_cpu(const acf_device *dev, acf_real *dz, const acf_re
         memset(s.ahead, 0, (size_t)s.r * sizeof *s.ahead);
         for (int64_t t = 0; t < u->size[i]; t++) {
             expect(&s, u->cols[i * u->D + t]);
-            axpy(s.ahead, (double)dx[acf_subset_at(u, i, t)], s.l, s.r);
+            acf_add_scaled(s.ahead, (double)dx[acf_subset_at(u, i, t)], s.l, s.r);
         }
         for (int64_t t = 0; t < u->size[i]; t++) {
             const int64_t at = acf_subset_at(u, i, t);
             if (!look(&s, u->cols[i * u->D + t])) break;
-            axpy(s.ahead, -(double)dx[at], s.l, s.r);
-            dz[at] = acf_real_from((double)dz[at] + s.s * (double)dx[at] + dot(s.g, s.ahead, s.r));
+            acf_add_scaled(s.ahead, -(double)dx[at], s.l, s.r);
+            dz[at] = acf_real_from((double)dz[at] + s.s * (double)dx[at] + acf_inner(s.g, s.ahead, s.r));
         }
     }
 }

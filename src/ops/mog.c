@@ -4,6 +4,7 @@
  * and per modelled value some erfc and exp for each component. */
 #include "ops/mog.h"
 
+#include "base/vector.h"
 #include "base/vmath.h"
 #include "ops/cholesky.h"
 #include "ops/rowmat.h"
@@ -19,13 +20,6 @@
 #define CLOSE 1e-5        /* deviations */
 
 /* ---- numbers ------------------------------------------------------------------------------------------------------------- */
-
-static double dot(const double *a, const double *b, int64_t n) {
-    double sum = 0;
-#pragma omp simd reduction(+ : sum)
-    for (int64_t j = 0; j < n; j++) sum += a[j] * b[j];
-    return sum;
-}
 
 /* Beyond -30 erfc is near the end of its range: the first terms of its asymptotic series, exact to 1e-8 there and better further out. */
 double acf_log_normal_cdf(double e) {
@@ -126,7 +120,7 @@ static int64_t factorise(sight *s) {
 static void look(const sight *s, int64_t k, int64_t p) {
     const int64_t n = s->n;
     const double *l = s->l + k * n * n + p * n;
-    s->m[k] = s->mu[k * n + p] + dot(l, s->y + k * n, p);
+    s->m[k] = s->mu[k * n + p] + acf_inner(l, s->y + k * n, p);
     s->s[k] = l[p];
 }
 

@@ -5,23 +5,12 @@
 #include "ops/symmetric_eigen.h"
 
 #include "base/real.h"
+#include "base/vector.h"
 
 #include <math.h>
 #include <string.h>
 
 enum { ITERATIONS = 30 };
-
-static double dot(const double *a, const double *b, int64_t n) {
-    double sum = 0;
-#pragma omp simd reduction(+ : sum)
-    for (int64_t i = 0; i < n; i++) sum += a[i] * b[i];
-    return sum;
-}
-
-static void add(double *y, double by, const double *x, int64_t n) {
-#pragma omp simd
-    for (int64_t i = 0; i < n; i++) y[i] += by * x[i];
-}
 
 /* Makes v (m) the normal of the reflection I - 2 v vᵀ that turns v into (r,0,..,0), and returns r; of length 0 where there is nothing to
  * turn. */
@@ -35,17 +24,17 @@ static double reflection(double *v, int64_t m) {
     }
     largest = fmax(largest, fabs(first)); /* squares of v / largest neither overflow nor vanish */
     for (int64_t i = 0; i < m; i++) v[i] /= largest;
-    const double length = sqrt(dot(v, v, m)), r = v[0] > 0 ? -length : length;
+    const double length = sqrt(acf_inner(v, v, m)), r = v[0] > 0 ? -length : length;
     v[0] -= r;
-    const double by = 1 / sqrt(dot(v, v, m));
+    const double by = 1 / sqrt(acf_inner(v, v, m));
     for (int64_t i = 0; i < m; i++) v[i] *= by;
     return r * largest;
 }
 
 /* a (m,m), rows n apart, = H a H for the reflection H with the normal v; p (m) is scratch. */
 static void reflect_both_sides(double *a, int64_t m, int64_t n, const double *v, double *p) {
-    for (int64_t i = 0; i < m; i++) p[i] = 2 * dot(a + i * n, v, m);
-    add(p, -dot(p, v, m), v, m);
+    for (int64_t i = 0; i < m; i++) p[i] = 2 * acf_inner(a + i * n, v, m);
+    acf_add_scaled(p, -acf_inner(p, v, m), v, m);
     for (int64_t i = 0; i < m; i++) {
         double *row = a + i * n;
         const double vi = v[i], pi = p[i];
@@ -69,7 +58,7 @@ static void tridiagonal(double *a, int64_t n, double *d, double *e) {
         const int64_t m = n - k - 1;
         double *v = a + k * n + k + 1;
         d[k] = a[k * n + k];
-        for (int64_t i = 0; i < m; i++) add(v + (i + 1) * n, -2 * dot(v + (i + 1) * n, v, m), v, m);
+        for (int64_t i = 0; i < m; i++) acf_add_scaled(v + (i + 1) * n, -2 * acf_inner(v + (i + 1) * n, v, m), v, m);
         memset(v, 0, (size_t)m * sizeof *v);
         for (int64_t i = k; i < n; i++) a[i * n + k] = i == k;
     }

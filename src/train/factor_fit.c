@@ -5,6 +5,7 @@
  * r²/2 doubles, are all that stands between the two halves. */
 #include "train/factor_fit.h"
 
+#include "base/vector.h"
 #include "device/cpu.h"
 #include "ops/cholesky.h"
 
@@ -46,17 +47,10 @@ static desk desk_at(double *memory, int64_t r) {
 
 static int64_t tri(int64_t n) { return n * (n + 1) / 2; }
 
-static double dot(const double *a, const double *b, int64_t n) {
-    double sum = 0;
-#pragma omp simd reduction(+ : sum)
-    for (int64_t j = 0; j < n; j++) sum += a[j] * b[j];
-    return sum;
-}
-
 /* y = G⁻¹ y, and G⁻ᵀ y, for a Cholesky factor G (n,n). */
 static void solve_lower(const double *g, double *y, int64_t n) {
     for (int64_t i = 0; i < n; i++) {
-        y[i] = (y[i] - dot(g + i * n, y, i)) / g[i * n + i];
+        y[i] = (y[i] - acf_inner(g + i * n, y, i)) / g[i * n + i];
     }
 }
 static void solve_upper(const double *g, double *y, int64_t n) {
@@ -101,12 +95,12 @@ static void moments(const desk *d, int64_t r, double *e) {
     for (int64_t k = 0; k < r; k++) {
         double *c = inverse + k * r;
         for (int64_t i = k; i < r; i++) {
-            c[i] = ((i == k) - dot(d->a + i * r + k, c + k, i - k)) / d->a[i * r + i];
+            c[i] = ((i == k) - acf_inner(d->a + i * r + k, c + k, i - k)) / d->a[i * r + i];
         }
     }
     for (int64_t k = 0; k < r; k++)
         for (int64_t i = 0; i <= k; i++) { /* (G Gᵀ)⁻¹ = G⁻ᵀ G⁻¹ */
-            e[tri(k) + i] = d->y[k] * d->y[i] + dot(inverse + k * r + k, inverse + i * r + k, r - k);
+            e[tri(k) + i] = d->y[k] * d->y[i] + acf_inner(inverse + k * r + k, inverse + i * r + k, r - k);
         }
     for (int64_t k = 0; k < r; k++) e[tri(r) + k] = d->y[k];
     e[tri(r) + r] = 1;
