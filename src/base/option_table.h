@@ -10,7 +10,8 @@
 #ifndef ACF_BASE_OPTION_TABLE_H
 #define ACF_BASE_OPTION_TABLE_H
 
-#include "base/log.h"
+/* Levels of messages, least to most; the option "log-level" is one of these words. */
+#define ACF_LOG_LEVELS "quiet|error|warn|info|debug"
 
 #define ACF_GENERAL_OPTIONS(X)                                                                                                                       \
     X("threads", INT, 0, 1024, "0", NULL, "ACF_NUM_THREADS", 0,                                                                                      \

@@ -226,29 +226,6 @@ bool acf_text_to_bool(const char *s, bool *out) {
     return false;
 }
 
-/* 1K is 1024 bytes, as every memory option of every tool has it; a fraction is refused, being a mistake more often
- * than a wish. */
-bool acf_text_to_size(const char *s, int64_t *out) {
-    char number[24];
-    size_t n = digits(s);
-    if (n == 0 || n >= sizeof number) return false;
-    memcpy(number, s, n);
-    number[n] = '\0';
-    int64_t v;
-    if (!acf_text_to_int(number, &v)) return false;
-    static const char units[] = "KMGT";
-    const char *p = s + n, *unit = *p ? strchr(units, *p) : NULL;
-    if (unit) {
-        if (__builtin_mul_overflow(v, (int64_t)1 << 10 * (unit - units + 1), &v)) return false;
-        p++;
-        if (p[0] == 'i' && p[1] == 'B') p++;
-    }
-    if (*p == 'B') p++;
-    if (*p) return false;
-    *out = v;
-    return true;
-}
-
 /* ---- numbers for people and files -------------------------------------------------------------------------------- */
 
 /* 15 digits hold what people type, 17 hold any double: the first that reads back unchanged is taken. */

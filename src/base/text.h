@@ -64,10 +64,9 @@ int acf_text_nearest(const char *word, const char *const *names, int n);
 
 /* ---- reading, strictly: the whole string or false ---------------------------------------------------------------- */
 
-bool acf_text_to_int(const char *s, int64_t *out);  /* [+-]digits */
-bool acf_text_to_real(const char *s, double *out);  /* decimal, finite; no hex, inf, nan or spaces */
-bool acf_text_to_bool(const char *s, bool *out);    /* true yes on 1, false no off 0 */
-bool acf_text_to_size(const char *s, int64_t *out); /* bytes: digits, then K M G T (powers of 1024), then B or iB */
+bool acf_text_to_int(const char *s, int64_t *out); /* [+-]digits */
+bool acf_text_to_real(const char *s, double *out); /* decimal, finite; no hex, inf, nan or spaces */
+bool acf_text_to_bool(const char *s, bool *out);   /* true yes on 1, false no off 0 */
 
 /* ---- numbers for people and files -------------------------------------------------------------------------------- */
 

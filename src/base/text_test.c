@@ -202,15 +202,6 @@ static void booleans_and_sizes(void **state) {
     assert_true(acf_text_to_bool("1", &b) && b);
     assert_true(acf_text_to_bool("false", &b) && !b);
     assert_false(acf_text_to_bool("", &b) || acf_text_to_bool("True", &b) || acf_text_to_bool("2", &b));
-    int64_t n = 0;
-    assert_true(acf_text_to_size("512", &n) && n == 512);
-    assert_true(acf_text_to_size("64K", &n) && n == 65536);
-    assert_true(acf_text_to_size("2MiB", &n) && n == 2 << 20);
-    assert_true(acf_text_to_size("3GB", &n) && n == 3ll << 30);
-    assert_true(acf_text_to_size("1T", &n) && n == 1ll << 40);
-    static const char *const bad[] = {"",    "K",   "-1", "1.5G",        "1KK",
-                                      "1Ki", "1iB", "1k", "9999999999T", "99999999999999999999999999"};
-    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) assert_false(acf_text_to_size(bad[i], &n));
 }
 
 static void reals_come_back_exactly(void **state) {

@@ -165,10 +165,6 @@ double acf_donor_answers_look(acf_donor_answers *l, const acf_table *t, int64_t 
     return trust(s, t, i, j);
 }
 
-double acf_donor_answers_at(acf_donor_answers *l, int64_t j, double x, double h, double logp) {
-    return logp_of_both(own_seat(l), j, x, h, logp);
-}
-
 double acf_donor_answers_value(acf_donor_answers *l, int64_t j, const double u[3]) {
     return acf_donor_search_draw(own_seat(l)->r, j, u);
 }

@@ -46,10 +46,9 @@ double acf_donor_answers_logp(acf_donor_answers *l, const acf_table *t, const ac
                               double logp);
 double acf_donor_answers_cell(acf_donor_answers *l, const acf_table *t, int64_t i, int64_t j, double logp);
 
-/* The same in steps, for many values of one cell: the look-up, which gives h; then, by the same thread before its next look-up, log p at a value x of which the
- * networks say logp, and, where h > 0, a value that the rows give for three numbers uniform on (0,1). */
+/* The same in steps, for many values of one cell: the look-up, which gives h; then, by the same thread before its next look-up and where h > 0, a value that
+ * the rows give for three numbers uniform on (0,1). */
 double acf_donor_answers_look(acf_donor_answers *l, const acf_table *t, int64_t i, int64_t j);
-double acf_donor_answers_at(acf_donor_answers *l, int64_t j, double x, double h, double logp);
 double acf_donor_answers_value(acf_donor_answers *l, int64_t j, const double u[3]);
 
 /* *x, a draw of the networks for the cell of row i whose turn it is, becomes one of both; by (seed, row, column, draw). */

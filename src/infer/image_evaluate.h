@@ -105,7 +105,6 @@ typedef struct acf_fill_metric {
     bool high;               /* better */
 } acf_fill_metric;
 extern const acf_fill_metric acf_fill_metrics[];
-extern const int acf_fill_metric_count;
 
 /* The baseline that is better in this score than each of the other fillings: the best one, or -1 where none is. *best: which of the others is. */
 int acf_fill_winner(const acf_image_evaluation *e, int metric, int *best);

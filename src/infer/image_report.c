@@ -12,7 +12,6 @@ const acf_fill_metric acf_fill_metrics[] = {
     {"precision", "precision", offsetof(acf_fill_scores, precision), true},
 };
 enum { METRICS = sizeof acf_fill_metrics / sizeof acf_fill_metrics[0] };
-const int acf_fill_metric_count = METRICS;
 
 #define NAME_WIDTH 24  /* of the first column of a table */
 #define FIELD_WIDTH 11 /* of the others */

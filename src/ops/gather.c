@@ -1,12 +1,10 @@
 /* Moving rows: see gather.h; adjoints in docs/math.md, 4.
  *
- * Workload: T = 1e3 to 1e5 packed elements a call, several times per flow layer with C = 1, and gather_rows once per
- * network with C = 256 to 768. All of it is bound by memory, so what matters is reading in order.
+ * Workload: T = 1e3 to 1e5 packed elements a call, several times per flow layer with C = 1. All of it is bound by memory, so what matters is reading in order.
  *
  * A scatter-add with repeated indices is the one hard case: threads must not meet in a row, and a row's terms must be
  * added in one order. Positions are sorted by index (a counting sort, stable, so terms come in order of position) and the
- * threads share out destination rows. Two maps need no sort: those without repeats, and row_of, whose inverse the packed
- * layout already is. */
+ * threads share out destination rows. Maps without repeats need no sort. */
 #include "ops/gather.h"
 
 #include <string.h>
@@ -71,18 +69,6 @@ void acf_gather_bwd_cpu(const acf_device *dev, acf_real *dx, const acf_real *dy,
     ACF_PARALLEL_UNEVEN(dev, n * C)
     for (int64_t r = 0; r < R; r++)
         for (int64_t k = r ? end[r - 1] : 0; k < end[r]; k++) add_row(dx + r * C, dy + order[k] * C, C);
-}
-
-/* Ranks a thread takes at a time: their elements of one step are contiguous, and their rows of dx stay in cache. */
-#define RANKS 8
-
-void acf_gather_rows_bwd_cpu(const acf_device *dev, acf_real *dx, const acf_real *dy, const acf_subset *u, int64_t C) {
-    int64_t ranks = u->active[0], blocks = acf_ceil_div(ranks, RANKS);
-    ACF_PARALLEL_UNEVEN(dev, u->T * C)
-    for (int64_t b = 0; b < blocks; b++)
-        for (int64_t s = 0, k0 = b * RANKS; s < u->steps && k0 < u->active[s]; s++)
-            for (int64_t k = k0; k < acf_min(k0 + RANKS, u->active[s]); k++)
-                add_row(dx + u->row[k] * C, dy + (u->first[s] + k) * C, C);
 }
 
 void acf_scatter_fwd_cpu(const acf_device *dev, acf_real *y, const acf_real *v, const int32_t *index, int64_t n,
@@ -260,36 +246,6 @@ acf_tensor *acf_merge(acf_tape *t, acf_tensor *even, acf_tensor *odd, const acf_
             "the parts are %s and %s; expected rows of the same width, packed over the even and the odd half",
             acf_tensor_shape(even, se), acf_tensor_shape(odd, so));
     n->out[0] = acf_tensor_new(t, even->ndim, (int64_t[]){u->T, even->dim[1]});
-    n->out[0]->sub = u;
-    return acf_node_run(t, n);
-}
-
-/* ---- rows repeated for their elements ------------------------------------------------------------------------------ */
-
-static acf_status rows_forward(acf_tape *t, acf_node *n) {
-    const acf_subset *u = ((acf_gather_rows_attrs *)n->attr)->u;
-    acf_gather_fwd_cpu(t->dev, n->out[0]->data, n->in[0]->data, u->row_of, 0, u->T, n->in[0]->dim[1]);
-    return ACF_OK;
-}
-
-static acf_status rows_backward(acf_tape *t, acf_node *n) {
-    acf_real *dx = acf_grad(t, n->in[0]);
-    if (dx)
-        acf_gather_rows_bwd_cpu(t->dev, dx, n->out[0]->grad, ((acf_gather_rows_attrs *)n->attr)->u, n->in[0]->dim[1]);
-    return acf_tape_status(t);
-}
-
-const acf_op acf_op_gather_rows = {"gather_rows", ACF_OP_gather_rows, {rows_forward, rows_backward}};
-
-acf_tensor *acf_gather_rows(acf_tape *t, acf_tensor *x, const acf_subset *u) {
-    char sx[ACF_SHAPE_TEXT];
-    acf_node *n = acf_node_new(t, &acf_op_gather_rows, sizeof(acf_gather_rows_attrs), 1, &x);
-    if (!n) return &t->empty;
-    if (x->ndim != 2 || x->sub || x->dim[0] != u->N)
-        return acf_reject(t, &acf_op_gather_rows, "x is %s; the subset has %lld rows, so expected (%lld, C)",
-                          acf_tensor_shape(x, sx), (long long)u->N, (long long)u->N);
-    *(acf_gather_rows_attrs *)n->attr = (acf_gather_rows_attrs){u};
-    n->out[0] = acf_tensor_new(t, 2, (int64_t[]){u->T, x->dim[1]});
     n->out[0]->sub = u;
     return acf_node_run(t, n);
 }

@@ -168,38 +168,6 @@ static acf_status gather_backward(acf_tape *t, acf_node *n) {
 
 ACF_CUDA_OP(gather, gather_forward, gather_backward);
 
-/* ---- rows repeated for their elements --------------------------------------------------------------------------------------------- */
-
-/* dx (N,C): row i += the sum of its elements in dy (T,C), which are at first[t] + rank: neighbours in rank are neighbours in memory. */
-static __global__ void rows_bwd(acf_real *__restrict__ dx, const acf_real *__restrict__ dy,
-                                const int32_t *__restrict__ row, const int32_t *__restrict__ size,
-                                const int32_t *__restrict__ first, int64_t N, int64_t C) {
-    const int64_t i = acf_thread();
-    if (i >= N * C) return;
-    const acf_cell at = acf_cell_of(i, C);
-    const int32_t r = row[at.row], n = size[r];
-    acf_real sum = 0;
-    for (int32_t t = 0; t < n; t++) sum += dy[(first[t] + at.row) * C + at.column];
-    dx[r * C + at.column] += sum;
-}
-
-static acf_status rows_forward(acf_tape *t, acf_node *n) {
-    const acf_subset *u = ((const acf_gather_rows_attrs *)n->attr)->u;
-    return acf_cuda_gather(t->dev, n->out[0]->data, n->in[0]->data, u->row_of, 0, u->T, u->N, n->in[0]->dim[1], NULL);
-}
-
-static acf_status rows_backward(acf_tape *t, acf_node *n) {
-    const acf_subset *u = ((const acf_gather_rows_attrs *)n->attr)->u;
-    const int64_t C = n->in[0]->dim[1];
-    acf_real *dx = acf_grad(t, n->in[0]);
-    if (!dx) return acf_tape_status(t);
-    rows_bwd<<<acf_blocks(u->N * C, ACF_THREADS), ACF_THREADS, 0, acf_cuda_stream(t->dev)>>>(
-        dx, n->out[0]->grad, u->row, u->size, u->first, u->N, C);
-    return ACF_LAUNCHED("gather_rows");
-}
-
-ACF_CUDA_OP(gather_rows, rows_forward, rows_backward);
-
 /* ---- halves ------------------------------------------------------------------------------------------------------------------------- */
 
 /* y (T,C): every element from the half it is in; which that is, and where, say the halves' own places of its cell. */

@@ -1,7 +1,6 @@
 /* Moving rows: gather, scatter, and the ways a model walks between a table and its packed subset.
  *
  *     table (N,D)  --gather_cells-->  packed (T)  --scatter_cells-->  table (N,D)
- *     rows  (N,C)  --gather_rows--->  packed (T,C)
  *     packed (T[,C])  --prev, reverse-->  packed over the same subset
  *     packed over u   --pick-->  packed over half of u   --merge-->  packed over u
  *     packed over u   --step_slice-->  (rows alive at that step)  --step_stack-->  packed over u
@@ -31,9 +30,6 @@ acf_tensor *acf_gather_cells(acf_tape *t, acf_tensor *x, const acf_subset *u);
 /* base (N,D), or zeros, with the modelled cells replaced by v (T). */
 acf_tensor *acf_scatter_cells(acf_tape *t, acf_tensor *v, const acf_subset *u, acf_tensor *base);
 
-/* (T,C) row i of x (N,C), repeated for each modelled column of row i. */
-acf_tensor *acf_gather_rows(acf_tape *t, acf_tensor *x, const acf_subset *u);
-
 /* What the row's previous modelled column has in v (T[,C]), `start` at its first: the input of an autoregressive step. */
 acf_tensor *acf_gather_prev(acf_tape *t, acf_tensor *v, const acf_subset *u, double start);
 /* v (T[,C]) with every row's elements in the opposite order. */
@@ -62,8 +58,6 @@ void acf_gather_bwd_cpu(const acf_device *dev, acf_real *dx, const acf_real *dy,
 /* The same for indices that do not repeat (-1 may). */
 void acf_gather_unique_bwd_cpu(const acf_device *dev, acf_real *dx, const acf_real *dy, const int32_t *index, int64_t n,
                                int64_t C);
-/* The same for index = u->row_of: dx (N,C) += dy (T,C) summed over each row's elements. */
-void acf_gather_rows_bwd_cpu(const acf_device *dev, acf_real *dx, const acf_real *dy, const acf_subset *u, int64_t C);
 
 /* y (R,C): row index[p] = row p of v (n,C). */
 void acf_scatter_fwd_cpu(const acf_device *dev, acf_real *y, const acf_real *v, const int32_t *index, int64_t n,
@@ -84,10 +78,6 @@ typedef struct acf_gather_attrs {
     acf_real fill;
     const acf_subset *u; /* whose map it is: valid, and without repeats; NULL: the caller's, to be checked */
 } acf_gather_attrs;
-
-typedef struct acf_gather_rows_attrs {
-    const acf_subset *u;
-} acf_gather_rows_attrs;
 
 /* There may be more steps than a node has inputs, so they are listed here. */
 typedef struct acf_stack_attrs {

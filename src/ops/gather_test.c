@@ -99,21 +99,6 @@ static void naive_scatter_cells(const acf_lab *l, double *const *out) {
         }
 }
 
-static void build_rows(acf_lab *l) {
-    acf_tensor *x = acf_leaf(l, "x", -1, 1, 2, (int64_t[]){l->N, width(l)});
-    acf_result(l, acf_gather_rows(l->t, x, l->u));
-    /* Rows without elements reach no packed result; this one shows every value to the nonfinite job. */
-    acf_result(l, acf_gather(l->t, x, l->u ? l->u->row : NULL, l->N, 0));
-}
-
-static void naive_rows(const acf_lab *l, double *const *out) {
-    int64_t C = width(l);
-    for (int64_t p = 0; p < l->u->T; p++)
-        for (int64_t c = 0; c < C; c++) out[0][p * C + c] = (double)l->leaf[0].value[l->u->row_of[p] * C + c];
-    for (int64_t k = 0; k < l->N; k++)
-        for (int64_t c = 0; c < C; c++) out[1][k * C + c] = (double)l->leaf[0].value[l->u->row[k] * C + c];
-}
-
 /* variant: width of the elements, 0 for plain numbers */
 static void build_prev(acf_lab *l) {
     acf_result(l, acf_gather_prev(l->t, acf_leaf_packed(l, "v", -1, 1, l->c->variant), l->u, -1));
@@ -220,7 +205,7 @@ static const acf_case cases[] = {
     {"cells back", build_scatter_cells, naive_scatter_cells, .big_N = 8000},
     {"cells back over a base", build_scatter_cells, naive_scatter_cells, .variant = 1, .hides_nonfinite = true,
      .big_N = 8000},
-    {"rows for their elements", build_rows, naive_rows, .big_N = 1200},
+
     {"previous", build_prev, naive_prev, .hides_nonfinite = true, .big_N = 8000},
     {"previous vectors", build_prev, naive_prev, .variant = 5, .hides_nonfinite = true, .big_N = 2000},
     {"reverse", build_reverse, naive_reverse, .big_N = 8000},
@@ -272,7 +257,7 @@ static void a_slice_is_a_view(void **state) {
     acf_lab_close(&l);
 }
 
-/* The sorted scatter-add, the one for unique indices and that of the packed layout do the same where all apply. */
+/* The sorted scatter-add and the one for unique indices do the same where both apply. */
 static void backwards_agree(void **state) {
     (void)state;
     enum { N = 9, D = 6, C = 5 };
@@ -281,9 +266,6 @@ static void backwards_agree(void **state) {
     acf_tensor *dy = acf_leaf_packed(&l, "dy", -1, 1, C);
     acf_real a[N * D * C] = {0}, b[N * D * C] = {0};
     int32_t scratch[N * D + N * D];
-    acf_gather_bwd_cpu(l.dev, a, dy->data, l.u->row_of, scratch, l.u->T, N, C);
-    acf_gather_rows_bwd_cpu(l.dev, b, dy->data, l.u, C);
-    assert_memory_equal(a, b, sizeof a);
     acf_gather_bwd_cpu(l.dev, a, dy->data, l.u->prev, scratch, l.u->T, l.u->T, C);
     acf_gather_unique_bwd_cpu(l.dev, b, dy->data, l.u->prev, l.u->T, C);
     assert_memory_equal(a, b, sizeof a);
@@ -337,8 +319,6 @@ static void refuses_other_shapes(void **state) {
     assert_refused(&l, ACF_ESHAPE, NULL);
     acf_gather_cells(l.t, zeros(&l, 2, 3, 4), l.u);
     assert_refused(&l, ACF_ESHAPE, "gather: the cells of x (3, 4); the subset has (4, 3)");
-    acf_gather_rows(l.t, zeros(&l, 2, 3, 5), l.u);
-    assert_refused(&l, ACF_ESHAPE, "gather_rows: x is (3, 5); the subset has 4 rows, so expected (4, C)");
     acf_scatter(l.t, zeros(&l, 2, 4, 3), index, -1, NULL, 0);
     assert_refused(&l, ACF_ESHAPE, NULL);
     acf_scatter(l.t, zeros(&l, 2, 4, 3), index, 5, zeros(&l, 2, 5, 2), 0);

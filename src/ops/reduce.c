@@ -43,19 +43,6 @@ void acf_sum_bwd_cpu(const acf_device *dev, acf_real *dx, acf_real g, const acf_
     }
 }
 
-void acf_sum_rows_fwd_cpu(const acf_device *dev, acf_real *y, const acf_real *x, int64_t M, int64_t C) {
-    ACF_PARALLEL(dev, M * C)
-    for (int64_t m = 0; m < M; m++) y[m] = acf_real_sum(sum_piece(x + m * C, NULL, C));
-}
-
-void acf_sum_rows_bwd_cpu(const acf_device *dev, acf_real *dx, const acf_real *dy, int64_t M, int64_t C) {
-    ACF_PARALLEL(dev, M * C)
-    for (int64_t m = 0; m < M; m++) {
-        ACF_SIMD
-        for (int64_t c = 0; c < C; c++) dx[m * C + c] += dy[m];
-    }
-}
-
 #define RANKS 256 /* rows summed together: neighbours in rank are neighbours in memory at every step */
 
 void acf_sum_subset_fwd_cpu(const acf_device *dev, acf_real *y, const acf_real *v, const acf_subset *u) {
@@ -112,33 +99,6 @@ static acf_tensor *weighed(acf_tape *t, acf_tensor *x, const acf_real *w, bool m
 acf_tensor *acf_sum(acf_tape *t, acf_tensor *x) { return weighed(t, x, NULL, false); }
 acf_tensor *acf_mean(acf_tape *t, acf_tensor *x) { return weighed(t, x, NULL, true); }
 acf_tensor *acf_dot(acf_tape *t, acf_tensor *x, const acf_real *w) { return weighed(t, x, w, false); }
-
-/* ---- sums of rows --------------------------------------------------------------------------------------------------- */
-
-static acf_status rows_forward(acf_tape *t, acf_node *n) {
-    const acf_tensor *x = n->in[0];
-    acf_sum_rows_fwd_cpu(t->dev, n->out[0]->data, x->data, x->dim[0], x->dim[1]);
-    return ACF_OK;
-}
-
-static acf_status rows_backward(acf_tape *t, acf_node *n) {
-    acf_tensor *x = n->in[0];
-    acf_real *dx = acf_grad(t, x);
-    if (dx) acf_sum_rows_bwd_cpu(t->dev, dx, n->out[0]->grad, x->dim[0], x->dim[1]);
-    return acf_tape_status(t);
-}
-
-const acf_op acf_op_sum_rows = {"sum_rows", ACF_OP_sum_rows, {rows_forward, rows_backward}};
-
-acf_tensor *acf_sum_rows(acf_tape *t, acf_tensor *x) {
-    char sx[ACF_SHAPE_TEXT];
-    acf_node *n = acf_node_new(t, &acf_op_sum_rows, 0, 1, &x);
-    if (!n) return &t->empty;
-    if (x->ndim != 2) return acf_reject(t, &acf_op_sum_rows, "x is %s; expected (M, C)", acf_tensor_shape(x, sx));
-    n->out[0] = acf_tensor_new(t, 1, x->dim);
-    acf_tensor_inherit(n->out[0], x);
-    return acf_node_run(t, n);
-}
 
 /* ---- sums over a row's modelled columns ------------------------------------------------------------------------------ */
 

@@ -55,40 +55,6 @@ static acf_status backward(acf_tape *t, acf_node *n) {
 
 ACF_CUDA_OP(sum, forward, backward);
 
-/* ---- sums of rows ----------------------------------------------------------------------------------------------------------- */
-
-/* y (M) = row sums of x (M,C): a warp a row. */
-static __global__ void rows_fwd(acf_real *y, const acf_real *__restrict__ x, int64_t M, int64_t C) {
-    const int64_t m = acf_thread() / 32;
-    if (m >= M) return;
-    double sum = 0;
-    for (int64_t c = threadIdx.x % 32; c < C; c += 32) sum += (double)x[m * C + c];
-    sum = acf_warp_sum(sum);
-    if (threadIdx.x % 32 == 0) y[m] = acf_float_from(sum);
-}
-
-static __global__ void rows_bwd(acf_real *__restrict__ dx, const acf_real *__restrict__ dy, int64_t M, int64_t C) {
-    ACF_EACH(i, M * C) dx[i] += dy[acf_cell_of(i, C).row];
-}
-
-static acf_status rows_forward(acf_tape *t, acf_node *n) {
-    const acf_tensor *x = n->in[0];
-    rows_fwd<<<acf_blocks(32 * x->dim[0], ACF_THREADS), ACF_THREADS, 0, acf_cuda_stream(t->dev)>>>(
-        n->out[0]->data, x->data, x->dim[0], x->dim[1]);
-    return ACF_LAUNCHED("sum_rows");
-}
-
-static acf_status rows_backward(acf_tape *t, acf_node *n) {
-    acf_tensor *x = n->in[0];
-    acf_real *dx = acf_grad(t, x);
-    if (!dx) return acf_tape_status(t);
-    rows_bwd<<<acf_each_blocks(acf_tensor_count(x)), ACF_THREADS, 0, acf_cuda_stream(t->dev)>>>(dx, n->out[0]->grad,
-                                                                                                x->dim[0], x->dim[1]);
-    return ACF_LAUNCHED("sum_rows");
-}
-
-ACF_CUDA_OP(sum_rows, rows_forward, rows_backward);
-
 /* ---- sums over a row's modelled columns --------------------------------------------------------------------------------------- */
 
 #define LANES 8 /* steps at a time, for 32 neighbouring ranks */

@@ -1,4 +1,4 @@
-/* Sums: over everything, over a row's numbers, over a row's modelled columns. Accumulated in double, in an order that the
+/* Sums: over everything, over a row's modelled columns. Accumulated in double, in an order that the
  * shape fixes, because losses and log-likelihoods come out of them. */
 #ifndef ACF_OPS_REDUCE_H
 #define ACF_OPS_REDUCE_H
@@ -15,9 +15,6 @@ acf_tensor *acf_mean(acf_tape *t, acf_tensor *x);
 /* A scalar: the sum of w[i] x[i]. w is constant, one per element of x, in device memory, and lives on the tape. */
 acf_tensor *acf_dot(acf_tape *t, acf_tensor *x, const acf_real *w);
 
-/* (M) the sum of each row of x (M,C); packed when x is. */
-acf_tensor *acf_sum_rows(acf_tape *t, acf_tensor *x);
-
 /* (N) the sum of v (T) over each batch row's modelled columns; 0 for a row without any. */
 acf_tensor *acf_sum_subset(acf_tape *t, acf_tensor *v, const acf_subset *u);
 
@@ -32,10 +29,6 @@ static inline acf_real acf_real_sum(double sum) { return isinf(sum) ? (acf_real)
 double acf_sum_fwd_cpu(const acf_device *dev, const acf_real *x, const acf_real *w, int64_t n);
 /* dx[i] += g w[i]; w NULL: g. */
 void acf_sum_bwd_cpu(const acf_device *dev, acf_real *dx, acf_real g, const acf_real *w, int64_t n);
-
-/* y (M) = row sums of x (M,C);  dx (M,C) += dy (M) in every column. */
-void acf_sum_rows_fwd_cpu(const acf_device *dev, acf_real *y, const acf_real *x, int64_t M, int64_t C);
-void acf_sum_rows_bwd_cpu(const acf_device *dev, acf_real *dx, const acf_real *dy, int64_t M, int64_t C);
 
 /* y (N) = sums of v (T) over each row's elements;  dv (T) += dy (N) of its row. */
 void acf_sum_subset_fwd_cpu(const acf_device *dev, acf_real *y, const acf_real *v, const acf_subset *u);

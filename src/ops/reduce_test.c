@@ -27,19 +27,6 @@ static void naive(const acf_lab *l, double *const *out) {
     out[1][0] = sum;
 }
 
-static void build_rows(acf_lab *l) {
-    acf_tensor *x = acf_leaf_packed(l, "x", -1, 1, wide(l)), *y = acf_sum_rows(l->t, x);
-    if (!l->t->failure.status) assert_ptr_equal(y->sub, l->u);
-    acf_result(l, y);
-    acf_result(l, acf_sum_rows(l->t, x));
-}
-
-static void naive_rows(const acf_lab *l, double *const *out) {
-    int64_t C = wide(l);
-    for (int64_t i = 0; i < l->leaf[0].count; i++)
-        for (int k = 0; k < 2; k++) out[k][i / C] += (double)l->leaf[0].value[i];
-}
-
 static void build_subset(acf_lab *l) {
     acf_tensor *v = acf_leaf_packed(l, "v", -1, 1, 0);
     for (int k = 0; k < 2; k++) acf_result(l, acf_sum_subset(l->t, v, l->u));
@@ -79,7 +66,6 @@ static const acf_case cases[] = {
     {"sum", build, naive, .variant = SUM},
     {"mean", build, naive, .variant = MEAN},
     {"dot", build, naive, .variant = DOT},
-    {"of rows", build_rows, naive_rows},
     {"over a subset", build_subset, naive_subset, .sizes = many_rows, .big_N = 8000},
 };
 ACF_CASES(reduce, cases)
@@ -109,10 +95,6 @@ static void refuses_wrong_shapes(void **state) {
     (void)state;
     acf_lab l;
     acf_lab_open(&l, 1, 4, 3, ACF_MASK_ALL, 1);
-    acf_sum_rows(l.t, acf_leaf_packed(&l, "v", -1, 1, 0));
-    assert_int_equal(acf_tape_status(l.t), ACF_ESHAPE);
-    assert_string_equal(acf_error(), "sum_rows: x is (12 packed); expected (M, C)");
-    acf_lab_begin(&l, false);
     acf_sum_subset(l.t, acf_tensor_as_packed(l.t, acf_leaf_packed(&l, "v", -1, 1, 0), NULL), l.u);
     assert_int_equal(acf_tape_status(l.t), ACF_ESHAPE);
     assert_string_equal(acf_error(), "sum_subset: v is (12); expected (T) packed over the given subset");

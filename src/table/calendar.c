@@ -231,12 +231,6 @@ acf_calendar_verdict acf_calendar_most(const acf_calendar_survey *s, acf_calenda
     return day + month == 0 ? ACF_CALENDAR_EITHER : ACF_CALENDAR_IS;
 }
 
-acf_calendar_verdict acf_calendar_verdict_of(const acf_calendar_survey *s, acf_calendar *out) {
-    int64_t fit;
-    acf_calendar_verdict v = acf_calendar_most(s, out, &fit);
-    return fit < s->cells ? ACF_CALENDAR_NOT : v;
-}
-
 /* ---- one cell --------------------------------------------------------------------------------------------------- */
 
 bool acf_calendar_read(acf_calendar f, const char *text, size_t n, double *out) {

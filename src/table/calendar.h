@@ -58,10 +58,6 @@ int acf_calendar_look(acf_calendar_survey *s, const char *text, size_t n);
 
 typedef enum acf_calendar_verdict { ACF_CALENDAR_NOT, ACF_CALENDAR_IS, ACF_CALENDAR_EITHER } acf_calendar_verdict;
 
-/* Are all cells dates or times of one kind? EITHER: they are, but could be read with the day or with the month first. *out gets the
- * format, for EITHER with the day first. */
-acf_calendar_verdict acf_calendar_verdict_of(const acf_calendar_survey *s, acf_calendar *out);
-
 /* The same of the form that most have, whatever the others are; *fit: cells that can be read in the format. NOT: there is none, or day and
  * month stand first in one cell and in another (up to a tenth of those that decide it may be slips); *out is the likelier order then. */
 acf_calendar_verdict acf_calendar_most(const acf_calendar_survey *s, acf_calendar *out, int64_t *fit);

@@ -134,8 +134,9 @@ static const char *found(const char *cells) {
         acf_calendar_look(&s, p, n);
         if (!*(p += n)) break;
     }
-    acf_calendar_verdict v = acf_calendar_verdict_of(&s, &f);
-    if (v == ACF_CALENDAR_NOT) return "no";
+    int64_t fit;
+    acf_calendar_verdict v = acf_calendar_most(&s, &f, &fit);
+    if (v == ACF_CALENDAR_NOT || fit < s.cells) return "no";
     out[0] = '?';
     acf_calendar_pattern(f, out + 1);
     return v == ACF_CALENDAR_EITHER ? out : out + 1;
