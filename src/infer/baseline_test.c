@@ -200,6 +200,25 @@ static void what_is_closer_comes_first(void **state) {
     acf_table_free(t);
 }
 
+/* On an even line the closest donors are as often below a hole as above it: their distances have a mean of nothing, and not of two and a half. */
+static void donors_come_from_both_sides(void **state) {
+    (void)state;
+    enum { M = 400 };
+    double x[2 * M], out[2 * M], off = 0, missing = 0;
+    for (int i = 0; i < M; i++) {
+        const bool hole = i % 4 == 0 && i > M / 8 && i < M - M / 8;
+        x[2 * i] = i, x[2 * i + 1] = hole ? NAN : i + 0.1 * normal(i, 60);
+    }
+    acf_table *t = table_of(x, M, 2, NULL);
+    acf_baseline *b = baseline_of(t, 1);
+    assert_int_equal(acf_baseline_draw(b, out), ACF_OK);
+    for (int i = 0; i < M; i++)
+        if (!acf_table_present(x[2 * i + 1])) missing++, off += out[2 * i + 1] - i;
+    assert_true(missing > 60 && fabs(off / missing) < 0.8);
+    acf_baseline_free(b);
+    acf_table_free(t);
+}
+
 static void the_seed_decides_and_nothing_else(void **state) {
     (void)state;
     world *w = make_world();
@@ -470,7 +489,8 @@ static void is_as_good_as_what_people_use(void **state) {
 ACF_TESTS(baseline, cmocka_unit_test(means_and_modes), cmocka_unit_test(points_are_nearly_the_best_there_are),
           cmocka_unit_test(draws_have_the_right_spread), cmocka_unit_test(draws_are_values_that_occur),
           cmocka_unit_test(ties_are_broken_by_lot), cmocka_unit_test(what_is_closer_comes_first),
-          cmocka_unit_test(the_seed_decides_and_nothing_else), cmocka_unit_test(sweeps_work_together),
-          cmocka_unit_test(predictions_stay_in_range), cmocka_unit_test(odd_tables_are_completed),
-          cmocka_unit_test(wide_tables_and_many_classes), cmocka_unit_test(rare_classes_are_drawn),
-          cmocka_unit_test(memory_failing_in_turn), cmocka_unit_test(is_as_good_as_what_people_use))
+          cmocka_unit_test(donors_come_from_both_sides), cmocka_unit_test(the_seed_decides_and_nothing_else),
+          cmocka_unit_test(sweeps_work_together), cmocka_unit_test(predictions_stay_in_range),
+          cmocka_unit_test(odd_tables_are_completed), cmocka_unit_test(wide_tables_and_many_classes),
+          cmocka_unit_test(rare_classes_are_drawn), cmocka_unit_test(memory_failing_in_turn),
+          cmocka_unit_test(is_as_good_as_what_people_use))
