@@ -78,7 +78,7 @@ static() {
 headers() {
     local order
     for order in sort 'sort -r'; do
-        find src -name '*.h' ! -name ops_list.h ! -path 'src/cli/*' -exec grep -L 'cuda_runtime.h\|_kernels.h' {} + | $order | sed 's|^src/\(.*\)|#include "\1"|' |
+        find src -name '*.h' ! -name '*_list.h' ! -path 'src/cli/*' -exec grep -L 'cuda_runtime.h\|_kernels.h' {} + | $order | sed 's|^src/\(.*\)|#include "\1"|' |
             ${CC:-gcc} -std=gnu11 -fopenmp -Wall -Wno-unused -Iinclude -Isrc $(pkg-config --cflags jansson zlib cairo) -fsyntax-only \
                 -xc - 2>&1 | grep -E 'error|warning' | head -n 5
     done

@@ -13,6 +13,18 @@
 /* Levels of messages, least to most; the option "log-level" is one of these words. */
 #define ACF_LOG_LEVELS "quiet|error|warn|info|debug"
 
+/* What the help of `flow` and the choices of `likelihood` say: names of all of them, each behind a separator. */
+static const char acf_flow_help[] = "transformations in order, such as linear leaky rnn reverse linear:"
+#define ACF_FLOW(kind, name) " " name
+#include "base/flow_list.h"
+#undef ACF_FLOW
+    ;
+static const char acf_like_names[] =
+#define ACF_LIKE(kind, name) "|" name
+#include "base/like_list.h"
+#undef ACF_LIKE
+    ;
+
 #define ACF_GENERAL_OPTIONS(X)                                                                                                                       \
     X("threads", INT, 0, 1024, "0", NULL, "ACF_NUM_THREADS", 0,                                                                                      \
       "threads to compute with; 0 takes every core available")                                                                                       \
@@ -79,15 +91,14 @@
       "real columns are standardised, or also bent towards a normal distribution")                                                                                                             \
     X("dequantise", BOOL, 0, 0, "true", NULL, NULL, ACF_OPTION_RECORDED,                                                                                                                       \
       "rounded values are learned with noise of their own resolution, and answers rounded to it")                                                                                              \
-    X("flow", TEXT, 0, 1023, "", NULL, NULL, ACF_OPTION_RECORDED,                                                                                                                              \
-      "transformations in order, such as linear leaky rnn reverse linear: linear, packed, lowrank, leaky, rnn, rnn-shift, coupling, affine, reverse")                                          \
+    X("flow", TEXT, 0, 1023, "", NULL, NULL, ACF_OPTION_RECORDED, acf_flow_help)                                                                                                               \
     X("gmm", INT, 0, 64, "8", NULL, NULL, ACF_OPTION_RECORDED,                                                                                                                                 \
       "Gaussians at most in the mixture that real values are first made normal by; 0 is none")                                                                                                 \
     X("factors", INT, 0, 64, "64", NULL, NULL, ACF_OPTION_RECORDED,                                                                                                                            \
       "factors at most of the one Gaussian that stands in its place in a table too wide for it (57 columns and more); 0 is none there")                                                        \
     X("gmm-indicators", INT, 0, 1024, "32", NULL, NULL, ACF_OPTION_RECORDED,                                                                                                                   \
       "columns up to which that mixture also takes indicators of the categories' classes, categories with few of them first")                                                                  \
-    X("likelihood", CHOICE, 0, 0, "sets", "gru|gaussian|sets|attention", NULL, ACF_OPTION_RECORDED,                                                                                            \
+    X("likelihood", CHOICE, 0, 0, "sets", acf_like_names + 1, NULL, ACF_OPTION_RECORDED,                                                                                                       \
       "density behind the transformations: a GRU, one Gaussian, deep sets, or a causal transformer over the cells of a row")                                                                   \
     X("mlp-width", INT, 1, 8192, "64", NULL, NULL, ACF_OPTION_RECORDED,                                                                                                                        \
       "units of a hidden layer in the networks of linear, affine, coupling")                                                                                                                   \

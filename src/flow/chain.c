@@ -10,9 +10,12 @@
 #include <string.h>
 
 const acf_flow_kind *const acf_flow_kinds[] = {
-    &acf_flow_linear,    &acf_flow_packed,   &acf_flow_lowrank, &acf_flow_leaky,   &acf_flow_rnn,
-    &acf_flow_rnn_shift, &acf_flow_coupling, &acf_flow_affine,  &acf_flow_reverse, NULL,
-};
+#define ACF_FLOW(kind, name) &kind,
+#include "base/flow_list.h"
+#undef ACF_FLOW
+    NULL};
+#define WORD_MAX 32 /* a kind's name and its end */
+enum { KINDS = sizeof acf_flow_kinds / sizeof acf_flow_kinds[0] - 1 };
 
 const acf_flow_kind *acf_flow_find(const char *name) {
     for (const acf_flow_kind *const *k = acf_flow_kinds; *k; k++)
@@ -28,16 +31,17 @@ acf_tensor *acf_cond_known(acf_tape *t, const acf_cond *c) {
 }
 
 static acf_status unknown_kind(const char *word) {
-    const char *names[16];
-    int n = 0;
-    for (const acf_flow_kind *const *k = acf_flow_kinds; *k; k++) names[n++] = (*k)->name;
-    int near = acf_text_nearest(word, names, n);
+    const char *names[KINDS];
+    char all[(WORD_MAX + 1) * KINDS];
+    acf_text known = acf_text_into(all, sizeof all);
+    for (int i = 0; i < KINDS; i++) {
+        names[i] = acf_flow_kinds[i]->name;
+        acf_text_addf(&known, "%s%s", i ? ", " : "", names[i]);
+    }
+    int near = acf_text_nearest(word, names, KINDS);
     if (near >= 0)
         return acf_fail(ACF_EUSAGE, "there is no transformation '%s'; did you mean '%s'?", word, names[near]);
-    return acf_fail(ACF_EUSAGE,
-                    "there is no transformation '%s'; known are linear, packed, lowrank, leaky, rnn, rnn-shift, "
-                    "coupling, affine, reverse",
-                    word);
+    return acf_fail(ACF_EUSAGE, "there is no transformation '%s'; known are %s", word, all);
 }
 
 static acf_status append(acf_chain *chain, acf_params *ps, const char *name, const char *word,
@@ -55,31 +59,45 @@ static acf_status append(acf_chain *chain, acf_params *ps, const char *name, con
     return ACF_OK;
 }
 
+/* Moves *at to the next word of a list of kinds and copies as much of it as fits; its length, 0 where there is none. */
+static size_t next_word(const char **at, char word[WORD_MAX]) {
+    static const char between[] = " ,\t\n";
+    *at += strspn(*at, between);
+    const size_t len = strcspn(*at, between), kept = len < WORD_MAX ? len : WORD_MAX - 1;
+    memcpy(word, *at, kept);
+    word[kept] = '\0';
+    return len;
+}
+
 acf_status acf_chain_declare(acf_chain *chain, acf_params *ps, const char *name, const char *kinds,
                              const acf_flow_sizes *size) {
-    static const char between[] = " ,\t\n";
+    char word[WORD_MAX];
+    size_t len;
     chain->n = 0;
-    for (const char *at = kinds + strspn(kinds, between); *at; at += strspn(at, between)) {
-        size_t len = strcspn(at, between);
-        char word[32];
+    for (const char *at = kinds; (len = next_word(&at, word)); at += len) {
         if (len >= sizeof word) return acf_fail(ACF_EUSAGE, "there is no transformation '%.40s'", at);
-        memcpy(word, at, len);
-        word[len] = '\0';
         ACF_TRY(append(chain, ps, name, word, size));
-        at += len;
     }
     return ACF_OK;
+}
+
+bool acf_chain_recurrent(const char *kinds) {
+    char word[WORD_MAX];
+    size_t len;
+    for (const char *at = kinds; (len = next_word(&at, word)); at += len) {
+        const acf_flow_kind *kind = acf_flow_find(word);
+        if (kind && kind->recurrent) return true;
+    }
+    return false;
 }
 
 static void add_logdet(acf_tape *t, acf_tensor **sum, acf_tensor *more) {
     if (more) *sum = *sum ? acf_add(t, *sum, more) : more;
 }
 
-static bool is_reverse(const acf_flow *f) { return f->kind == &acf_flow_reverse; }
-
 acf_cond acf_chain_cond(const acf_chain *chain, const acf_cond *c) {
     acf_cond behind = *c;
-    for (int i = 0; i < chain->n; i++) behind.mirrored ^= is_reverse(&chain->flow[i]);
+    for (int i = 0; i < chain->n; i++) behind.mirrored ^= chain->flow[i].kind->reverses;
     return behind;
 }
 
@@ -113,7 +131,7 @@ acf_tensor *acf_chain_forward(acf_tape *t, const acf_chain *chain, acf_tensor *x
         acf_tensor *one = NULL;
         x = run(t, f, f->kind->forward, x, &here, logdet ? &one : NULL);
         add_logdet(t, &sum, one);
-        here.mirrored ^= is_reverse(f);
+        here.mirrored ^= f->kind->reverses;
     }
     if (logdet) *logdet = sum ? sum : acf_tensor_const(t, NULL, 0, 1, &c->u->N);
     return x;
@@ -126,7 +144,7 @@ acf_tensor *acf_chain_inverse(acf_tape *t, const acf_chain *chain, acf_tensor *z
     for (int i = chain->n - 1; i >= 0; i--) {
         const acf_flow *f = &chain->flow[i];
         acf_tensor *one = NULL;
-        here.mirrored ^= is_reverse(f); /* a transformation sees what it saw on the way there */
+        here.mirrored ^= f->kind->reverses; /* a transformation sees what it saw on the way there */
         z = run(t, f, f->kind->inverse, z, &here, logdet ? &one : NULL);
         add_logdet(t, &sum, one);
     }
@@ -149,7 +167,7 @@ void acf_flow_inverse_alone(acf_tape *t, const acf_flow *f, int n, acf_tensor **
 void acf_chain_inverse_alone(acf_tape *t, const acf_chain *chain, int n, acf_tensor **z, const acf_cond *c) {
     acf_cond here = acf_chain_cond(chain, c);
     for (int i = chain->n - 1; i >= 0; i--) {
-        here.mirrored ^= is_reverse(&chain->flow[i]);
+        here.mirrored ^= chain->flow[i].kind->reverses;
         acf_flow_inverse_alone(t, &chain->flow[i], n, z, &here);
     }
 }

@@ -51,8 +51,11 @@ typedef struct acf_flow_kind {
     acf_tensor *(*forward)(acf_tape *t, const acf_flow *f, acf_tensor *x, const acf_cond *c, acf_tensor **logdet);
     acf_tensor *(*inverse)(acf_tape *t, const acf_flow *f, acf_tensor *z, const acf_cond *c, acf_tensor **logdet);
     bool affine_alone; /* in a row that models one value z = a x + b, a and b from what is observed */
+    bool reverses;     /* it puts values in the opposite order: acf_cond.mirrored changes behind it */
+    bool recurrent;    /* its network is a GRU: a device is chosen for that */
 } acf_flow_kind;
 
+/* Its networks and parameter: a kind uses those that it declares. */
 struct acf_flow {
     const acf_flow_kind *kind;
     acf_flow_sizes size;
@@ -65,8 +68,9 @@ struct acf_flow {
 /* By name, or NULL; and all of them, ended by NULL. */
 const acf_flow_kind *acf_flow_find(const char *name);
 extern const acf_flow_kind *const acf_flow_kinds[];
-extern const acf_flow_kind acf_flow_linear, acf_flow_packed, acf_flow_lowrank, acf_flow_leaky, acf_flow_rnn,
-    acf_flow_rnn_shift, acf_flow_coupling, acf_flow_affine, acf_flow_reverse;
+#define ACF_FLOW(kind, name) extern const acf_flow_kind kind;
+#include "base/flow_list.h"
+#undef ACF_FLOW
 
 /* What the networks over steps are told of a step besides the value before: embeddings of its column and of the one before
  * (zeros at the first), (T,2E); NULL when the columns are not told. */
@@ -100,5 +104,8 @@ void acf_chain_inverse_alone(acf_tape *t, const acf_chain *chain, int n, acf_ten
 
 /* c as the likelihood behind the chain must see it: mirrored or not. */
 acf_cond acf_chain_cond(const acf_chain *chain, const acf_cond *c);
+
+/* Is one of these kinds recurrent? Known before there is a chain; words that are no kind count for nothing. */
+bool acf_chain_recurrent(const char *kinds);
 
 #endif

@@ -71,7 +71,11 @@ static acf_tensor *linear_inverse(acf_tape *t, const acf_flow *f, acf_tensor *z,
     return acf_lu_solve(t, lu, acf_sub(t, z, shift));
 }
 
-const acf_flow_kind acf_flow_linear = {"linear", linear_declare, linear_forward, linear_inverse, true};
+const acf_flow_kind acf_flow_linear = {.name = "linear",
+                                       .declare = linear_declare,
+                                       .forward = linear_forward,
+                                       .inverse = linear_inverse,
+                                       .affine_alone = true};
 
 static acf_tensor *packed_forward(acf_tape *t, const acf_flow *f, acf_tensor *x, const acf_cond *c,
                                   acf_tensor **logdet) {
@@ -87,7 +91,11 @@ static acf_tensor *packed_inverse(acf_tape *t, const acf_flow *f, acf_tensor *z,
     return acf_plu_solve(t, m, acf_sub(t, z, shift), c->u);
 }
 
-const acf_flow_kind acf_flow_packed = {"packed", linear_declare, packed_forward, packed_inverse, true};
+const acf_flow_kind acf_flow_packed = {.name = "packed",
+                                       .declare = linear_declare,
+                                       .forward = packed_forward,
+                                       .inverse = packed_inverse,
+                                       .affine_alone = true};
 
 /* Rank 0 has no meaning here: the smallest that is one. */
 static int64_t rank_of(const acf_flow *f) { return f->size.rank ? f->size.rank : acf_min(f->size.D, 8); }
@@ -118,4 +126,8 @@ static acf_tensor *lowrank_inverse(acf_tape *t, const acf_flow *f, acf_tensor *z
     return acf_lowrank_solve(t, w, acf_sub(t, z, shift));
 }
 
-const acf_flow_kind acf_flow_lowrank = {"lowrank", lowrank_declare, lowrank_forward, lowrank_inverse, true};
+const acf_flow_kind acf_flow_lowrank = {.name = "lowrank",
+                                        .declare = lowrank_declare,
+                                        .forward = lowrank_forward,
+                                        .inverse = lowrank_inverse,
+                                        .affine_alone = true};

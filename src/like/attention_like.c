@@ -1,6 +1,7 @@
 /* The attention likelihood: see attention_like.h. */
 #include "like/attention_like.h"
 
+#include "like/like.h"
 #include "ops/arith.h"
 #include "ops/class_head.h"
 #include "ops/class_rows.h"
@@ -201,3 +202,5 @@ acf_tensor *acf_attention_like_draw(acf_tape *t, const acf_attention_like *k, co
     if (r->u_real) walk_part(t, &w, r->u_real, k->real_column, z, real_step);
     return t->failure.status ? NULL : z;
 }
+
+const acf_like_kind acf_like_attention = {.name = "attention", .whole_row = true};

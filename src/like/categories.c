@@ -85,12 +85,13 @@ static acf_tensor *hidden(acf_tape *t, const acf_categories *k, const int32_t *r
     return acf_pass_dropout(t, c->pass, acf_linear(t, h, net->w1, net->b1, net->act), ACF_SITE_CATEGORY);
 }
 
-static acf_tensor *head_w(const acf_categories *k) { return k->by_set ? acf_p(k->set.w) : k->net.w2; }
-static acf_tensor *head_b(const acf_categories *k) { return k->by_set ? acf_p(k->set.bias) : k->net.b2; }
+acf_tensor *acf_categories_weights(const acf_categories *k) { return k->by_set ? acf_p(k->set.w) : k->net.w2; }
+acf_tensor *acf_categories_bias(const acf_categories *k) { return k->by_set ? acf_p(k->set.bias) : k->net.b2; }
 
 acf_tensor *acf_categories_cells(acf_tape *t, const acf_categories *k, const int32_t *codes, const acf_cond *c) {
     const int32_t *rows = acf_class_rows_packed(t, &k->classes, codes, c->u);
-    return acf_class_logp(t, hidden(t, k, rows, c), head_w(k), head_b(k), rows, &k->classes, c->u);
+    return acf_class_logp(t, hidden(t, k, rows, c), acf_categories_weights(k), acf_categories_bias(k), rows,
+                          &k->classes, c->u);
 }
 
 acf_tensor *acf_categories_logp(acf_tape *t, const acf_categories *k, const int32_t *codes, const acf_cond *c) {
@@ -99,7 +100,8 @@ acf_tensor *acf_categories_logp(acf_tape *t, const acf_categories *k, const int3
 
 acf_tensor *acf_categories_probs(acf_tape *t, const acf_categories *k, const int32_t *codes, const acf_cond *c) {
     const int32_t *rows = acf_class_rows_packed(t, &k->classes, codes, c->u);
-    return acf_class_probs(t, hidden(t, k, rows, c), head_w(k), head_b(k), &k->classes, (acf_cells){NULL, NULL});
+    return acf_class_probs(t, hidden(t, k, rows, c), acf_categories_weights(k), acf_categories_bias(k), &k->classes,
+                           (acf_cells){NULL, NULL});
 }
 
 /* ---- one step after another: the classes are made ------------------------------------------------------------------------ */
@@ -155,7 +157,8 @@ static acf_tensor *hidden_at(acf_tape *t, walk *w, int64_t step) {
 static void walk_step(acf_tape *t, walk *w, int64_t step) {
     int64_t n = w->steps.active[step];
     acf_cells at = cells_of(w, step);
-    acf_tensor *logits = acf_class_logits(t, hidden_at(t, w, step), head_w(w->k), head_b(w->k), &w->k->classes, at);
+    acf_tensor *logits = acf_class_logits(t, hidden_at(t, w, step), acf_categories_weights(w->k),
+                                          acf_categories_bias(w->k), &w->k->classes, at);
     const int32_t *made;
     if (w->draw) {
         acf_draw d = *w->draw;

@@ -48,6 +48,10 @@ typedef struct acf_categories {
 acf_status acf_categories_declare(acf_categories *k, acf_params *ps, const char *name,
                                   const acf_categories_shape *shape);
 
+/* Its last layer, which makes the logits of all classes from the last hidden units: (W,F) and (W). */
+acf_tensor *acf_categories_weights(const acf_categories *k);
+acf_tensor *acf_categories_bias(const acf_categories *k);
+
 /* (N): log p(x_u^c | x_o); 0 for a row that has no modelled category. Fails: ACF_EDATA (a code that is not a class of its column:
  * the sentence names row and column). */
 acf_tensor *acf_categories_logp(acf_tape *t, const acf_categories *k, const int32_t *codes, const acf_cond *c);

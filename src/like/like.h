@@ -4,10 +4,12 @@
  *     set        z_i given those before, seen as a set: a network on what is known describes the mixture (nn/deep_sets.h)
  *     gaussian   one Gaussian for all of z_u with mean and covariance from what is observed: a conditional linear
  *                transformation to a standard normal, covariance (Wᵀ W)⁻¹ and mean -W⁻¹ t
+ *     attention  of numbers and categories alike, by a transformer over a row's cells (like/attention_like.h)
  */
 #ifndef ACF_LIKE_LIKE_H
 #define ACF_LIKE_LIKE_H
 
+#include "base/options.h"
 #include "flow/flow.h"
 #include "nn/deep_sets.h"
 
@@ -21,6 +23,10 @@ typedef struct acf_like_kind {
     acf_tensor *(*sample)(acf_tape *t, const acf_like *k, const acf_cond *c, const acf_draw *d); /* (T) */
     /* A stratified sample for rows that model one value: n sets (T), whose mean over the n is that of any function to 1/n. */
     void (*cell_values)(acf_tape *t, const acf_like *k, const acf_cond *c, int n, acf_tensor **z);
+    bool
+        recurrent; /* GRUs: categories beside it have one, where otherwise they have a network on the set of what is known */
+    bool
+        whole_row; /* one network for numbers and categories alike, asked through attention_like.h: no functions here */
 } acf_like_kind;
 
 struct acf_like {
@@ -35,7 +41,7 @@ struct acf_like {
     bool apart;       /* they do: something was done to the modelled values before */
     bool normal;      /* `ar`, `set`: initialised as the standard normal density (acf_like_fill) */
     acf_tensor *head; /* (3K): the bias of the mixtures' parameters; NULL: there are none */
-    acf_flow linear;  /* of `gaussian` */
+    acf_flow linear;  /* of `gaussian`: a transformation of its own */
 };
 
 /* Where k->normal, fills the head: K components of one scale with means at quantiles of N(0, 0.09). Together they are
@@ -43,8 +49,11 @@ struct acf_like {
  * Fails: ACF_EMEMORY, ACF_EDEVICE. */
 acf_status acf_like_fill(const acf_like *k, acf_device *dev);
 
-extern const acf_like_kind acf_like_gru, acf_like_gaussian, acf_like_sets;
-extern const acf_like_kind *const acf_like_kinds
-    []; /* in the order of the option `likelihood`; NULL: attention, which is no part's own (attention_like.h) */
+/* All of them in the order of the option `likelihood`, ended by NULL; and the one that the option names. */
+extern const acf_like_kind *const acf_like_kinds[];
+const acf_like_kind *acf_like_chosen(const acf_options *o);
+#define ACF_LIKE(kind, name) extern const acf_like_kind kind;
+#include "base/like_list.h"
+#undef ACF_LIKE
 
 #endif

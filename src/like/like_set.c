@@ -111,4 +111,9 @@ static void set_spread(acf_tape *t, const acf_like *k, const acf_cond *c, int n,
             acf_mixture_stratum(t, p, acf_tensor_const(t, NULL, (i + 0.5) / n, 0, NULL), k->components, k->lo, k->hi);
 }
 
-const acf_like_kind acf_like_sets = {"sets", set_declare, set_logp, set_mean, set_sample, set_spread};
+const acf_like_kind acf_like_sets = {.name = "sets",
+                                     .declare = set_declare,
+                                     .logp = set_logp,
+                                     .mean = set_mean,
+                                     .sample = set_sample,
+                                     .cell_values = set_spread};

@@ -347,9 +347,7 @@ acf_status acf_config_height(acf_options *o, const acf_column *column, int64_t D
 /* The attention likelihood learns as many conditionals of a row as the row models cells: all, where no order is imposed on them by what stands before it. */
 static acf_status suggest_masks(acf_options *o, int64_t reals, int64_t D) {
     const bool ordered = *acf_options_text(o, "flow") || (reals < D && acf_options_int(o, "gmm") > 0);
-    if (acf_like_kinds[acf_options_choice(o, "likelihood")] || ordered ||
-        acf_options_origin(o, "masks") != ACF_FROM_DEFAULT)
-        return ACF_OK;
+    if (!acf_like_chosen(o)->whole_row || ordered || acf_options_origin(o, "masks") != ACF_FROM_DEFAULT) return ACF_OK;
     return acf_options_set_from(o, "masks", "joint", ACF_FROM_PRESET);
 }
 

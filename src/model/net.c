@@ -167,15 +167,8 @@ static acf_status fill_anchor(acf_net *net) {
     return status;
 }
 
-/* NULL: attention, which is one for both parts. */
-static const acf_like_kind *likelihood(const acf_options *o) {
-    return acf_like_kinds[acf_options_choice(o, "likelihood")];
-}
-
-/* Categories follow the likelihood: a set, or else a GRU. */
 bool acf_net_recurrent(const acf_options *o) {
-    const acf_like_kind *k = likelihood(o);
-    return (k && k != &acf_like_sets) || strstr(acf_options_text(o, "flow"), acf_flow_rnn.name);
+    return acf_like_chosen(o)->recurrent || acf_chain_recurrent(acf_options_text(o, "flow"));
 }
 
 /* Declares the part's reader; *context is widened by what it adds. */
@@ -195,7 +188,7 @@ static acf_status declare_reals(acf_net *net, const acf_options *o, int64_t cont
     acf_flow_sizes size = sizes_of(o, net->real.D, context);
     if (!net->attends || *flow) ACF_TRY(declare_identity(net, &net->real, "columns", size.column_embedding));
     ACF_TRY(acf_chain_declare(&net->chain, net->ps, "flow", flow, &size));
-    net->like = (acf_like){.kind = likelihood(o), .size = size, .apart = net->chain.n > 0 || net->anchor_size > 0};
+    net->like = (acf_like){.kind = acf_like_chosen(o), .size = size, .apart = net->chain.n > 0 || net->anchor_size > 0};
     net->like.size.units = acf_options_int(o, "likelihood-units");
     net->like.size.gru_layers = (int)acf_options_int(o, "likelihood-layers");
     net->like.components = acf_options_int(o, "components");
@@ -221,7 +214,7 @@ static acf_status declare_categories(acf_net *net, const acf_options *o, int64_t
         .units = acf_options_int(o, "likelihood-units"),
         .layers = (int)acf_options_int(o, "likelihood-layers"),
         .deep = acf_options_bool(o, "deep-context"),
-        .set = likelihood(o) == &acf_like_sets,
+        .set = !acf_like_chosen(o)->recurrent,
         .mask_at = 3 * net->real.D, /* see context() */
         .class_at = 3 * net->real.D + 2 * net->category.D,
     };
@@ -248,7 +241,7 @@ static acf_status declare_attention(acf_net *net, const acf_options *o) {
 
 static acf_status declare(acf_net *net, const acf_options *o) {
     int64_t context = context_width(net, acf_options_int(o, "embedding"));
-    net->attends = !likelihood(o);
+    net->attends = acf_like_chosen(o)->whole_row;
     if (net->real.D) ACF_TRY(declare_reals(net, o, context));
     if (net->attends) return declare_attention(net, o);
     return net->category.D ? declare_categories(net, o, context) : ACF_OK;

@@ -11,12 +11,10 @@ static acf_tensor *mixture_bias(const acf_net *net) { return net->real.D ? net->
 
 /* The last layer of the categories' network. */
 static acf_tensor *class_weights(const acf_net *net) {
-    if (net->attends) return acf_p(net->attention.classes.w);
-    return net->categories.by_set ? acf_p(net->categories.set.w) : net->categories.net.w2;
+    return net->attends ? acf_p(net->attention.classes.w) : acf_categories_weights(&net->categories);
 }
 static acf_tensor *class_bias(const acf_net *net) {
-    if (net->attends) return acf_p(net->attention.classes.b);
-    return net->categories.by_set ? acf_p(net->categories.set.bias) : net->categories.net.b2;
+    return net->attends ? acf_p(net->attention.classes.b) : acf_categories_bias(&net->categories);
 }
 
 bool acf_net_widen_scale(const acf_net *net) { return mixture_bias(net) != NULL; }

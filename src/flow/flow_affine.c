@@ -1,69 +1,11 @@
-/* Transformations of values: leaky ReLU, RNN coupling, affine coupling, affine, reverse. See flow.h. */
+/* Affine transformations: scale and shift from what is observed, or of half of the values from the other half. See flow.h. */
 #include "flow/flow.h"
 #include "ops/affine.h"
 #include "ops/arith.h"
 #include "ops/concat.h"
 #include "ops/gather.h"
-#include "ops/leaky.h"
 
 #include <stdio.h>
-
-/* ---- leaky ReLU: one learned slope ------------------------------------------------------------------------------------- */
-
-#define LEAKY_START 2.0 /* slope sigmoid(2) = 0.88 */
-
-static acf_status leaky_declare(acf_flow *f, acf_params *ps, const char *name) {
-    f->base = acf_declare(ps, name, "a", ACF_INIT_CONST, LEAKY_START, 0, NULL);
-    return f->base ? ACF_OK : acf_error_status();
-}
-
-static acf_tensor *leaky_forward(acf_tape *t, const acf_flow *f, acf_tensor *x, const acf_cond *c,
-                                 acf_tensor **logdet) {
-    return acf_leaky_forward(t, x, acf_p(f->base), c->u, logdet);
-}
-
-static acf_tensor *leaky_inverse(acf_tape *t, const acf_flow *f, acf_tensor *z, const acf_cond *c,
-                                 acf_tensor **logdet) {
-    return acf_leaky_inverse(t, z, acf_p(f->base), c->u, logdet);
-}
-
-const acf_flow_kind acf_flow_leaky = {"leaky", leaky_declare, leaky_forward, leaky_inverse, false};
-
-/* ---- RNN coupling ------------------------------------------------------------------------------------------------------ */
-
-static acf_status rnn_declare_with(acf_flow *f, acf_params *ps, const char *name, int64_t out) {
-    const acf_flow_sizes *s = &f->size;
-    acf_rnn_shape shape = {2 * s->column_embedding, s->context, s->units, s->gru_layers, s->deep, out, 0.01};
-    return acf_rnn_declare(&f->rnn, ps, name, &shape);
-}
-
-static acf_status rnn_declare(acf_flow *f, acf_params *ps, const char *name) {
-    return rnn_declare_with(f, ps, name, 2);
-}
-static acf_status shift_declare(acf_flow *f, acf_params *ps, const char *name) {
-    return rnn_declare_with(f, ps, name, 1);
-}
-
-static acf_tensor *rnn_forward(acf_tape *t, const acf_flow *f, acf_tensor *x, const acf_cond *c, acf_tensor **logdet) {
-    acf_drop drop = acf_pass_drop(c->pass, f->site);
-    acf_tensor *st = acf_rnn_seq(t, &f->rnn, x, acf_cond_known(t, c), c->context, c->u, &drop);
-    return acf_affine_forward(t, x, st, f->size.bound, c->u, logdet);
-}
-
-/* The loop gives x; the log-determinant is that of the way there, run over the x just found. Neither has dropout. */
-static acf_tensor *rnn_inverse(acf_tape *t, const acf_flow *f, acf_tensor *z, const acf_cond *c, acf_tensor **logdet) {
-    acf_tensor *known = acf_cond_known(t, c);
-    acf_tensor *x = acf_rnn_inverse(t, &f->rnn, z, known, c->context, f->size.bound, c->u), *there;
-    if (logdet) {
-        acf_affine_forward(t, x, acf_rnn_seq(t, &f->rnn, x, known, c->context, c->u, NULL), f->size.bound, c->u,
-                           &there);
-        *logdet = acf_scale(t, -1, there);
-    }
-    return x;
-}
-
-const acf_flow_kind acf_flow_rnn = {"rnn", rnn_declare, rnn_forward, rnn_inverse, true};
-const acf_flow_kind acf_flow_rnn_shift = {"rnn-shift", shift_declare, rnn_forward, rnn_inverse, true};
 
 /* ---- affine: scale and shift from what is observed ------------------------------------------------------------------------ */
 
@@ -92,7 +34,11 @@ static acf_tensor *affine_inverse(acf_tape *t, const acf_flow *f, acf_tensor *z,
     return acf_affine_inverse(t, z, st, f->size.bound, c->u, logdet);
 }
 
-const acf_flow_kind acf_flow_affine = {"affine", affine_declare, affine_forward, affine_inverse, true};
+const acf_flow_kind acf_flow_affine = {.name = "affine",
+                                       .declare = affine_declare,
+                                       .forward = affine_forward,
+                                       .inverse = affine_inverse,
+                                       .affine_alone = true};
 
 /* ---- affine coupling: half of the values from the other half ------------------------------------------------------------- */
 
@@ -144,18 +90,8 @@ static acf_tensor *coupling_inverse(acf_tape *t, const acf_flow *f, acf_tensor *
     return coupling(t, f, z, c, true, logdet);
 }
 
-const acf_flow_kind acf_flow_coupling = {"coupling", coupling_declare, coupling_forward, coupling_inverse, true};
-
-/* ---- reverse: a permutation, log-determinant 0 ----------------------------------------------------------------------------- */
-
-static acf_status reverse_declare(acf_flow *f, acf_params *ps, const char *name) {
-    (void)f, (void)ps, (void)name;
-    return ACF_OK;
-}
-
-static acf_tensor *reverse(acf_tape *t, const acf_flow *f, acf_tensor *x, const acf_cond *c, acf_tensor **logdet) {
-    (void)f, (void)logdet; /* left NULL: nothing to add */
-    return acf_reverse(t, x, c->u);
-}
-
-const acf_flow_kind acf_flow_reverse = {"reverse", reverse_declare, reverse, reverse, false};
+const acf_flow_kind acf_flow_coupling = {.name = "coupling",
+                                         .declare = coupling_declare,
+                                         .forward = coupling_forward,
+                                         .inverse = coupling_inverse,
+                                         .affine_alone = true};
