@@ -46,6 +46,7 @@ run command-line tests/cli/run.sh
 run installation tests/install.sh
 run example tests/example.sh
 run documentation tests/doc-example.sh
+run documentation-flow tests/doc-flow.sh
 run demonstration tests/demo.sh
 printf '%d passed, %d failed\n' "$passed" "$failed"
 [[ $failed -eq 0 ]]

@@ -2,6 +2,7 @@
  * for every kind and for chains, for every kind of mask. */
 #include "flow/flow.h"
 
+#include "base/options.h"
 #include "harness/model_lab.h"
 #include "ops/arith.h"
 #include "ops/reduce.h"
@@ -9,21 +10,16 @@
 #include <math.h>
 #include <string.h>
 
+/* None, every kind alone, and some chains. */
 static const char *const chains[] = {
     "",
-    "linear",
-    "packed",
-    "lowrank",
-    "leaky",
-    "rnn",
-    "rnn-shift",
-    "coupling",
-    "affine",
-    "reverse",
+#define ACF_FLOW(kind, name) name,
+#include "base/flow_list.h"
+#undef ACF_FLOW
     "linear leaky rnn reverse linear leaky rnn",
     "affine, coupling, reverse, lowrank, leaky, rnn-shift, reverse, packed",
 };
-enum { CHAINS = sizeof chains / sizeof chains[0] };
+enum { CHAINS = sizeof chains / sizeof chains[0], KINDS = CHAINS - 3 };
 
 static const acf_size sizes[] = {{0, 3, ACF_MASK_RANDOM}, {1, 1, ACF_MASK_ALL}, {2, 4, ACF_MASK_NONE},
                                  {3, 4, ACF_MASK_ONE},    {4, 3, ACF_MASK_ALL}, {6, 5, ACF_MASK_RANDOM}};
@@ -226,13 +222,37 @@ static void names_the_nearest_kind(void **state) {
     assert_int_equal(acf_chain_declare(&chain, m.ps, "flow", "linear laeky", &s), ACF_EUSAGE);
     assert_string_equal(acf_error(), "there is no transformation 'laeky'; did you mean 'leaky'?");
     assert_int_equal(acf_chain_declare(&chain, m.ps, "other", "spline-of-degree-seven-and-much-more", &s), ACF_EUSAGE);
+    assert_int_equal(acf_chain_declare(&chain, m.ps, "another", "spline", &s), ACF_EUSAGE);
+    for (int k = 1; k <= KINDS; k++) assert_non_null(strstr(acf_error(), chains[k]));
     acf_model_lab_close(&m);
+}
+
+/* The line of a kind in the list and its table say one name; the help of the option names it. */
+static void kinds_have_their_names(void **state) {
+    (void)state;
+    int row = 0;
+    while (strcmp(acf_option_table[row].name, "flow") != 0) row++;
+    for (int k = 1; k <= KINDS; k++) {
+        assert_string_equal(acf_flow_kinds[k - 1]->name, chains[k]);
+        assert_ptr_equal(acf_flow_find(chains[k]), acf_flow_kinds[k - 1]);
+        assert_non_null(strstr(acf_option_table[row].help, chains[k]));
+    }
+    assert_null(acf_flow_kinds[KINDS]);
+}
+
+/* A device is chosen before there is a chain: by the text of the option, whole words of it. */
+static void chains_with_a_gru_are_known_by_their_words(void **state) {
+    (void)state;
+    assert_true(acf_chain_recurrent("affine, rnn-shift reverse") && acf_chain_recurrent("  rnn"));
+    assert_true(!acf_chain_recurrent("") && !acf_chain_recurrent("linear leaky reverse") &&
+                !acf_chain_recurrent("rnn-like"));
+    assert_true(!acf_chain_recurrent("affine-of-degree-seven-and-much-more"));
 }
 
 /* A context cell that changes must change the result of every kind that has a network, and of no other. */
 static void networks_see_the_context(void **state) {
     (void)state;
-    for (int k = 1; k < 10; k++) {
+    for (int k = 1; k <= KINDS; k++) {
         bench b;
         open_bench(&b, chains[k], (acf_size){3, 4, ACF_MASK_ALL}, false, 0);
         double sum[2] = {0, 0};
@@ -242,7 +262,7 @@ static void networks_see_the_context(void **state) {
             acf_tensor *z = acf_chain_forward(b.m.l.t, &b.chain, values(&b), &c, NULL);
             for (int64_t p = 0; p < b.m.l.u->T; p++) sum[run] += (double)z->data[p] * (double)(p + 1);
         }
-        bool blind = strcmp(chains[k], "leaky") == 0 || strcmp(chains[k], "reverse") == 0;
+        bool blind = b.chain.flow[0].net[0].layers == 0 && b.chain.flow[0].rnn.layers == 0;
         if ((sum[0] == sum[1]) != blind)
             fail_msg("%s: the context %s", chains[k], blind ? "changes it" : "does not matter");
         acf_model_lab_close(&b.m);
@@ -277,4 +297,5 @@ ACF_TESTS(flow, cmocka_unit_test(alone_is_the_inverse), cmocka_unit_test(inverse
           cmocka_unit_test(unrecorded_chains_forget), cmocka_unit_test(unrecorded_chains_blame),
           cmocka_unit_test(logdet_is_that_of_the_jacobian), cmocka_unit_test(gradients_are_right),
           cmocka_unit_test(starts_near_the_identity), cmocka_unit_test(names_the_nearest_kind),
-          cmocka_unit_test(networks_see_the_context))
+          cmocka_unit_test(networks_see_the_context), cmocka_unit_test(kinds_have_their_names),
+          cmocka_unit_test(chains_with_a_gru_are_known_by_their_words))

@@ -29,6 +29,7 @@ typedef struct acf_like_kind {
         whole_row; /* one network for numbers and categories alike, asked through attention_like.h: no functions here */
 } acf_like_kind;
 
+/* Its networks and parameters: a kind uses those that it declares. */
 struct acf_like {
     const acf_like_kind *kind;
     acf_flow_sizes size; /* units and gru_layers are those of the likelihood's own network */
@@ -41,7 +42,7 @@ struct acf_like {
     bool apart;       /* they do: something was done to the modelled values before */
     bool normal;      /* `ar`, `set`: initialised as the standard normal density (acf_like_fill) */
     acf_tensor *head; /* (3K): the bias of the mixtures' parameters; NULL: there are none */
-    acf_flow linear;  /* of `gaussian`: a transformation of its own */
+    acf_flow flow;    /* of `gaussian`: a transformation of its own */
 };
 
 /* Where k->normal, fills the head: K components of one scale with means at quantiles of N(0, 0.09). Together they are

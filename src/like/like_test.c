@@ -9,8 +9,17 @@
 #include <math.h>
 #include <string.h>
 
-static const acf_like_kind *const kinds[] = {&acf_like_gru, &acf_like_gaussian, &acf_like_sets};
-enum { KINDS = 3 };
+static const acf_like_kind *const kinds[] = {
+#define ACF_LIKE(kind, name) &kind,
+#include "base/like_list.h"
+#undef ACF_LIKE
+};
+static const char *const names[] = {
+#define ACF_LIKE(kind, name) name,
+#include "base/like_list.h"
+#undef ACF_LIKE
+};
+enum { KINDS = sizeof kinds / sizeof kinds[0] };
 
 typedef struct bench {
     acf_model_lab m;
@@ -70,7 +79,7 @@ static void densities_integrate_to_one(void **state) {
                                   "lowrank leaky rnn-shift reverse packed"};
     for (int k = 0; k < KINDS; k++)
         for (int c = 0; c < 3; c++)
-            for (int64_t D = 1; D <= 2; D++) check_integral(kinds[k], chains[c], D);
+            for (int64_t D = 1; D <= 2 && !kinds[k]->whole_row; D++) check_integral(kinds[k], chains[c], D);
 }
 
 static acf_tensor *loss(acf_model_lab *m, void *ctx) {
@@ -89,6 +98,7 @@ static void gradients_are_right(void **state) {
     (void)state;
     if (sizeof(acf_real) != 8) acf_skip("gradient checks run in double");
     for (int k = 0; k < KINDS; k++) {
+        if (kinds[k]->whole_row) continue;
         bench b;
         open_bench(&b, kinds[k], "linear leaky rnn reverse lowrank leaky rnn", (acf_size){6, 4, ACF_MASK_RANDOM});
         acf_model_lab_check_gradient(&b.m, loss, &b);
@@ -101,6 +111,7 @@ static void samples_follow_the_density(void **state) {
     (void)state;
     enum { N = 4000, CELLS = 20, FINE = 50 };
     for (int k = 0; k < KINDS; k++) {
+        if (kinds[k]->whole_row) continue;
         bench b;
         open_bench(&b, kinds[k], "affine leaky rnn", (acf_size){N, 1, ACF_MASK_ALL});
         for (int64_t i = 0; i < N * b.s.context; i++) b.m.context[i] = b.m.context[i % b.s.context];
@@ -216,11 +227,11 @@ static void the_set_is_what_was_filled_in(void **state) {
 /* Stratified values of a 1-D density: as many in every cell as its integral says, to two, and their mean is the density's. */
 static void spread_values_follow_the_density(void **state) {
     (void)state;
-    const acf_like_kind *all[3] = {&acf_like_gru, &acf_like_gaussian, &acf_like_sets};
     enum { N = 2000, VALUES = 512 };
-    for (int k = 0; k < 3; k++) {
+    for (int k = 0; k < KINDS; k++) {
+        if (kinds[k]->whole_row) continue;
         bench b;
-        open_bench(&b, all[k], "affine leaky rnn", (acf_size){N, 1, ACF_MASK_ALL});
+        open_bench(&b, kinds[k], "affine leaky rnn", (acf_size){N, 1, ACF_MASK_ALL});
         for (int64_t i = 0; i < N * b.s.context; i++) b.m.context[i] = b.m.context[i % b.s.context];
         acf_cond c = acf_model_lab_begin(&b.m, false, &b.s), behind = acf_chain_cond(&b.chain, &c);
         acf_tensor *x[VALUES], *grid = acf_tensor_packed(b.m.l.t, c.u, 0);
@@ -241,6 +252,22 @@ static void spread_values_follow_the_density(void **state) {
         acf_assert_close(mean, want, 0.03, b.like.kind->name);
         acf_model_lab_close(&b.m);
     }
+}
+
+/* The choices of the option are the kinds of the list, in its order; one kind has no functions, and says so. */
+static void the_option_names_the_kinds(void **state) {
+    (void)state;
+    acf_options *o;
+    assert_int_equal(acf_options_make(acf_option_table, acf_option_count, &o), ACF_OK);
+    for (int k = 0; k < KINDS; k++) {
+        assert_ptr_equal(acf_like_kinds[k], kinds[k]);
+        assert_string_equal(kinds[k]->name, names[k]);
+        assert_int_equal(acf_options_set_from(o, "likelihood", names[k], ACF_FROM_USER), ACF_OK);
+        assert_ptr_equal(acf_like_chosen(o), kinds[k]);
+        assert_true(kinds[k]->whole_row ? !kinds[k]->logp : kinds[k]->declare && kinds[k]->logp && kinds[k]->mean);
+    }
+    assert_null(acf_like_kinds[KINDS]);
+    acf_options_free(o);
 }
 
 /* A wide table is drawn in the memory of one step: kept, the other steps would be fifty times as much. */
@@ -265,4 +292,4 @@ static void draws_of_a_set_take_the_memory_of_one_step(void **state) {
 ACF_TESTS(like, cmocka_unit_test(spread_values_follow_the_density), cmocka_unit_test(densities_integrate_to_one),
           cmocka_unit_test(gradients_are_right), cmocka_unit_test(samples_follow_the_density),
           cmocka_unit_test(the_gaussian_mean_is_its_mean), cmocka_unit_test(the_set_is_what_was_filled_in),
-          cmocka_unit_test(draws_of_a_set_take_the_memory_of_one_step))
+          cmocka_unit_test(the_option_names_the_kinds), cmocka_unit_test(draws_of_a_set_take_the_memory_of_one_step))
