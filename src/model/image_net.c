@@ -64,6 +64,8 @@ acf_status acf_image_net_build(acf_image_net *net, uint64_t seed, bool train) {
     return acf_params_build(net->ps, seed, train);
 }
 
+acf_status acf_image_net_allocate(acf_image_net *net) { return acf_params_allocate(net->ps); }
+
 void acf_image_net_free(acf_image_net *net) {
     if (!net) return;
     acf_params_free(net->ps);

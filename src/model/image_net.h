@@ -29,6 +29,8 @@ typedef struct acf_image_net acf_image_net;
  * free with acf_image_net_free. Fails: ACF_EUSAGE, ACF_EMEMORY. */
 acf_status acf_image_net_declare(acf_device *dev, const acf_image_sizes *sizes, acf_image_net **out);
 acf_status acf_image_net_build(acf_image_net *net, uint64_t seed, bool train);
+/* For inference and without initial values: all are 0, until a file's take their place. */
+acf_status acf_image_net_allocate(acf_image_net *net);
 void acf_image_net_free(acf_image_net *net);
 acf_params *acf_image_net_params(acf_image_net *net);
 const acf_image_sizes *acf_image_net_sizes(const acf_image_net *net);

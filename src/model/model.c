@@ -480,7 +480,7 @@ static acf_status read_values(const source *of, acf_params *ps) {
         const acf_param *p = ps->list[i];
         ACF_TRY_DONE(
             acf_safetensors_reals(of->f, member_name(full, of->k, p->name), p->t.ndim, p->t.dim, values + p->offset));
-        for (int64_t k = 0; k < acf_tensor_count(&p->t); k++)
+        for (int64_t k = 0, n = acf_tensor_count(&p->t); k < n; k++)
             if (!isfinite(values[p->offset + k])) {
                 status = acf_fail(ACF_EMODEL, "%s: tensor '%s' is %g at element %lld; expected a finite number",
                                   of->path, full, (double)values[p->offset + k], (long long)k);
@@ -616,7 +616,7 @@ static acf_status read_others(acf_device *dev, source of, int n, acf_model *m) {
 static acf_status read_weights(source of, acf_model *m) {
     ACF_TRY(compare(of.f, of.path, m));
     for (; m; m = m->next, of.k++) {
-        ACF_TRY(m->image ? acf_image_net_build(m->image, 0, false) : acf_net_build(m->net, 0, false));
+        ACF_TRY(m->image ? acf_image_net_allocate(m->image) : acf_net_allocate(m->net));
         ACF_TRY(read_values(&of, acf_model_params(m)));
     }
     return ACF_OK;

@@ -317,6 +317,11 @@ acf_status acf_net_build(acf_net *net, uint64_t seed, bool train) {
     return fill(net);
 }
 
+acf_status acf_net_allocate(acf_net *net) {
+    ACF_TRY(acf_params_allocate(net->ps));
+    return place_lists(net);
+}
+
 acf_status acf_net_restart(acf_net *net, uint64_t seed) {
     ACF_TRY(acf_params_restart(net->ps, seed));
     return fill(net);

@@ -27,6 +27,8 @@ acf_status acf_net_create(acf_device *dev, const acf_column *column, int64_t D, 
  * with them; then the values. */
 acf_status acf_net_declare(acf_device *dev, const acf_column *column, int64_t D, const acf_options *o, acf_net **out);
 acf_status acf_net_build(acf_net *net, uint64_t seed, bool train);
+/* The same for inference and without initial values: all are 0, until a file's take their place. */
+acf_status acf_net_allocate(acf_net *net);
 /* As acf_net_build left it with this seed, in the memory that is there. Fails: ACF_EMEMORY; then values are undefined. */
 acf_status acf_net_restart(acf_net *net, uint64_t seed);
 void acf_net_free(acf_net *net);
@@ -96,15 +98,19 @@ typedef struct acf_answer {
 acf_answer acf_net_answer(acf_tape *t, acf_view *v, const acf_draw *d);
 acf_status acf_net_fetch(acf_tape *t, const acf_net *net, acf_answer a, const acf_batch *batch, acf_real *out);
 
-/* For rows that model one column each, p(x_j | x_o): out (N,n; encoded) gets a stratified sample of n values where it is a real, and
- * its most probable class in the first place where it is a category; other rows are left alone. Every network is asked twice,
- * whatever n. Tape not recording. */
+/* For rows that model one column each, p(x_j | x_o): row i of out (N,n; encoded) gets a stratified sample of n values where it is a
+ * real; other rows are left alone. The reals' network is asked once, and only where some row asks for one, whatever n; a transformation
+ * twice. Tape not recording. */
 acf_status acf_net_cell_values(acf_tape *t, acf_view *v, int n, acf_real *out);
 
 /* And into drawn (N,n) the same by other parameters in the place of the fitted mixture: value i by set i modulo
  * `use`, from 1 to sets->n. The network itself is asked once for both. sets NULL: nothing is drawn. */
 acf_status acf_net_cell_values_drawn(acf_tape *t, acf_view *v, int n, acf_real *out, const acf_gmm_draws *sets, int use,
                                      acf_real *drawn);
+
+/* For rows that model one column each: out[i] gets the code of the most probable class where that column is a category; other rows are
+ * left alone. Tape not recording. */
+acf_status acf_net_best_class(acf_tape *t, acf_view *v, acf_real *out);
 
 /* For rows that model one column each: row i of out (N, acf_net_classes) gets p(class | x_o) of all classes where that column is a category, zeros
  * behind them; other rows are left alone. Tape not recording. */

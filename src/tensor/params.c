@@ -100,9 +100,9 @@ acf_param *acf_param_add(acf_params *ps, const char *name, acf_init init, double
 
 /* ---- initial values ---------------------------------------------------------------------------------------------- */
 
-static acf_rng_counter place_of(const acf_param *p, uint64_t seed, int64_t i) {
-    return (acf_rng_counter){
-        .seed = seed, .row = acf_rng_name(p->name), .stream = ACF_STREAM_INIT, .column = (uint32_t)i};
+/* Of the parameter's first element; `column` counts them. */
+static acf_rng_counter place_of(const acf_param *p, uint64_t seed) {
+    return (acf_rng_counter){.seed = seed, .row = acf_rng_name(p->name), .stream = ACF_STREAM_INIT};
 }
 
 /* Rows of a (R,C) matrix made orthonormal by Gram-Schmidt, twice for accuracy, in blocks of at most C rows (a GRU's
@@ -126,12 +126,14 @@ static void orthonormal_rows(acf_real *w, int64_t R, int64_t C) {
 static void init_values(const acf_param *p, uint64_t seed, acf_real *w) {
     int64_t n = acf_tensor_count(&p->t), cols = acf_tensor_width(&p->t);
     double bound = p->scale / sqrt((double)acf_max(cols, 1));
+    acf_rng_counter at = place_of(p, seed);
     for (int64_t i = 0; i < n; i++) {
         double x = p->scale;
+        at.column = (uint32_t)i;
         if (p->init == ACF_INIT_IDENTITY && i / cols != i % cols) x = 0;
-        if (p->init == ACF_INIT_UNIFORM) x = bound * (2 * acf_rng_uniform(place_of(p, seed, i)) - 1);
-        if (p->init == ACF_INIT_NORMAL) x = p->scale * acf_rng_normal(place_of(p, seed, i));
-        if (p->init == ACF_INIT_ORTHO) x = acf_rng_normal(place_of(p, seed, i));
+        if (p->init == ACF_INIT_UNIFORM) x = bound * (2 * acf_rng_uniform(at) - 1);
+        if (p->init == ACF_INIT_NORMAL) x = p->scale * acf_rng_normal(at);
+        if (p->init == ACF_INIT_ORTHO) x = acf_rng_normal(at);
         w[i] = (acf_real)x;
     }
     if (p->init != ACF_INIT_ORTHO) return;
@@ -201,29 +203,43 @@ acf_status acf_params_restart(acf_params *ps, uint64_t seed) {
     return acf_device_copy(ps->dev, ps->ema, ps->value, bytes, ACF_ON_DEVICE);
 }
 
-acf_status acf_params_build(acf_params *ps, uint64_t seed, bool train) {
-    acf_status status = ACF_OK;
+/* The slabs, all 0. */
+static acf_status new_slabs(acf_params *ps, bool train) {
     ACF_ASSERT(!ps->value);
     lay_out(ps);
-    ACF_TRY_DONE(new_slab(ps, "values", &ps->value));
-    if (train) {
-        ACF_TRY_DONE(new_slab(ps, "gradients", &ps->grad));
-        ACF_TRY_DONE(new_slab(ps, "first moments", &ps->m));
-        ACF_TRY_DONE(new_slab(ps, "second moments", &ps->v));
-        ACF_TRY_DONE(new_slab(ps, "averages", &ps->ema));
-        ACF_TRY_DONE(new_pace(ps));
-    }
-    ACF_TRY_DONE(acf_params_restart(ps, seed));
+    ACF_TRY(new_slab(ps, "values", &ps->value));
+    if (!train) return ACF_OK;
+    ACF_TRY(new_slab(ps, "gradients", &ps->grad));
+    ACF_TRY(new_slab(ps, "first moments", &ps->m));
+    ACF_TRY(new_slab(ps, "second moments", &ps->v));
+    ACF_TRY(new_slab(ps, "averages", &ps->ema));
+    return new_pace(ps);
+}
+
+/* Every parameter finds its place in the slabs. */
+static void point(acf_params *ps) {
     for (int i = 0; i < ps->n; i++) {
         acf_param *p = ps->list[i];
         p->t.data = ps->value + p->offset;
-        p->t.grad = train ? ps->grad + p->offset : NULL;
-        p->t.needs_grad = train;
+        p->t.grad = ps->grad ? ps->grad + p->offset : NULL;
+        p->t.needs_grad = ps->grad;
     }
-done:
-    if (status) free_slabs(ps);
+}
+
+/* seed NULL: values stay 0. */
+static acf_status build(acf_params *ps, const uint64_t *seed, bool train) {
+    acf_status status = new_slabs(ps, train);
+    if (!status) status = seed ? acf_params_restart(ps, *seed) : acf_device_sync(ps->dev);
+    if (status)
+        free_slabs(ps);
+    else
+        point(ps);
     return status;
 }
+
+acf_status acf_params_build(acf_params *ps, uint64_t seed, bool train) { return build(ps, &seed, train); }
+
+acf_status acf_params_allocate(acf_params *ps) { return build(ps, NULL, false); }
 
 acf_status acf_params_trainable(const acf_params *ps, const char *who) {
     if (ps->grad) return ACF_OK;

@@ -115,6 +115,22 @@ static void inference_has_values_only(void **state) {
     acf_params_free(trained);
 }
 
+/* A set whose values come from a file: laid out as ever, but nothing is drawn for it. */
+static void allocated_values_are_zero(void **state) {
+    (void)state;
+    acf_params *ps = mixed_set(), *built = mixed_set();
+    assert_int_equal(acf_params_allocate(ps), ACF_OK);
+    assert_int_equal(acf_params_build(built, 1, false), ACF_OK);
+    assert_true(ps->total == built->total && ps->decayed == built->decayed && !ps->grad && !ps->ema);
+    for (int64_t i = 0; i < ps->total; i++) assert_true(ps->value[i] == 0);
+    for (int i = 0; i < ps->n; i++) {
+        const acf_tensor *t = &ps->list[i]->t;
+        assert_true(t->data == ps->value + built->list[i]->offset && !t->needs_grad && !t->grad);
+    }
+    acf_params_free(ps);
+    acf_params_free(built);
+}
+
 /* More parameters than the list first has room for; pointers handed out stay valid. */
 static void the_list_grows(void **state) {
     (void)state;
@@ -277,7 +293,8 @@ static void every_allocation_may_fail(void **state) {
 
 #define WITH_DEVICE(f) cmocka_unit_test_setup_teardown(f, open_device, close_device)
 ACF_TESTS(params, WITH_DEVICE(decayed_first_aligned_and_disjoint), WITH_DEVICE(found_by_name_and_by_place),
-          WITH_DEVICE(gradients_are_cleared), WITH_DEVICE(inference_has_values_only), WITH_DEVICE(the_list_grows),
+          WITH_DEVICE(gradients_are_cleared), WITH_DEVICE(inference_has_values_only),
+          WITH_DEVICE(allocated_values_are_zero), WITH_DEVICE(the_list_grows),
           WITH_DEVICE(initial_values_have_their_distribution), WITH_DEVICE(orthogonal_blocks),
           WITH_DEVICE(initial_values_depend_on_seed_and_name_alone), WITH_DEVICE(empty_parameters),
           WITH_DEVICE(refuses_what_cannot_be_declared), WITH_DEVICE(every_allocation_may_fail))
