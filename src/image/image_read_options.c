@@ -6,9 +6,13 @@
 #include "table/npy.h"
 #include "table/source.h"
 
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
+
+#define LOOK 8 /* bytes that tell what a file is */
 
 /* ---- options -------------------------------------------------------------------------------------------------------------- */
 
@@ -75,26 +79,40 @@ static bool npy_has_images(const char *path) {
     return yes;
 }
 
-static bool begins_as_images(const char *path) {
-    acf_source *s;
-    uint8_t b[8] = {0};
-    size_t n = 0;
-    if (acf_source_open(path, &s) != ACF_OK) return npy_has_images(path); /* a source refuses .npy */
-    const bool read = acf_source_read(s, b, sizeof b, &n) == ACF_OK;
-    const bool packed = acf_source_is_gzip(s);
-    acf_source_close(s);
-    if (!read || n < 4) return false;
-    return (b[0] == 0 && b[1] == 0 && b[2] == 8 && b[3] <= 4) ||
-           (!packed && acf_image_format_of(b, n) != ACF_IMAGE_OTHER);
+static bool begins_as_idx(const uint8_t *b, size_t n) {
+    return n >= 4 && b[0] == 0 && b[1] == 0 && b[2] == 8 && b[3] <= 4;
 }
 
+static bool unpacks_as_idx(const char *path) {
+    acf_source *s;
+    uint8_t b[LOOK];
+    size_t n = 0;
+    if (acf_source_open(path, &s) != ACF_OK) return false;
+    const bool read = acf_source_read(s, b, sizeof b, &n) == ACF_OK;
+    acf_source_close(s);
+    return read && begins_as_idx(b, n);
+}
+
+/* The first bytes of a regular file, 0 where there are none; a pipe is not opened. */
+static size_t look_at(const char *path, const struct stat *st, uint8_t b[LOOK]) {
+    const int fd = S_ISREG(st->st_mode) ? open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY) : -1;
+    const ssize_t n = fd < 0 ? 0 : read(fd, b, LOOK);
+    if (fd >= 0) close(fd);
+    return n < 0 ? 0 : (size_t)n;
+}
+
+/* One look decides for text, PNG, JPEG and idx; of gzip and .npy it says which reader to ask. */
 bool acf_images_is_source(const char *path) {
     struct stat st;
+    uint8_t b[LOOK];
     acf_failure before;
     if (strcmp(path, "-") == 0 || stat(path, &st) != 0) return false;
     if (S_ISDIR(st.st_mode)) return true;
+    const size_t n = look_at(path, &st, b);
+    const bool packed = n >= 2 && memcmp(b, "\x1f\x8b", 2) == 0, npy = n >= 6 && memcmp(b, "\x93NUMPY", 6) == 0;
+    if (!packed && !npy) return begins_as_idx(b, n) || (n >= 4 && acf_image_format_of(b, n) != ACF_IMAGE_OTHER);
     acf_failure_save(&before);
-    const bool yes = S_ISREG(st.st_mode) && begins_as_images(path);
+    const bool yes = npy ? npy_has_images(path) : unpacks_as_idx(path);
     acf_failure_restore(&before);
     return yes;
 }

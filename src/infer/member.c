@@ -194,3 +194,5 @@ acf_status acf_member_cell_values(acf_member *s, const acf_real **drawn) {
 }
 
 acf_status acf_member_classes(acf_member *s, acf_real *out) { return acf_net_class_probs(s->t, view(s, 0), out); }
+
+acf_status acf_member_best_class(acf_member *s, acf_real *out) { return acf_net_best_class(s->t, view(s, 0), out); }

@@ -62,6 +62,9 @@ acf_status acf_member_answer(acf_member *s, const acf_draw *d);
  * acf_net_cell_values_drawn with ACF_MEAN_SETS parameter sets, or `spread` where the model has none. */
 acf_status acf_member_cell_values(acf_member *s, const acf_real **drawn);
 
+/* out (n): those of acf_net_best_class. */
+acf_status acf_member_best_class(acf_member *s, acf_real *out);
+
 /* out (n, acf_net_classes): those of acf_net_class_probs. */
 acf_status acf_member_classes(acf_member *s, acf_real *out);
 

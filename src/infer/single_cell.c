@@ -50,14 +50,15 @@ static acf_status add_member(acf_session *s, int k, int64_t n, const span *w) {
     const acf_real *drawn = NULL;
     bool reals = false, categories = false;
     for (int64_t i = 0; i < n; i++) *(is_category(s, s->column[i]) ? &categories : &reals) = true;
-    if (reals || M == 0) ACF_TRY(acf_member_cell_values(one, w ? &drawn : NULL));
+    if (reals) ACF_TRY(acf_member_cell_values(one, w ? &drawn : NULL));
+    if (categories && M == 0) ACF_TRY(acf_member_best_class(one, s->probs));
     ACF_PARALLEL_UNEVEN(s->dev, n * ACF_MEAN_VALUES)
     for (int64_t i = 0; i < n; i++) {
         const int32_t j = s->column[i];
         if (!is_category(s, j))
             add_number(s, k, drawn, w, i);
         else if (M == 0)
-            s->each[i] = acf_decode(one->m->encoder, j, one->cell_values[i * ACF_MEAN_VALUES]);
+            s->each[i] = acf_decode(one->m->encoder, j, s->probs[i]);
     }
     if (!categories || M == 0) return ACF_OK;
     ACF_TRY(acf_member_classes(one, s->probs));

@@ -318,13 +318,6 @@ static void *to_host(acf_tape *t, const void *there, size_t bytes) {
 /* The batch's masks say on the host what is modelled; the subset, which says it too, is in device memory. */
 static bool modelled(const acf_batch *batch, int64_t cell) { return batch->m[cell] && !batch->b[cell]; }
 
-/* x (T) as a table of all the part's cells, (N,Dr) on the host; NULL after a failure. */
-static const acf_real *reals_on_host(acf_tape *t, const acf_view *v, acf_tensor *x) {
-    if (acf_tape_check(t, x)) return NULL;
-    acf_tensor *table = acf_scatter_cells(t, x, v->u_real, NULL);
-    return to_host(t, table->data, (size_t)acf_tensor_count(table) * sizeof(acf_real));
-}
-
 /* What tokens are told of modelled reals behind a Gaussian mixture alone. */
 static acf_tensor *values_from_anchor(acf_tape *t, const void *view, acf_tensor *z) {
     return before_anchor(t, view, z);
@@ -417,17 +410,34 @@ static int64_t target(const acf_view *v, const acf_part *p, int64_t i) {
     return -1;
 }
 
+static bool asks_for_part(const acf_view *v, const acf_part *p) {
+    for (int64_t i = 0; i < v->batch->N; i++)
+        if (target(v, p, i) >= 0) return true;
+    return false;
+}
+
 /* Row i of out (N,n) = the element of row i in every z (T). */
 static acf_status put_spread(acf_tape *t, const acf_view *v, int n, acf_tensor *const *z, acf_real *out) {
-    const acf_part *p = &v->net->real;
+    const int64_t T = v->u_real->T;
+    const int32_t *row = to_host(t, v->u_real->row_of, (size_t)T * sizeof *row);
     for (int q = 0; q < n; q++) {
-        const acf_real *host = reals_on_host(t, v, z[q]);
-        for (int64_t i = 0; host && i < v->batch->N; i++) {
-            const int64_t k = target(v, p, i);
-            if (k >= 0) out[i * n + q] = host[i * p->D + k];
-        }
+        ACF_TRY(acf_tape_check(t, z[q]));
+        const acf_real *host = to_host(t, z[q]->data, (size_t)T * sizeof *host);
+        for (int64_t e = 0; host && e < T; e++)
+            if (row[e] >= 0) out[row[e] * n + q] = host[e]; /* -1: room of a GPU that nothing is in */
     }
     return acf_tape_status(t);
+}
+
+/* Rows that model one column read no class of it, but `code` must have one in every cell that is modelled. */
+static void set_any_class(acf_tape *t, acf_view *v) {
+    if (t->failure.status || !v->net->category.D || !asks_for_part(v, &v->net->category)) return;
+    const size_t bytes = (size_t)v->u_category->T * sizeof(int32_t);
+    int32_t *zeros = acf_arena_alloc(t->mem, bytes);
+    if (!zeros || acf_device_zero(t->dev, zeros, bytes))
+        acf_tape_fail(t, NULL);
+    else
+        acf_put_codes(t, v->code, zeros, v->u_category);
 }
 
 /* As the spread of a likelihood (like.h). */
@@ -442,9 +452,7 @@ static void spread_attention(acf_tape *t, const acf_view *v, int n, acf_tensor *
 /* (T,M): class probabilities of the modelled categories, the first of each row. */
 static acf_tensor *class_probs(acf_tape *t, acf_view *v) {
     if (v->net->attends) return acf_attention_like_probs(t, &v->net->attention, &v->rows);
-    draw_categories(
-        t, v,
-        NULL); /* an asked cell holds no class that could be read; which one it is does not matter to a row's first */
+    set_any_class(t, v);
     const acf_cond c = category_cond(t, v);
     return acf_categories_probs(t, &v->net->categories, v->code, &c);
 }
@@ -489,18 +497,22 @@ acf_status acf_net_cell_values(acf_tape *t, acf_view *v, int n, acf_real *out) {
 
 acf_status acf_net_cell_values_drawn(acf_tape *t, acf_view *v, int n, acf_real *out, const acf_gmm_draws *sets, int use,
                                      acf_real *drawn) {
-    if (!v) return acf_tape_status(t);
-    if (v->net->category.D) {
-        const acf_part *p = &v->net->category;
-        draw_categories(t, v, NULL);
-        const int32_t *best = to_host(t, v->code, (size_t)(v->batch->N * p->D) * sizeof *best);
-        ACF_TRY(acf_tape_status(t));
-        for (int64_t i = 0; i < v->batch->N; i++) {
-            const int64_t k = target(v, p, i);
-            if (k >= 0) out[i * n] = (acf_real)best[i * p->D + k];
-        }
+    if (!v || !asks_for_part(v, &v->net->real)) return acf_tape_status(t);
+    set_any_class(t, v);
+    return spread_reals(t, v, n, out, sets, use, drawn);
+}
+
+acf_status acf_net_best_class(acf_tape *t, acf_view *v, acf_real *out) {
+    const acf_part *p = v ? &v->net->category : NULL;
+    if (!v || !asks_for_part(v, p)) return acf_tape_status(t);
+    draw_categories(t, v, NULL);
+    const int32_t *best = to_host(t, v->code, (size_t)(v->batch->N * p->D) * sizeof *best);
+    ACF_TRY(acf_tape_status(t));
+    for (int64_t i = 0; i < v->batch->N; i++) {
+        const int64_t k = target(v, p, i);
+        if (k >= 0) out[i] = (acf_real)best[i * p->D + k];
     }
-    return v->net->real.D ? spread_reals(t, v, n, out, sets, use, drawn) : ACF_OK;
+    return ACF_OK;
 }
 
 int64_t acf_net_classes(const acf_net *net) {
