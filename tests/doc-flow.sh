@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# docs/adding-a-flow.md, followed to the letter: its code blocks become files (the fence names which), its lines go into the lists,
-# and the transformation and the likelihood must pass what every kind must; with each of the page's planted mistakes they must
-# not. B is the build folder, with a built f64 variant: only what sees the longer lists is compiled again.
+# docs/adding-a-flow.md, followed to the letter: its code blocks become files (the fence names which), its lines go
+# into the lists, and the transformation and the likelihood must pass what every kind must; with each of the page's
+# planted mistakes they must not. B is the build folder, with a built f64 variant: only what sees the longer lists is
+# compiled again.
 set -u
 cd "$(dirname "$0")/.."
 export LC_ALL=C
@@ -12,7 +13,7 @@ trap 'rm -rf "$tmp"' EXIT
 passed=0 failed=0
 
 mapfile -t how < <(make -s B="$B" print-f64)
-# What makes tables and names of the lists: a header that only declares kinds changes nothing for those who know no new one.
+# What makes tables and names of the lists. Who sees only the declarations of kinds need not know the new ones.
 again=$(grep -lE 'base/(flow|like)_list.h|base/option_table.h' src/*/*.c tests/harness/*.c | tr '\n' ' ')
 toys=(src/flow/flow_scale.c src/like/like_independent.c)
 
@@ -66,7 +67,8 @@ check() {
 # wrong N FILE: the page's N-th mistake, planted in a file of its own.
 wrong() {
     local old new text
-    old=$(sed -n 's/^- \(return .*\)/\1/p' "$page" | sed -n "$1p") new=$(sed -n 's/^+ \(return .*\)/\1/p' "$page" | sed -n "$1p")
+    old=$(sed -n 's/^- \(return .*\)/\1/p' "$page" | sed -n "$1p")
+    new=$(sed -n 's/^+ \(return .*\)/\1/p' "$page" | sed -n "$1p")
     text=$(<"$tmp/$2")
     [[ -n $old && $text == *"$old"* ]] || return 1
     cp "$tmp/$2" "$tmp/kept" && printf '%s\n' "${text/"$old"/"$new"}" >"$tmp/$2"

@@ -1,4 +1,5 @@
-/* Affine transformations: scale and shift from what is observed, or of half of the values from the other half. See flow.h. */
+/* Affine transformations: scale and shift from what is observed, or of half of the values from the other half. See
+ * flow.h. */
 #include "flow/flow.h"
 #include "ops/affine.h"
 #include "ops/arith.h"

@@ -15,9 +15,8 @@ struct acf_session {
     int64_t *row;    /* (rows) table rows of the batch */
     int32_t *column; /* (rows) of acf_session_query_mean: the one column that a row of the batch asks for */
     double *each;    /* (K, rows·D) what each member says */
-    acf_real *
-        probs; /* (rows, classes) of one member, or (rows) its most probable classes where probabilities are not asked for; and the sum over members: where there are categories and several members */
-    double *mixed;
+    acf_real *probs; /* (rows, classes) of one member, or (rows) its most probable classes where that is all; */
+    double *mixed;   /* (rows, classes) their sum over members: where there are categories and several members */
     double *
         top_level_share; /* (D) the part of a category's last class that a single level may have (acf_spec_leading); NULL: all are single levels */
     acf_donor_answers *donor_answers; /* where the model has an archive; NULL: it has none */

@@ -23,10 +23,8 @@ typedef struct acf_like_kind {
     acf_tensor *(*sample)(acf_tape *t, const acf_like *k, const acf_cond *c, const acf_draw *d); /* (T) */
     /* A stratified sample for rows that model one value: n sets (T), whose mean over the n is that of any function to 1/n. */
     void (*cell_values)(acf_tape *t, const acf_like *k, const acf_cond *c, int n, acf_tensor **z);
-    bool
-        recurrent; /* GRUs: categories beside it have one, where otherwise they have a network on the set of what is known */
-    bool
-        whole_row; /* one network for numbers and categories alike, asked through attention_like.h: no functions here */
+    bool recurrent; /* it has a GRU, and so have categories beside it; otherwise theirs is nn/deep_sets.h */
+    bool whole_row; /* one network for numbers and categories alike (attention_like.h): no functions here */
 } acf_like_kind;
 
 /* Its networks and parameters: a kind uses those that it declares. */

@@ -98,9 +98,9 @@ typedef struct acf_answer {
 acf_answer acf_net_answer(acf_tape *t, acf_view *v, const acf_draw *d);
 acf_status acf_net_fetch(acf_tape *t, const acf_net *net, acf_answer a, const acf_batch *batch, acf_real *out);
 
-/* For rows that model one column each, p(x_j | x_o): row i of out (N,n; encoded) gets a stratified sample of n values where it is a
- * real; other rows are left alone. The reals' network is asked once, and only where some row asks for one, whatever n; a transformation
- * twice. Tape not recording. */
+/* For rows that model one column each, p(x_j | x_o): row i of out (N,n; encoded) gets a stratified sample of n values
+ * where it is a real; other rows are left alone. The reals' network is asked once, and only where some row asks for
+ * one, whatever n; a transformation twice. Tape not recording. */
 acf_status acf_net_cell_values(acf_tape *t, acf_view *v, int n, acf_real *out);
 
 /* And into drawn (N,n) the same by other parameters in the place of the fitted mixture: value i by set i modulo
@@ -108,8 +108,8 @@ acf_status acf_net_cell_values(acf_tape *t, acf_view *v, int n, acf_real *out);
 acf_status acf_net_cell_values_drawn(acf_tape *t, acf_view *v, int n, acf_real *out, const acf_gmm_draws *sets, int use,
                                      acf_real *drawn);
 
-/* For rows that model one column each: out[i] gets the code of the most probable class where that column is a category; other rows are
- * left alone. Tape not recording. */
+/* For rows that model one column each: out[i] gets the code of the most probable class where that column is a
+ * category; other rows are left alone. Tape not recording. */
 acf_status acf_net_best_class(acf_tape *t, acf_view *v, acf_real *out);
 
 /* For rows that model one column each: row i of out (N, acf_net_classes) gets p(class | x_o) of all classes where that column is a category, zeros

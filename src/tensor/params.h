@@ -82,8 +82,8 @@ acf_param *acf_param_add(acf_params *ps, const char *name, acf_init init, double
  * is allocated. Fails: ACF_EMEMORY, ACF_EUSAGE. */
 acf_status acf_params_build(acf_params *ps, uint64_t seed, bool train);
 
-/* The slab `value` alone, all 0: for a set whose values come from elsewhere, such as a file, so that none are made first.
- * Fails: ACF_EMEMORY, ACF_EDEVICE. */
+/* The slab `value` alone, all 0: for a set whose values come from elsewhere, such as a file, so that none are made
+ * first. Fails: ACF_EMEMORY, ACF_EDEVICE. */
 acf_status acf_params_allocate(acf_params *ps);
 
 /* The values of a fresh build with this seed in the slabs that are there; gradient and moments are zero again.
