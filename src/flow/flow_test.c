@@ -249,6 +249,23 @@ static void chains_with_a_gru_are_known_by_their_words(void **state) {
     assert_true(!acf_chain_recurrent("affine-of-degree-seven-and-much-more"));
 }
 
+/* What stands behind a chain is told the order that values come in. */
+static void reverses_turn_the_order(void **state) {
+    (void)state;
+    static const char *const kinds[] = {"", "reverse", "reverse leaky affine", "reverse linear reverse"};
+    static const bool mirrored[] = {false, true, true, false};
+    for (int k = 0; k < 4; k++) {
+        acf_model_lab m;
+        acf_flow_sizes s = acf_model_lab_sizes(3, 0);
+        acf_model_lab_open(&m, 2, ACF_MASK_ALL, &s, 3);
+        acf_chain chain;
+        assert_int_equal(acf_chain_declare(&chain, m.ps, "flow", kinds[k], &s), ACF_OK);
+        const acf_cond c = acf_chain_cond(&chain, &(acf_cond){0});
+        if (c.mirrored != mirrored[k]) fail_msg("'%s'", kinds[k]);
+        acf_model_lab_close(&m);
+    }
+}
+
 /* A context cell that changes must change the result of every kind that has a network, and of no other. */
 static void networks_see_the_context(void **state) {
     (void)state;
@@ -297,5 +314,5 @@ ACF_TESTS(flow, cmocka_unit_test(alone_is_the_inverse), cmocka_unit_test(inverse
           cmocka_unit_test(unrecorded_chains_forget), cmocka_unit_test(unrecorded_chains_blame),
           cmocka_unit_test(logdet_is_that_of_the_jacobian), cmocka_unit_test(gradients_are_right),
           cmocka_unit_test(starts_near_the_identity), cmocka_unit_test(names_the_nearest_kind),
-          cmocka_unit_test(networks_see_the_context), cmocka_unit_test(kinds_have_their_names),
-          cmocka_unit_test(chains_with_a_gru_are_known_by_their_words))
+          cmocka_unit_test(networks_see_the_context), cmocka_unit_test(reverses_turn_the_order),
+          cmocka_unit_test(kinds_have_their_names), cmocka_unit_test(chains_with_a_gru_are_known_by_their_words))
