@@ -44,7 +44,7 @@ acf_status acf_plot_missing(const char *path, const acf_plot_options *o, const a
     acf_figure_table f;
     ACF_NEED(path);
     ACF_NEED(t);
-    if (t->file && (t->file->csv || t->file->npy)) return missing_of_file(path, o, t);
+    if (t->file && t->file->reader) return missing_of_file(path, o, t);
     ACF_TRY(view(t, o, &f));
     acf_status status = acf_figure_missing(path, o, &f);
     acf_release((void *)f.column);

@@ -16,10 +16,7 @@
 #define ACF_TABLE_CSV_H
 
 #include "base/status.h"
-
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "table/record.h"
 
 #define ACF_CSV_RECORD_MAX ((size_t)64 << 20)
 #define ACF_CSV_FIELDS_MAX 1000000
@@ -46,28 +43,6 @@ typedef struct acf_dialect {
     char preamble[12]; /* Excel's first line, "sep=;" with its line end; "": none */
     bool padded;       /* white space stands beside the separators of most records (fields are trimmed in any case) */
 } acf_dialect;
-
-typedef struct acf_field {
-    const char *
-        text; /* the value: quotes removed, doubled quotes undone, white space around an unquoted one trimmed; not NUL-terminated */
-    size_t length;
-    const char *
-        raw; /* the bytes of the file between the separators, white space included: to be written back untouched. Of a run of
-                      * white space that separates, the first byte is the separator and the others begin the next field's raw */
-    size_t raw_length;
-    bool
-        quoted; /* a quoted "NA" is text, and a quoted empty field an empty string, where the caller makes that difference */
-} acf_field;
-
-typedef struct acf_record {
-    int64_t n;    /* fields; 0 at the end of the file */
-    int64_t row;  /* 0, 1, ...: data rows; -1 for the header */
-    int64_t line; /* where it begins in the file, from 1 */
-    const acf_field *field;
-    const char *end; /* the bytes that end it in the file: "\n", "\r\n", "\r" (alone), or nothing in a last line without
-                      * one; before them a separator that ends the line without a field behind it */
-    size_t end_length;
-} acf_record;
 
 /* One reader, used by one thread. */
 typedef struct acf_csv acf_csv;

@@ -133,7 +133,7 @@ static acf_status check_wishes(const acf_table_file *f, const acf_read_options *
 }
 
 acf_status acf_match(acf_table_file *f, const acf_read_options *w) {
-    bool has_header = f->csv && acf_csv_header(f->csv).n > 0;
+    bool has_header = f->reader->named;
     ACF_TRY(check_wishes(f, w));
     for (int64_t c = 0; c < f->columns; c++) f->spec[c] = -1;
     return has_header && f->schema->named ? match_names(f, w->any_order) : match_places(f, has_header);

@@ -15,7 +15,7 @@ typedef struct witness {
 } witness;
 
 static witness find_witness(const acf_table_file *f, const acf_profile *p, const acf_read_options *w) {
-    const char separator = acf_csv_dialect(f->csv)->separator;
+    const char separator = f->reader->dialect ? f->reader->dialect->separator : 0;
     bool says[2] = {false, false};
     if (w->point) return (witness){w->point, NULL};
     for (int64_t j = 0; j < p->columns; j++) {

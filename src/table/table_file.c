@@ -12,16 +12,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-
-#define MATRIX_ROWS 256 /* read at a time */
 
 /* ---- memory ----------------------------------------------------------------------------------------------------- */
 
 void acf_table_file_free(acf_table_file *f) {
     if (!f) return;
-    acf_csv_close(f->csv);
-    acf_npy_close(f->npy);
+    acf_reader_close(f->reader);
     acf_schema_free(f->schema);
     acf_release(f->spec);
     acf_release(f->name);
@@ -35,7 +31,7 @@ void acf_table_file_free(acf_table_file *f) {
 }
 
 const char *acf_table_file_path(const acf_table_file *f) {
-    return f->csv ? acf_csv_path(f->csv) : f->path ? f->path : "the table";
+    return f->reader ? acf_reader_name(f->reader) : f->path ? f->path : "the table";
 }
 
 /* Room for what is known of each column of the file. A header may have a million. */
@@ -64,64 +60,47 @@ static acf_status make_up_name(acf_table_file *f, int64_t j, const acf_text_coun
 
 /* Names are taken first and made up afterwards, so that none that is made up stands in the way of one that is there. Two equal ones are
  * refused: a schema, a model and a user all mean a column by its name. */
-static acf_status take_names(acf_table_file *f, acf_record header, acf_text_counts *taken) {
+static acf_status take_names(acf_table_file *f, acf_text_counts *taken) {
     char seen[ACF_EXCERPT_MAX];
-    for (int64_t j = 0; j < header.n; j++) {
-        const acf_field *h = &header.field[j];
-        if (h->length == 0) continue; /* the row names that R and pandas write have none */
-        int64_t other = acf_text_counts_find(taken, h->text, h->length);
-        if (!(f->name[j] = acf_text_keep(f->texts, h->text, h->length))) return ACF_EMEMORY;
+    for (int64_t j = 0; j < f->columns; j++) {
+        const acf_reader_column h = acf_reader_describe(f->reader, j);
+        if (h.name_length == 0) continue; /* the row names that R and pandas write have none */
+        int64_t other = acf_text_counts_find(taken, h.name, h.name_length);
+        if (!(f->name[j] = acf_text_keep(f->texts, h.name, h.name_length))) return ACF_EMEMORY;
         if (other >= 0)
-            return acf_fail(
-                ACF_EDATA,
-                "%s: columns %lld and %lld are both named '%s'; rename one, or use the option 'header=no' if the first line is data",
-                acf_table_file_path(f), (long long)taken->entry[other].first + 1, (long long)j + 1,
-                acf_text_excerpt(seen, f->name[j]));
-        ACF_TRY(acf_text_counts_add(taken, h->text, h->length, j));
+            return acf_fail(ACF_EDATA, "%s: columns %lld and %lld are both named '%s'; rename one%s",
+                            acf_table_file_path(f), (long long)taken->entry[other].first + 1, (long long)j + 1,
+                            acf_text_excerpt(seen, f->name[j]),
+                            f->reader->dialect ? ", or use the option 'header=no' if the first line is data" : "");
+        ACF_TRY(acf_text_counts_add(taken, h.name, h.name_length, j));
     }
     for (int64_t j = 0; j < f->columns; j++)
         if (!f->name[j]) ACF_TRY(make_up_name(f, j, taken, &f->name[j]));
     return ACF_OK;
 }
 
-static acf_status name_columns(acf_table_file *f, acf_record header) {
+static acf_status name_columns(acf_table_file *f) {
     acf_text_counts taken = acf_text_counts_make(ACF_CSV_FIELDS_MAX, f->texts);
-    acf_status status = take_names(f, header, &taken);
+    acf_status status = take_names(f, &taken);
     acf_text_counts_clear(&taken);
     return status;
 }
 
 /* ---- opening ---------------------------------------------------------------------------------------------------- */
 
-/* Does the file begin as NumPy's do? Only a regular file is looked at: what is read from a pipe is gone. One that cannot be opened
- * does not; the reader of text then says why. */
-static bool is_matrix(const char *path) {
-    char begin[6] = "";
-    struct stat st;
-    FILE *file = stat(path, &st) == 0 && S_ISREG(st.st_mode) ? fopen(path, "rb") : NULL;
-    if (!file) return false;
-    size_t n = fread(begin, 1, sizeof begin, file);
-    fclose(file);
-    return n == sizeof begin && memcmp(begin, "\x93NUMPY", sizeof begin) == 0;
+/* format NULL: the one that recognises the file. */
+static acf_status open_source(acf_table_file *f, const acf_file_format *format, const acf_read_options *w) {
+    ACF_TRY(format ? acf_reader_open_as(format, f->path, w, &f->reader) : acf_reader_open(f->path, w, &f->reader));
+    ACF_TRY(make_lists(f, f->reader->columns));
+    return name_columns(f);
 }
 
-/* By content, not by name: a matrix may be called anything, and so may a table. */
-static acf_status open_source(acf_table_file *f, const acf_read_options *w) {
-    if (is_matrix(f->path)) {
-        ACF_TRY(acf_npy_open(f->path, &f->npy));
-        ACF_TRY(make_lists(f, acf_npy_columns(f->npy)));
-        return name_columns(f, (acf_record){0});
-    }
-    ACF_TRY(acf_csv_open(f->path, &w->want, &f->csv));
-    ACF_TRY(make_lists(f, acf_csv_columns(f->csv)));
-    return name_columns(f, acf_csv_header(f->csv));
-}
-
-static acf_status open_frame(const char *path, const acf_read_options *w, acf_table_file **out) {
+static acf_status open_frame(const char *path, const acf_file_format *format, const acf_read_options *w,
+                             acf_table_file **out) {
     acf_table_file *f = acf_alloc_zero(sizeof *f, "a file");
     if (!f) return ACF_EMEMORY;
     f->path = acf_alloc_text(path, "a path");
-    acf_status status = f->path ? open_source(f, w) : ACF_EMEMORY;
+    acf_status status = f->path ? open_source(f, format, w) : ACF_EMEMORY;
     if (status)
         acf_table_file_free(f);
     else
@@ -129,25 +108,40 @@ static acf_status open_frame(const char *path, const acf_read_options *w, acf_ta
     return status;
 }
 
-static bool has_header(const acf_table_file *f) { return f->csv && acf_csv_header(f->csv).n > 0; }
-
 /* ---- the first pass --------------------------------------------------------------------------------------------- */
 
+/* Infinity is refused here, before anything is made of the file: no column can hold it. */
+static acf_status look_at_number(const acf_table_file *f, acf_profile *p, const acf_record *r, int64_t c, bool skip) {
+    const double v = r->field[c].number;
+    char where[ACF_FIELD_TEXT_MAX];
+    if (isinf(v))
+        return acf_fail(ACF_EDATA,
+                        "%s, %s %lld, %s: the value is infinity; expected a finite number, or NaN for missing",
+                        acf_table_file_path(f), r->line ? "line" : "row", (long long)(r->line ? r->line : r->row + 1),
+                        acf_field_text(where, f->reader->named ? f->name[c] : NULL, c));
+    return skip ? ACF_OK : acf_profile_number(p, c, r->row, v);
+}
+
 /* Counts rows only where the profile has none yet. */
-static acf_status look_at_text(acf_table_file *f, acf_profile *p, const bool *skip) {
+static acf_status look_at_rows(acf_table_file *f, acf_profile *p, const bool *skip) {
     acf_record r;
     int64_t blank = 0, rows = 0; /* blank lines, up to this one */
     for (;; rows++) {
-        ACF_TRY(acf_csv_next(f->csv, &r));
+        ACF_TRY(acf_reader_next(f->reader, &r));
         if (r.n == 0) break;
         ACF_ASSERT(r.n == f->columns);
         blank = r.n == 1 && r.field[0].length == 0 && !r.field[0].quoted ? blank + 1 : 0;
-        for (int64_t c = 0; c < r.n; c++)
-            if (!skip[c]) ACF_TRY(acf_profile_text(p, c, r.row, r.field[c].text, r.field[c].length, r.field[c].quoted));
+        for (int64_t c = 0; c < r.n; c++) {
+            const acf_field *cell = &r.field[c];
+            if (!cell->text)
+                ACF_TRY(look_at_number(f, p, &r, c, skip[c]));
+            else if (!skip[c])
+                ACF_TRY(acf_profile_text(p, c, r.row, cell->text, cell->length, cell->quoted));
+        }
     }
-    if (!p->rows) ACF_TRY(acf_table_file_say_blank(f, blank));
+    if (!p->rows && f->reader->dialect) ACF_TRY(acf_table_file_say_blank(f, blank));
     p->rows = rows;
-    return acf_csv_rewind(f->csv);
+    return acf_reader_rewind(f->reader);
 }
 
 /* Numbers are not always written as programs do. What the first look says about that is settled now, and columns that
@@ -156,55 +150,20 @@ static acf_status look_again(acf_table_file *f, acf_profile *p, const acf_read_o
                              const acf_field_spec *const *wish, const bool *skip) {
     bool *pass = acf_alloc((size_t)f->columns * sizeof *pass, "reading a table"), any = false;
     if (!pass) return ACF_EMEMORY;
-    memcpy(pass, skip, (size_t)f->columns * sizeof *pass);
+    for (int64_t c = 0; c < f->columns; c++)
+        pass[c] = skip[c] || acf_reader_describe(f->reader, c).storage == ACF_STORAGE_NUMBER;
     acf_status status = acf_settle(f, p, w, wish, pass);
     for (int64_t c = 0; c < f->columns; c++) any |= !pass[c];
-    if (status == ACF_OK && any) status = look_at_text(f, p, pass);
+    if (status == ACF_OK && any) status = look_at_rows(f, p, pass);
     acf_release(pass);
     return status;
-}
-
-/* In blocks: a matrix in column order would otherwise be read in as many pieces as it has cells. */
-acf_status acf_table_file_matrix_rows(const acf_table_file *f, acf_matrix_visit visit, void *ctx) {
-    int64_t rows = acf_npy_rows(f->npy), C = f->columns;
-    size_t bytes;
-    double *x = acf_bytes(C, MATRIX_ROWS * sizeof *x, &bytes) ? acf_alloc(bytes, "rows of a matrix") : NULL;
-    acf_status status = x ? ACF_OK : ACF_EMEMORY;
-    for (int64_t from = 0; from < rows && status == ACF_OK; from += MATRIX_ROWS) {
-        int64_t n = rows - from < MATRIX_ROWS ? rows - from : MATRIX_ROWS;
-        status = acf_npy_read(f->npy, from, n, x);
-        for (int64_t i = 0; i < n && status == ACF_OK; i++) status = visit(ctx, from + i, x + i * C);
-    }
-    acf_release(x);
-    return status;
-}
-
-typedef struct looking {
-    acf_table_file *f;
-    acf_profile *p;
-    const bool *skip;
-} looking;
-
-/* Infinity is refused here, before anything is made of the file: no column can hold it. */
-static acf_status look_at_row(void *ctx, int64_t row, const double *x) {
-    looking *l = ctx;
-    for (int64_t c = 0; c < l->f->columns; c++) {
-        char where[ACF_FIELD_TEXT_MAX];
-        if (isinf(x[c]))
-            return acf_fail(ACF_EDATA,
-                            "%s, row %lld, %s: the value is infinity; expected a finite number, or NaN for missing",
-                            acf_table_file_path(l->f), (long long)row + 1, acf_field_text(where, NULL, c));
-        if (!l->skip[c]) ACF_TRY(acf_profile_number(l->p, c, row, x[c]));
-    }
-    l->p->rows++;
-    return ACF_OK;
 }
 
 /* Profiles the columns that skip (columns) does not name, and counts the rows. wish (columns): NULL for none. */
 static acf_status look(acf_table_file *f, acf_profile *p, const acf_read_options *w, const acf_field_spec *const *wish,
                        const bool *skip) {
-    ACF_TRY(f->npy ? acf_table_file_matrix_rows(f, look_at_row, &(looking){f, p, skip}) : look_at_text(f, p, skip));
-    if (p->rows > 0) return f->npy ? ACF_OK : look_again(f, p, w, wish, skip);
+    ACF_TRY(look_at_rows(f, p, skip));
+    if (p->rows > 0) return look_again(f, p, w, wish, skip);
     return acf_fail(ACF_EDATA, "%s: it has %lld column%s and no rows; expected at least one", acf_table_file_path(f),
                     (long long)f->columns, f->columns == 1 ? "" : "s");
 }
@@ -230,20 +189,19 @@ typedef struct filling {
     finding *found; /* (columns of the schema) */
 } filling;
 
-/* A cell on its way in: text of a file, or a number of a matrix. */
+/* A cell on its way in. */
 typedef struct incoming {
     int64_t row, line, c;
-    const acf_field *field; /* NULL: number */
-    double number;
+    const acf_field *field;
 } incoming;
 
 static const char *shown(const incoming *in, char out[ACF_EXCERPT_MAX]) {
     char text[2 * ACF_EXCERPT_MAX];
     acf_text t = acf_text_into(text, sizeof text);
-    if (in->field)
+    if (in->field->text)
         acf_text_add_bytes(&t, in->field->text, in->field->length);
     else
-        acf_number_shortest(text, in->number);
+        acf_number_shortest(text, in->field->number);
     return acf_text_excerpt(out, text);
 }
 
@@ -254,7 +212,7 @@ static acf_status wrong_cell(const acf_table_file *f, const incoming *in, const 
         ACF_EDATA,
         "%s, %s %lld, %s: '%s' is not %s, which this column (%s) holds; correct it, or add it to the option 'missing' if it stands for a "
         "missing value",
-        acf_table_file_path(f), in->field ? "line" : "row", (long long)(in->field ? in->line : in->row + 1),
+        acf_table_file_path(f), in->line ? "line" : "row", (long long)(in->line ? in->line : in->row + 1),
         acf_field_text(where, f->name[in->c], in->c), shown(in, seen), acf_cell_expected(spec, expected),
         acf_kind_names[spec->kind]);
 }
@@ -283,22 +241,22 @@ static acf_status add_stranger(acf_unseen_levels *s, int64_t cell) {
 /* Is a constant column something else here? */
 static bool differs(const acf_field_spec *c, const incoming *in) {
     char text[ACF_NUMBER_MAX];
-    const char *is = in->field ? in->field->text : acf_number_shortest(text, in->number);
-    size_t n = in->field ? in->field->length : strlen(is);
+    const char *is = in->field->text ? in->field->text : acf_number_shortest(text, in->field->number);
+    size_t n = in->field->text ? in->field->length : strlen(is);
     return c->levels.entry[0].length != n || memcmp(c->levels.entry[0].text, is, n) != 0;
 }
 
-/* The key of a row is a hash of its id's text, in a matrix of the number as it would be written. A row without an id would share its draws
+/* The key of a row is a hash of its id's text, of a number as it would be written. A row without an id would share its draws
  * with every other such row: refused. */
 static acf_status fill_id(filling *w, const incoming *in) {
     char text[ACF_NUMBER_MAX] = "", where[ACF_FIELD_TEXT_MAX];
-    if (!in->field && !isnan(in->number)) acf_number_shortest(text, in->number);
-    const char *is = in->field ? in->field->text : text;
-    const size_t n = in->field ? in->field->length : strlen(text);
+    if (!in->field->text && !isnan(in->field->number)) acf_number_shortest(text, in->field->number);
+    const char *is = in->field->text ? in->field->text : text;
+    const size_t n = in->field->text ? in->field->length : strlen(text);
     if (n == 0 || acf_na_strings_has(&w->f->schema->na_strings, is, n))
         return acf_fail(ACF_EDATA, "%s, %s %lld, %s: the id is missing; the option 'id' needs one in every row",
-                        acf_table_file_path(w->f), in->field ? "line" : "row",
-                        (long long)(in->field ? in->line : in->row + 1),
+                        acf_table_file_path(w->f), in->line ? "line" : "row",
+                        (long long)(in->line ? in->line : in->row + 1),
                         acf_field_text(where, w->f->name[in->c], in->c));
     w->id[in->row] = acf_rng_bytes(is, n);
     return ACF_OK;
@@ -306,13 +264,13 @@ static acf_status fill_id(filling *w, const incoming *in) {
 
 /* Is the cell of a column that the model does not know a hole? */
 static bool is_marker(const filling *w, const incoming *in) {
-    if (!in->field) return isnan(in->number);
+    if (!in->field->text) return isnan(in->field->number);
     return acf_na_strings_has(&w->f->schema->na_strings, in->field->text, in->field->length);
 }
 
 /* Is the missing cell one of infinity that nobody has named? */
 static bool is_infinity(const filling *w, const acf_field_spec *c, const incoming *in) {
-    if (!in->field || c->place < 0 || !acf_number_is_infinite(in->field->text, in->field->length)) return false;
+    if (!in->field->text || c->place < 0 || !acf_number_is_infinite(in->field->text, in->field->length)) return false;
     return !acf_na_strings_has(&w->f->schema->na_strings, in->field->text, in->field->length) &&
            !(c->na_strings && acf_na_strings_has(c->na_strings, in->field->text, in->field->length));
 }
@@ -327,8 +285,8 @@ static acf_status fill_cell(filling *w, const incoming *in) {
     }
     const acf_field_spec *spec = &w->f->schema->column[place];
     double v;
-    acf_cell_state is = in->field ? acf_cell_read(w->f->schema, spec, in->field->text, in->field->length, &v)
-                                  : acf_cell_read_number(spec, in->number, &v);
+    acf_cell_state is = in->field->text ? acf_cell_read(w->f->schema, spec, in->field->text, in->field->length, &v)
+                                        : acf_cell_read_number(spec, in->field->number, &v);
     if (is == ACF_CELL_WRONG) return wrong_cell(w->f, in, spec);
     w->f->missing[in->c] += is == ACF_CELL_MISSING;
     bool odd = spec->kind == ACF_KIND_CATEGORY || spec->kind == ACF_KIND_ORDINAL ||
@@ -341,24 +299,14 @@ static acf_status fill_cell(filling *w, const incoming *in) {
     return ACF_OK;
 }
 
-static acf_status fill_from_text(filling *w) {
+static acf_status fill_rows(filling *w) {
     acf_record r;
     for (;;) {
-        ACF_TRY(acf_csv_next(w->f->csv, &r));
+        ACF_TRY(acf_reader_next(w->f->reader, &r));
         if (r.n == 0) return ACF_OK;
         ACF_ASSERT(r.row < w->rows && r.n == w->f->columns); /* the reader has made sure that the file is the same */
-        for (int64_t c = 0; c < r.n; c++) ACF_TRY(fill_cell(w, &(incoming){r.row, r.line, c, &r.field[c], 0}));
+        for (int64_t c = 0; c < r.n; c++) ACF_TRY(fill_cell(w, &(incoming){r.row, r.line, c, &r.field[c]}));
     }
-}
-
-static acf_status fill_from_row(void *ctx, int64_t row, const double *x) {
-    filling *w = ctx;
-    for (int64_t c = 0; c < w->f->columns; c++) ACF_TRY(fill_cell(w, &(incoming){row, 0, c, NULL, x[c]}));
-    return ACF_OK;
-}
-
-static acf_status fill_rows(filling *w) {
-    return w->f->npy ? acf_table_file_matrix_rows(w->f, fill_from_row, w) : fill_from_text(w);
 }
 
 static int by_value(const void *a, const void *b) {
@@ -503,10 +451,22 @@ done:
 /* Columns whose levels may be asked for, although they are numbers: by a wish, or to see whether an id is one. */
 static void prepare(acf_profile *p, const acf_table_file *f, const acf_field_spec *const *wish) {
     for (int64_t c = 0; c < f->columns; c++) {
-        bool levels = wish[c] && (wish[c]->kind == ACF_KIND_CATEGORY || wish[c]->kind == ACF_KIND_ORDINAL ||
-                                  wish[c]->kind == ACF_KIND_CONSTANT);
+        bool levels = acf_reader_describe(f->reader, c).storage == ACF_STORAGE_DICTIONARY;
+        levels |= wish[c] && (wish[c]->kind == ACF_KIND_CATEGORY || wish[c]->kind == ACF_KIND_ORDINAL ||
+                              wish[c]->kind == ACF_KIND_CONSTANT);
         if (levels || acf_typing_is_id_name(f->name[c])) acf_profile_want_levels(p, c);
         if (wish[c]) p->column[c].extra = wish[c]->na_strings;
+    }
+}
+
+/* The codes of a dictionary are texts even where they look like numbers: such columns are wished to be categories, unless the user has said what
+ * they are. */
+static void wish_dictionaries(const acf_profile *p, const acf_table_file *f, const acf_field_spec **wish) {
+    static const acf_field_spec category = {.kind = ACF_KIND_CATEGORY};
+    for (int64_t c = 0; c < f->columns; c++) {
+        const acf_profile_column *of = &p->column[c];
+        if (wish[c] || acf_reader_describe(f->reader, c).storage != ACF_STORAGE_DICTIONARY) continue;
+        if (of->numeric == of->observed && of->min < of->max) wish[c] = &category;
     }
 }
 
@@ -524,8 +484,9 @@ static acf_status read_fresh(acf_table_file *f, const acf_read_options *w, acf_t
     ACF_TRY_DONE(acf_profile_create(f->columns, &w->na_strings, &p));
     prepare(p, f, wish);
     ACF_TRY_DONE(look(f, p, w, wish, skip));
+    wish_dictionaries(p, f, wish);
     ACF_TRY_DONE(acf_typing(acf_table_file_path(f), p, name, wish, &f->warnings, &f->schema));
-    f->schema->named = has_header(f);
+    f->schema->named = f->reader->named;
     if (w->fill_constants) acf_schema_fill_constants(f->schema);
     for (int64_t c = 0; c < f->columns; c++) f->spec[c] = c;
     int64_t rows = p->rows;
@@ -539,12 +500,17 @@ done:
     return status;
 }
 
-acf_status acf_table_file_read(const char *path, const acf_read_options *w, acf_table **out) {
+acf_status acf_table_file_read_as(const acf_file_format *format, const char *path, const acf_read_options *w,
+                                  acf_table **out) {
     acf_table_file *f;
-    ACF_TRY(open_frame(path, w, &f));
+    ACF_TRY(open_frame(path, format, w, &f));
     acf_status status = read_fresh(f, w, out);
     if (status) acf_table_file_free(f);
     return status;
+}
+
+acf_status acf_table_file_read(const char *path, const acf_read_options *w, acf_table **out) {
+    return acf_table_file_read_as(NULL, path, w, out);
 }
 
 /* ---- reading for a model ---------------------------------------------------------------------------------------- */
@@ -578,29 +544,29 @@ done:
 static acf_status begins_with_names(acf_table_file *f, const acf_schema *known, bool *out) {
     acf_record r;
     *out = false;
-    if (!f->csv || has_header(f) || !known->named) return ACF_OK;
-    ACF_TRY(acf_csv_next(f->csv, &r));
+    if (!f->reader->dialect || f->reader->named || !known->named) return ACF_OK;
+    ACF_TRY(acf_reader_next(f->reader, &r));
     int64_t found = 0;
     for (int64_t c = 0; c < r.n; c++)
         for (int64_t j = 0; j < known->n; j++)
             found += known->column[j].place >= 0 && strlen(known->column[j].name) == r.field[c].length &&
                      memcmp(known->column[j].name, r.field[c].text, r.field[c].length) == 0;
     *out = found == known->D;
-    return acf_csv_rewind(f->csv);
+    return acf_reader_rewind(f->reader);
 }
 
 static acf_status open_known(const char *path, const acf_read_options *w, const acf_schema *known,
                              acf_table_file **out) {
     acf_table_file *f;
     bool again = false;
-    ACF_TRY(open_frame(path, w, &f));
+    ACF_TRY(open_frame(path, NULL, w, &f));
     acf_status status =
         w->want.header == ACF_AUTO && strcmp(path, "-") != 0 ? begins_with_names(f, known, &again) : ACF_OK;
     if (status == ACF_OK && again) {
         acf_read_options with = *w;
         with.want.header = ACF_YES;
         acf_table_file_free(f);
-        return open_frame(path, &with, out);
+        return open_frame(path, NULL, &with, out);
     }
     if (status)
         acf_table_file_free(f);

@@ -12,8 +12,7 @@
 #define ACF_TABLE_TABLE_FILE_H
 
 #include "table/cell.h"
-#include "table/npy.h"
-#include "table/read_options.h"
+#include "table/reader.h"
 #include "table/warnings.h"
 
 /* Cells of modelled columns that hold a level the schema does not know: i·D + j of the table, rising. */
@@ -22,9 +21,8 @@ typedef struct acf_unseen_levels {
 } acf_unseen_levels;
 
 typedef struct acf_table_file {
-    char *path;   /* as the user gave it; NULL: no file (acf_table_file_blank). Everything here is owned */
-    acf_csv *csv; /* its reader, for a file of text; */
-    acf_npy *npy; /* for a matrix; both NULL without a file */
+    char *path;         /* as the user gave it; NULL: no file (acf_table_file_blank). Everything here is owned */
+    acf_reader *reader; /* of the file; NULL without one */
     acf_schema *schema;
     int64_t columns;  /* of the file */
     int64_t *spec;    /* (columns) its place in the schema; -1: the model does not know it, and it is left alone */
@@ -39,10 +37,13 @@ typedef struct acf_table_file {
     int64_t id; /* column whose text keys a row's draws (option `id`); -1: none */
 } acf_table_file;
 
-/* Reads a file of text (csv.h) or, when it begins like one, a matrix (npy.h), finding out what its columns are. Gives *out, with its
- * frame; free with acf_table_free.
+/* Reads a file of any format (reader.h), finding out what its columns are. Gives *out, with its frame; free with acf_table_free.
  * Fails: ACF_EIO, ACF_EDATA (file, line, column, what was found and expected), ACF_EUSAGE (a wish that cannot be granted), ACF_EMEMORY. */
 acf_status acf_table_file_read(const char *path, const acf_read_options *w, acf_table **out);
+
+/* The same for a file that is known to be of this format. */
+acf_status acf_table_file_read_as(const acf_file_format *format, const char *path, const acf_read_options *w,
+                                  acf_table **out);
 
 /* Reads a file for a model: columns are what `known` says, found by name or, where the file or the model has no names, by position; the
  * table's columns are in the model's order. Borrows known. Fails: as above; ACF_EDATA also when a column is missing, or is one that the
@@ -61,10 +62,6 @@ void acf_table_file_free(acf_table_file *f); /* NULL is allowed */
  * as its constants go, but not be fitted to. Fails, then: ACF_EDATA. Of a table that has no file: ACF_OK. */
 acf_status acf_table_file_learnable(const acf_table *t);
 
-/* Calls visit for every row of a matrix, x (columns), until one fails. Only where f->npy is set. */
-typedef acf_status (*acf_matrix_visit)(void *ctx, int64_t row, const double *x);
-acf_status acf_table_file_matrix_rows(const acf_table_file *f, acf_matrix_visit visit, void *ctx);
-
 /* Missing cells of columns that have something to write there: those that are modelled, and constants that are to be
  * filled. */
 int64_t acf_table_file_missing(const acf_table_file *f);
@@ -74,7 +71,7 @@ int64_t acf_table_file_missing(const acf_table_file *f);
 void acf_table_file_unfilled(const acf_table_file *f, acf_text *out);
 
 /* Calls visit with the text of every cell of the table as its file has it, without quotes, row after row, until one
- * fails: of a matrix the shortest text of the number, of a table without a file that of its value. Threads may do so
+ * fails: of a number the shortest text, of a table without a file that of its value. Threads may do so
  * at once, and writers be open: each has a reader of its own. Fails as reading does, and as visit. */
 typedef acf_status (*acf_text_visit)(void *ctx, int64_t row, int64_t column, const char *text, size_t bytes);
 acf_status acf_table_file_texts(const acf_table *t, acf_text_visit visit, void *ctx);
@@ -83,7 +80,7 @@ acf_status acf_table_file_texts(const acf_table *t, acf_text_visit visit, void *
 acf_status acf_table_file_pattern(const acf_table *t, double *x);
 
 /* How the file is written, in a line: "separator ';', header, decimal comma". odd: nothing where that is as in most files. Nothing, too, for a
- * matrix. */
+ * file that is no text with separators. */
 void acf_table_file_dialect(const acf_table_file *f, bool odd, acf_text *out);
 
 /* Notes that the file, a table of one column, ends in so many blank lines; 0: nothing to note. Fails: ACF_EMEMORY. */

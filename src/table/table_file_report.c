@@ -17,8 +17,8 @@ acf_status acf_table_file_say_blank(acf_table_file *f, int64_t lines) {
 
 /* What was not found, or is not as people expect it, is worth a line: a header that is taken for data makes a row too many, and no names. */
 void acf_table_file_dialect(const acf_table_file *f, bool odd, acf_text *out) {
-    if (!f->csv) return;
-    const acf_dialect *d = acf_csv_dialect(f->csv);
+    const acf_dialect *d = f->reader ? f->reader->dialect : NULL;
+    if (!d) return;
     char name[ACF_SEPARATOR_NAME_MAX];
     bool comma = false;
     for (int64_t j = 0; j < f->schema->n; j++) comma |= f->schema->column[j].notation.comma;

@@ -3,6 +3,7 @@
 
 #include "harness/table_file_lab.h"
 #include "table/describe.h"
+#include "table/npy.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -15,7 +15,6 @@
 
 #include <math.h>
 #include <string.h>
-#include <strings.h>
 #include <sys/stat.h>
 
 #define CELL_MAX (2 * ACF_LEVEL_BYTES_MAX + 2) /* a level, every byte of it a quote */
@@ -23,7 +22,7 @@
 struct acf_writer {
     const acf_table *t;
     acf_table_file *f;  /* of the table; NULL: made from memory */
-    acf_csv *csv;       /* a reader of its own of the table's text; NULL: it has none */
+    acf_reader *reader; /* of its own, of the table's file; NULL: it has none */
     acf_schema *schema; /* of f, or own */
     acf_schema *own;
     acf_sink *sink;
@@ -143,11 +142,17 @@ static acf_status fill_hole(acf_writer *w, const acf_field_spec *c, const acf_fi
     return bytes(w, f->raw + f->raw_length - tail, tail);
 }
 
+/* c NULL: the model does not know the column. */
+static bool is_hole(const acf_writer *w, const acf_field_spec *c, const acf_field *f) {
+    double ignore;
+    if (!f->text) return isnan(f->number);
+    return c ? acf_cell_read(w->schema, c, f->text, f->length, &ignore) == ACF_CELL_MISSING
+             : acf_na_strings_has(&w->schema->na_strings, f->text, f->length);
+}
+
 /* The heart of it: what is not a hole is copied, whatever it holds. */
 static acf_status source_cell(acf_writer *w, const acf_field_spec *c, const acf_field *f, const row *r) {
-    double ignore;
-    bool hole = c ? acf_cell_read(w->schema, c, f->text, f->length, &ignore) == ACF_CELL_MISSING
-                  : acf_na_strings_has(&w->schema->na_strings, f->text, f->length);
+    const bool hole = is_hole(w, c, f);
     if (!hole)
         ACF_TRY(bytes(w, f->raw, f->raw_length));
     else if (can_fill(w, c, r))
@@ -176,21 +181,33 @@ static acf_status source_row(acf_writer *w, const acf_record *record, const row 
     return bytes(w, record->end, record->end_length);
 }
 
-/* One pass. The reader compares the source with what it was when it was typed, so rows and values belong together. */
-static acf_status source_rows(acf_writer *w, row r, const double *value, const double *low, const double *high) {
-    acf_record record;
-    int64_t D = w->t->D;
-    ACF_TRY(acf_csv_rewind(w->csv));
-    for (;;) {
-        ACF_TRY(acf_csv_next(w->csv, &record));
-        if (record.n == 0) return ACF_OK;
-        ACF_ASSERT(record.row < w->t->N);
-        r.i = record.row;
-        r.value = value ? value + r.i * D : NULL;
-        r.low = low ? low + r.i * D : NULL;
-        r.high = high ? high + r.i * D : NULL;
-        ACF_TRY(source_row(w, &record, &r));
+/* ---- rows of a file that cannot be copied ------------------------------------------------------------------------- */
+
+/* A cell of a file that is no text with separators, as a field of CSV: its own text, or its number as short as it can be. */
+static acf_status own_field(acf_writer *w, const acf_field *f) {
+    char text[ACF_NUMBER_MAX];
+    if (f->text) return field(w, f->text, f->length, false);
+    if (isnan(f->number)) return bytes(w, "NA", 2);
+    acf_number_shortest(text, f->number);
+    return field(w, text, strlen(text), false);
+}
+
+static acf_status fresh_row(acf_writer *w, const acf_record *record, const row *r) {
+    for (int64_t c = 0; c < record->n; c++) {
+        const acf_field_spec *spec = spec_of(w, c);
+        const acf_field *f = &record->field[c];
+        const bool hole = is_hole(w, spec, f);
+        if (c > 0) ACF_TRY(separator(w));
+        if (hole && can_fill(w, spec, r))
+            ACF_TRY(filled_field(w, spec, r));
+        else if (hole)
+            ACF_TRY(bytes(w, "NA", 2));
+        else
+            ACF_TRY(own_field(w, f));
+        if (has_interval(w, spec)) ACF_TRY(interval(w, spec, r, !hole));
     }
+    ACF_TRY(row_tail(w, r));
+    return line_end(w);
 }
 
 /* ---- rows of memory --------------------------------------------------------------------------------------------- */
@@ -236,12 +253,6 @@ static acf_status memory_rows(acf_writer *w, row r, const double *value, const d
 /* ---- rows of a matrix ------------------------------------------------------------------------------------------- */
 
 /* A matrix in, a matrix out: doubles, little-endian, row after row, NaN for what is missing. */
-typedef struct matrix_pass {
-    acf_writer *w;
-    int64_t imputation;
-    const double *value, *low, *high; /* (N,D) */
-} matrix_pass;
-
 static acf_status matrix_number(acf_writer *w, double v) { return bytes(w, (const char *)&v, sizeof v); }
 
 /* The number that stands for a value in a matrix: a class is its level's. */
@@ -256,24 +267,20 @@ static double matrix_value(const acf_field_spec *c, double value) {
     return n.value;
 }
 
-static acf_status matrix_row(void *ctx, int64_t i, const double *x) {
-    matrix_pass *pass = ctx;
-    acf_writer *w = pass->w;
-    int64_t at = i * w->t->D;
-    const row r = {i, pass->imputation, pass->value ? pass->value + at : NULL, pass->low ? pass->low + at : NULL,
-                   pass->high ? pass->high + at : NULL};
-    for (int64_t c = 0; c < w->f->columns; c++) {
+static acf_status matrix_row(acf_writer *w, const acf_record *record, const row *r) {
+    for (int64_t c = 0; c < record->n; c++) {
         const acf_field_spec *spec = spec_of(w, c);
-        bool hole = isnan(x[c]), fill = hole && can_fill(w, spec, &r);
-        ACF_TRY(matrix_number(w, fill ? matrix_value(spec, spec->place >= 0 ? r.value[spec->place] : 0) : x[c]));
+        const double x = record->field[c].number;
+        bool fill = isnan(x) && can_fill(w, spec, r);
+        ACF_TRY(matrix_number(w, fill ? matrix_value(spec, spec->place >= 0 ? r->value[spec->place] : 0) : x));
         if (!has_interval(w, spec)) continue;
-        bool ends = fill && r.low && r.high;
-        ACF_TRY(matrix_number(w, ends ? matrix_value(spec, r.low[spec->place]) : (double)NAN));
-        ACF_TRY(matrix_number(w, ends ? matrix_value(spec, r.high[spec->place]) : (double)NAN));
+        bool ends = fill && r->low && r->high;
+        ACF_TRY(matrix_number(w, ends ? matrix_value(spec, r->low[spec->place]) : (double)NAN));
+        ACF_TRY(matrix_number(w, ends ? matrix_value(spec, r->high[spec->place]) : (double)NAN));
     }
     if (!w->plan.stacked) return ACF_OK;
-    ACF_TRY(matrix_number(w, (double)r.imputation));
-    return matrix_number(w, (double)(i + 1));
+    ACF_TRY(matrix_number(w, (double)r->imputation));
+    return matrix_number(w, (double)(r->i + 1));
 }
 
 #define MATRIX_HEADER 128 /* bytes, so that the numbers behind it are aligned */
@@ -294,11 +301,34 @@ static acf_status matrix_header(acf_writer *w) {
 
 /* ---- either ----------------------------------------------------------------------------------------------------- */
 
+static acf_status file_row(acf_writer *w, const acf_record *record, const row *r) {
+    switch (w->reader->format->completed) {
+    case ACF_COMPLETED_COPY: return source_row(w, record, r);
+    case ACF_COMPLETED_MATRIX: return matrix_row(w, record, r);
+    default: return fresh_row(w, record, r);
+    }
+}
+
+/* One pass. The reader compares the file with what it was when it was typed, so rows and values belong together. */
+static acf_status file_rows(acf_writer *w, row r, const double *value, const double *low, const double *high) {
+    acf_record record;
+    int64_t D = w->t->D;
+    ACF_TRY(acf_reader_rewind(w->reader));
+    for (;;) {
+        ACF_TRY(acf_reader_next(w->reader, &record));
+        if (record.n == 0) return ACF_OK;
+        ACF_ASSERT(record.row < w->t->N);
+        r.i = record.row;
+        r.value = value ? value + r.i * D : NULL;
+        r.low = low ? low + r.i * D : NULL;
+        r.high = high ? high + r.i * D : NULL;
+        ACF_TRY(file_row(w, &record, &r));
+    }
+}
+
 static acf_status rows(acf_writer *w, int64_t imputation, const double *value, const double *low, const double *high) {
     const row r = {.imputation = imputation};
-    if (w->f && w->f->npy)
-        return acf_table_file_matrix_rows(w->f, matrix_row, &(matrix_pass){w, imputation, value, low, high});
-    return w->f && w->f->csv ? source_rows(w, r, value, low, high) : memory_rows(w, r, value, low, high);
+    return w->reader ? file_rows(w, r, value, low, high) : memory_rows(w, r, value, low, high);
 }
 
 /* ---- the header ------------------------------------------------------------------------------------------------- */
@@ -330,7 +360,7 @@ static acf_status name_cell(acf_writer *w, const char *name, const acf_field *ra
 
 /* Copied where there is one. Columns are only added under names, so a file without a header gets one then. */
 static acf_status source_header(acf_writer *w) {
-    acf_record h = acf_csv_header(w->f->csv);
+    const acf_record h = w->f->reader->header;
     bool adds = w->plan.stacked || w->plan.intervals;
     if (w->dialect.bom) ACF_TRY(bytes(w, "\xef\xbb\xbf", 3));
     ACF_TRY(bytes(w, w->dialect.preamble, strlen(w->dialect.preamble)));
@@ -347,6 +377,17 @@ static acf_status source_header(acf_writer *w) {
     return h.n > 0 && h.end_length > 0 ? bytes(w, h.end, h.end_length) : line_end(w);
 }
 
+/* All columns, with the names that the file has or was given. */
+static acf_status fresh_header(acf_writer *w) {
+    for (int64_t c = 0; c < w->f->columns; c++) {
+        if (c > 0) ACF_TRY(separator(w));
+        ACF_TRY(name_cell(w, w->f->name[c], NULL));
+        if (has_interval(w, spec_of(w, c))) ACF_TRY(interval_names(w, w->f->name[c], false));
+    }
+    ACF_TRY(tail_names(w));
+    return line_end(w);
+}
+
 static acf_status memory_header(acf_writer *w) {
     bool first = true;
     for (int64_t j = 0; j < w->schema->n; j++) {
@@ -359,6 +400,15 @@ static acf_status memory_header(acf_writer *w) {
     }
     ACF_TRY(tail_names(w));
     return line_end(w);
+}
+
+static acf_status header(acf_writer *w) {
+    if (!w->reader) return memory_header(w);
+    switch (w->reader->format->completed) {
+    case ACF_COMPLETED_COPY: return source_header(w);
+    case ACF_COMPLETED_MATRIX: return matrix_header(w);
+    default: return fresh_header(w);
+    }
 }
 
 /* ---- opening and closing ---------------------------------------------------------------------------------------- */
@@ -380,29 +430,30 @@ static acf_status check_target(const acf_writer *w, const char *path) {
     return acf_fail(ACF_EUSAGE, "the output '%s' is the input; choose another name", path);
 }
 
-/* Does the name, but for .gz, end so? */
-static bool ends_in(const char *path, const char *ending) {
-    size_t n = strlen(path), k = strlen(ending);
-    if (n > 3 && strcasecmp(path + n - 3, ".gz") == 0) n -= 3;
-    return n > k && strncasecmp(path + n - k, ending, k) == 0;
+static acf_completed completed_as(const acf_writer *w) {
+    return w->f && w->f->reader ? w->f->reader->format->completed : ACF_COMPLETED_CSV;
 }
 
-/* A matrix is completed as a matrix and text as text, so a name that promises the other would hold what no program expects there. */
-static acf_status check_ending(const acf_writer *w, const char *path) {
-    static const char *const text[] = {".csv", ".tsv", ".tab", ".txt"};
-    const bool matrix = w->f && w->f->npy;
+/* The output is a matrix or text, so a name that promises anything else would hold what no program expects there. */
+static acf_status refuse_ending(const acf_writer *w, const char *path, const acf_file_format *promised) {
     char seen[ACF_EXCERPT_MAX];
-    for (int k = 0; matrix && k < 4; k++)
-        if (ends_in(path, text[k]))
-            return acf_fail(
-                ACF_EUSAGE,
-                "the output would be a matrix, as '%s' is, and '%s' is the name of a text; let it end in .npy",
-                acf_table_file_path(w->f), acf_text_excerpt(seen, path));
-    if (!matrix && ends_in(path, ".npy"))
-        return acf_fail(
-            ACF_EUSAGE,
-            "the output would be text, as the table is, and '%s' is the name of a matrix; let it end in .csv",
-            acf_text_excerpt(seen, path));
+    if (completed_as(w) == ACF_COMPLETED_MATRIX)
+        return acf_fail(ACF_EUSAGE,
+                        "the output would be a matrix, as '%s' is, and '%s' is the name of %s; let it end in .npy",
+                        acf_table_file_path(w->f), acf_text_excerpt(seen, path), promised->what);
+    const bool afresh = w->f && w->f->reader && completed_as(w) == ACF_COMPLETED_CSV;
+    return acf_fail(ACF_EUSAGE, "the output would be text%s, and '%s' is the name of %s; let it end in .csv",
+                    afresh ? "" : ", as the table is", acf_text_excerpt(seen, path), promised->what);
+}
+
+static acf_status check_ending(const acf_writer *w, const char *path) {
+    const bool matrix = completed_as(w) == ACF_COMPLETED_MATRIX;
+    const acf_file_format *f;
+    for (int k = 0; (f = acf_reader_format(k)); k++) {
+        if (f->completed == (matrix ? ACF_COMPLETED_MATRIX : ACF_COMPLETED_COPY)) continue;
+        for (int e = 0; e < ACF_ENDINGS_MAX && f->ending[e]; e++)
+            if (acf_reader_ends_in(path, f->ending[e])) return refuse_ending(w, path, f);
+    }
     return ACF_OK;
 }
 
@@ -439,10 +490,10 @@ static acf_status prepare(acf_writer *w, const char *path) {
 static acf_status begin(acf_writer *w, const char *path) {
     const acf_dialect plain = {.separator = ',', .quote = '"', .header = true};
     ACF_TRY(prepare(w, path));
-    w->dialect = w->f && w->f->csv ? *acf_csv_dialect(w->f->csv) : plain;
-    if (w->f && w->f->csv) ACF_TRY(acf_csv_again(w->f->csv, &w->csv));
+    if (w->f && w->f->reader) ACF_TRY(acf_reader_again(w->f->reader, &w->reader));
+    w->dialect = w->reader && completed_as(w) == ACF_COMPLETED_COPY ? *w->reader->dialect : plain;
     ACF_TRY(acf_sink_open(path, &w->sink));
-    ACF_TRY(w->f && w->f->npy ? matrix_header(w) : w->f && w->f->csv ? source_header(w) : memory_header(w));
+    ACF_TRY(header(w));
     return w->plan.stacked ? rows(w, 0, NULL, NULL, NULL) : ACF_OK;
 }
 
@@ -492,7 +543,7 @@ acf_status acf_writer_finish(acf_writer *w) {
 void acf_writer_abort(acf_writer *w) {
     if (!w) return;
     acf_sink_abort(w->sink);
-    acf_csv_close(w->csv);
+    acf_reader_close(w->reader);
     acf_schema_free(w->own);
     acf_release(w);
 }

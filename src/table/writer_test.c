@@ -3,6 +3,7 @@
 
 #include "base/file.h"
 #include "harness/table_file_lab.h"
+#include "table/npy.h"
 
 #include <dirent.h>
 #include <math.h>
