@@ -47,6 +47,7 @@ run installation tests/install.sh
 run example tests/example.sh
 run documentation tests/doc-example.sh
 run documentation-flow tests/doc-flow.sh
+run documentation-reader tests/doc-reader.sh
 run demonstration tests/demo.sh
 printf '%d passed, %d failed\n' "$passed" "$failed"
 [[ $failed -eq 0 ]]

@@ -8,6 +8,10 @@
 #include <strings.h>
 #include <sys/stat.h>
 
+#define ACF_READER(name) extern const acf_file_format acf_format_##name;
+#include "table/reader_list.h"
+#undef ACF_READER
+
 #define ACF_READER(name) &acf_format_##name,
 static const acf_file_format *const formats[] = {
 #include "table/reader_list.h"
@@ -24,8 +28,8 @@ bool acf_reader_ends_in(const char *path, const char *ending) {
     return n > k && strncasecmp(path + n - k, ending, k) == 0;
 }
 
-/* The first bytes. Only a regular file is looked at: what is read from a pipe is gone. One that cannot be opened gives none; the format that
- * takes it then says why. */
+/* The first bytes. Only a regular file is looked at: what is read from a pipe is gone. One that cannot be opened gives
+ * none; the format that takes it then says why. */
 static size_t peek(const char *path, unsigned char begin[ACF_READER_PEEK]) {
     struct stat st;
     FILE *file = stat(path, &st) == 0 && S_ISREG(st.st_mode) ? fopen(path, "rb") : NULL;

@@ -1,5 +1,6 @@
-/* Text tables behind the interface of readers (reader.h): CSV and its relatives, gzipped or not, from a file, a pipe or standard input. The
- * reading itself is in csv.c. Takes any file that no other format recognises: whatever is wrong with it, csv.c has the sentence. */
+/* Text tables behind the interface of readers (reader.h): CSV and its relatives, gzipped or not, from a file, a pipe or
+ * standard input. The reading itself is in csv.c. Takes any file that no other format recognises: whatever is wrong
+ * with it, csv.c has the sentence. */
 #include "table/reader.h"
 
 static bool recognise(const char *path, const unsigned char *begin, size_t n) {

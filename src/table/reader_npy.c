@@ -1,5 +1,5 @@
-/* Matrices behind the interface of readers (reader.h): a row is numbers, NaN where one is missing, and no column has a name. The file format is
- * in npy.c. */
+/* Matrices behind the interface of readers (reader.h): a row is numbers, NaN where one is missing, and no column has a
+ * name. The file format is in npy.c. */
 #include "table/reader.h"
 
 #include "base/arena.h"

@@ -1,5 +1,6 @@
-/* Tests of reader.h. What every format must do is tested for every line of reader_list.h, on its file tests/golden/tables/sample.NAME. A format
- * of typed columns that lives in this file shows that the interface carries dictionaries, bitmaps of nulls and dates. */
+/* Tests of reader.h. What every format must do is tested for every line of reader_list.h, on its file
+ * tests/golden/tables/sample.NAME. A format of typed columns that lives in this file shows that the interface carries
+ * dictionaries, bitmaps of nulls and dates. */
 #include "table/reader.h"
 
 #include "base/file.h"
@@ -65,7 +66,8 @@ static void each_format(void (*test)(sample *s)) {
     }
 }
 
-/* ---- one pass ---------------------------------------------------------------------------------------------------------- */
+/* ---- one pass
+ * ---------------------------------------------------------------------------------------------------------- */
 
 /* All that a pass gives: its rows, and a hash of every cell. */
 typedef struct pass {
@@ -106,7 +108,8 @@ static void assert_same(const pass *a, const pass *b) {
     assert_true(a->hash == b->hash);
 }
 
-/* ---- what every format must do ----------------------------------------------------------------------------------------- */
+/* ---- what every format must do
+ * ----------------------------------------------------------------------------------------- */
 
 static void has_a_place_and_a_name(sample *s) {
     acf_reader *r = sample_read(s);
@@ -354,12 +357,14 @@ static void threads_read_at_once(void **state) {
     each_format(serves_threads);
 }
 
-/* ---- typed columns ----------------------------------------------------------------------------------------------------- */
+/* ---- typed columns
+ * ----------------------------------------------------------------------------------------------------- */
 
 /* Columns in memory as a columnar format has them, four rows to a block:
  *
- *     id      texts, one behind the other, and where each begins      grade   codes into a dictionary whose texts look like numbers
- *     score   doubles under a bitmap                                  day     days since 1970 under a bitmap */
+ *     id      texts, one behind the other, and where each begins      grade   codes into a dictionary whose texts look
+ * like numbers score   doubles under a bitmap                                  day     days since 1970 under a bitmap
+ */
 enum { BLOCK = 4, BLOCKS = 10, TYPED_ROWS = BLOCK * BLOCKS };
 
 typedef struct typed {

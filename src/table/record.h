@@ -12,16 +12,16 @@
  *     text NULL        number, which is NaN where the value is missing
  */
 typedef struct acf_field {
-    const char *
-        text; /* the value: quotes removed, doubled quotes undone, white space around an unquoted one trimmed; not NUL-terminated */
+    const char *text; /* the value: quotes removed, doubled quotes undone, white space around an unquoted one trimmed;
+                         not NUL-terminated */
     size_t length;
-    const char *
-        raw; /* the bytes of the file between the separators, white space included: to be written back untouched. Of a run of
-                      * white space that separates, the first byte is the separator and the others begin the next field's raw.
-                      * Only where the format is copied (reader.h, ACF_COMPLETED_COPY) */
+    const char
+        *raw; /* the bytes of the file between the separators, white space included: to be written back untouched. Of a
+               * run of white space that separates, the first byte is the separator and the others begin the next
+               * field's raw. Only where the format is copied (reader.h, ACF_COMPLETED_COPY) */
     size_t raw_length;
-    bool
-        quoted; /* a quoted "NA" is text, and a quoted empty field an empty string, where the caller makes that difference */
+    bool quoted;   /* a quoted "NA" is text, and a quoted empty field an empty string, where the caller makes that
+                      difference */
     double number; /* read only where text is NULL */
 } acf_field;
 
