@@ -495,6 +495,21 @@ static void typed_columns_are_completed_as_csv(void **state) {
     acf_table_free(t);
 }
 
+/* A schema file may say how numbers are written; stored numbers are not written at all. */
+static void stored_numbers_have_no_notation(void **state) {
+    (void)state;
+    const char *schema = "{\"columns\": [{\"name\": \"score\", \"kind\": \"real\", \"comma\": true}]}";
+    acf_lab_folder folder = acf_lab_folder_make();
+    char option[80];
+    acf_lab_folder_put(&folder, "schema.json", schema, strlen(schema));
+    snprintf(option, sizeof option, "schema=%s/schema.json", folder.path);
+    acf_table *t = read_typed((const char *const[]){option, NULL});
+    const char *out = acf_table_file_lab_write(t, (acf_write_plan){1, 0, 0}, acf_table_file_lab_constant);
+    assert_string_equal(line(out, 2), "b1,0.3,2,2021-03-12");
+    acf_table_free(t);
+    acf_lab_folder_free(&folder);
+}
+
 typedef struct told {
     const acf_table *t;
     int64_t cells, missing;
@@ -528,4 +543,5 @@ ACF_TESTS(reader, cmocka_unit_test(formats_know_their_files), cmocka_unit_test(r
           cmocka_unit_test(a_file_may_be_cut_anywhere), cmocka_unit_test(damaged_files_never_hurt),
           cmocka_unit_test(a_file_that_changes_is_noticed), cmocka_unit_test(every_allocation_may_fail),
           cmocka_unit_test(threads_read_at_once), cmocka_unit_test(typed_columns_become_a_table),
-          cmocka_unit_test(typed_columns_are_completed_as_csv), cmocka_unit_test(typed_columns_are_told_and_drawn))
+          cmocka_unit_test(typed_columns_are_completed_as_csv), cmocka_unit_test(stored_numbers_have_no_notation),
+          cmocka_unit_test(typed_columns_are_told_and_drawn))
