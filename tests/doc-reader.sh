@@ -23,7 +23,7 @@ copy() {
 # The page's files; then the line, in front of the last.
 extract() {
     local line
-    awk -v root="$tmp/" '/^```c / { file = root $2; next } /^```/ { file = ""; next } file { print >file }' "$page"
+    awk -v root="$tmp/" '/^```[a-z]+ / { file = root $2; next } /^```/ { file = ""; next } file { print >file }' "$page"
     line=$(sed -n 's/^Put `\(ACF_READER(.*)\)` in front.*/\1/p' "$page")
     [[ -n $line && -s $tmp/src/data/reader_jsonl.c ]] && sed -i "\$i $line" "$tmp/src/table/reader_list.h"
 }
