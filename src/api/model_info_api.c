@@ -113,7 +113,7 @@ static void column_line(const acf_model *m, int64_t j, acf_text *t) {
     if (c->classes)
         acf_text_addf(t, "category of %d classes", c->classes);
     else
-        acf_text_add(t, m->schema ? acf_kind_names[acf_schema_at(m->schema, j)->kind] : "real");
+        acf_text_add(t, m->schema ? acf_schema_at(m->schema, j)->kind->name : "real");
     acf_text_addf(t, ", column %lld\n", (long long)j);
 }
 

@@ -144,8 +144,8 @@ int32_t acf_table_classes(const acf_table *t, int64_t j) { return has_column(t, 
 
 const char *acf_table_kind(const acf_table *t, int64_t j) {
     if (!has_column(t, j)) return NULL;
-    if (t->file) return acf_kind_names[acf_schema_at(t->file->schema, j)->kind];
-    return acf_kind_names[t->column[j].classes > 0 ? ACF_KIND_CATEGORY : ACF_KIND_REAL];
+    if (t->file) return acf_schema_at(t->file->schema, j)->kind->name;
+    return acf_kind_in_memory(t->column[j].classes, false)->name;
 }
 
 const double *acf_table_values(const acf_table *t) { return t ? t->x : NULL; }
@@ -159,7 +159,7 @@ static acf_status not_found(const acf_table *t, const char *name) {
     if (c >= 0)
         return acf_fail(ACF_EUSAGE,
                         "column '%s' is not modelled (%s); say what it is in the option 'types' to have it modelled",
-                        seen, acf_kind_names[s->column[c].kind]);
+                        seen, s->column[c].kind->name);
     for (int64_t j = 0, best = 0; j < t->D; j++) {
         const char *const one[] = {t->column[j].name};
         if (!one[0] || acf_text_nearest(name, one, 1) < 0) continue;

@@ -74,7 +74,7 @@ static size_t value_at(const char *item, size_t n) {
 static acf_status read_plain(acf_table_file *f, const acf_field_spec *c, char **text, double *value, bool *is) {
     char written[ACF_NUMBER_MAX + 4 * ACF_AFFIX_MAX];
     acf_number v;
-    *is = (c->kind == ACF_KIND_REAL || c->kind == ACF_KIND_INTEGER) && strlen(*text) < ACF_NUMBER_MAX &&
+    *is = c->kind->numbers != ACF_NO_NUMBERS && strlen(*text) < ACF_NUMBER_MAX &&
           acf_number_parse(*text, strlen(*text), &v);
     if (!*is) return ACF_OK;
     acf_text t = acf_text_into(written, sizeof written);
@@ -88,7 +88,7 @@ static acf_status read_plain(acf_table_file *f, const acf_field_spec *c, char **
 static const char *list_levels(const acf_field_spec *c, char *out, size_t size) {
     acf_text t = acf_text_into(out, size);
     acf_text_add(&t, "");
-    if (c->kind != ACF_KIND_CATEGORY && c->kind != ACF_KIND_ORDINAL) return out;
+    if (c->levels.n == 0) return out;
     for (int64_t k = 0; k < acf_min(c->levels.n, LISTED); k++) {
         char level[ACF_EXCERPT_MAX];
         acf_text_addf(&t, "%s%s", k ? ", " : " (", acf_text_excerpt(level, c->levels.entry[k].text));
@@ -118,9 +118,8 @@ static acf_status give(acf_table_file *f, const char *item, size_t n, double *ro
     if (j < 0) return acf_match_unknown(s, name);
     const acf_field_spec *c = &s->column[j];
     if (c->place < 0)
-        return acf_fail(
-            ACF_EUSAGE, "column '%s' is %s %s and not modelled: it cannot be given", acf_text_excerpt(seen, name),
-            c->kind == ACF_KIND_IDENTIFIER || c->kind == ACF_KIND_EMPTY ? "an" : "a", acf_kind_names[c->kind]);
+        return acf_fail(ACF_EUSAGE, "column '%s' is %s %s and not modelled: it cannot be given",
+                        acf_text_excerpt(seen, name), strchr("aeiou", *c->kind->name) ? "an" : "a", c->kind->name);
     if (f->given[j]) return acf_fail(ACF_EUSAGE, "column '%s' is given twice", acf_text_excerpt(seen, name));
     bool is = acf_cell_read(s, c, value, strlen(value), &row[c->place]) == ACF_CELL_PRESENT;
     if (!is) ACF_TRY(read_plain(f, c, &value, &row[c->place], &is));

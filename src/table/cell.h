@@ -11,13 +11,6 @@
 
 #include "table/schema.h"
 
-typedef enum acf_cell_state {
-    ACF_CELL_MISSING, /* a marker: to be filled in */
-    ACF_CELL_PRESENT, /* *value is what it stands for */
-    ACF_CELL_KEPT,    /* says nothing to the model, and is left as it is */
-    ACF_CELL_WRONG,   /* not what this column holds */
-} acf_cell_state;
-
 /* Reads a cell. *value is NaN unless present. */
 acf_cell_state acf_cell_read(const acf_schema *s, const acf_field_spec *c, const char *text, size_t n, double *value);
 
@@ -30,6 +23,9 @@ double acf_cell_round(const acf_field_spec *c, double value);
 
 /* Appends the text of a value, rounded first. No quotes. */
 void acf_cell_write(const acf_field_spec *c, double value, acf_text *out);
+
+/* The number that stands for a value in a matrix: a class is its level's. NaN: there is none. */
+double acf_cell_write_number(const acf_field_spec *c, double value);
 
 /* The level that a class of a category is written as; of the class that levels share the one that u, from 0 to 1, picks by their counts. */
 int64_t acf_cell_level(const acf_field_spec *c, double value, double u);

@@ -1,13 +1,9 @@
 /* A schema in words: see describe.h. */
 #include "table/describe.h"
 
-#include "table/cell.h"
-#include "table/number.h"
-
 #include <string.h>
 
 #define NAME_WIDTH 24 /* of the column of names, at most */
-#define SAID_WIDTH 60 /* of a list of levels, about */
 
 /* Letters as a terminal counts them, near enough: bytes that begin a character. */
 static size_t width_of(const char *s) {
@@ -55,47 +51,6 @@ static void missing_of(const acf_field_spec *c, char *out, size_t cap) {
                       (long long)(tenths % 10));
 }
 
-static void add_value(const acf_field_spec *c, double v, acf_text *out) {
-    char text[ACF_NUMBER_FIXED_MAX];
-    if (c->kind == ACF_KIND_DATE || c->kind == ACF_KIND_TIME)
-        acf_calendar_write(c->when, v, out);
-    else
-        acf_text_add(out, acf_number_shortest(text, v));
-}
-
-/* "3 levels: I (1342), M (1528), F (1307)", as many as fit the line. */
-static void add_levels(const acf_field_spec *c, acf_text *out) {
-    char shown[ACF_EXCERPT_MAX];
-    size_t begin = out->len;
-    int64_t own = c->levels.n - c->pooled, i = 0;
-    acf_text_addf(out, "%lld levels: ", (long long)c->levels.n);
-    for (; i < own && (i == 0 || out->len - begin < SAID_WIDTH); i++)
-        acf_text_addf(out, "%s%s (%lld)", i ? ", " : "", acf_text_excerpt(shown, c->levels.entry[i].text),
-                      (long long)c->levels.entry[i].count);
-    if (i < own) acf_text_add(out, ", ...");
-    if (c->pooled) acf_text_addf(out, "; %lld rare ones as one", (long long)c->pooled);
-}
-
-/* The last column of the list: what a person would look at to see whether the kind is right. */
-static void add_holds(const acf_field_spec *c, acf_text *out) {
-    char pattern[ACF_CALENDAR_PATTERN_MAX], shown[ACF_EXCERPT_MAX];
-    switch (c->kind) {
-    case ACF_KIND_ORDINAL:
-    case ACF_KIND_CATEGORY: add_levels(c, out); return;
-    case ACF_KIND_CONSTANT: acf_text_addf(out, "always '%s'", acf_text_excerpt(shown, c->levels.entry[0].text)); return;
-    case ACF_KIND_IDENTIFIER: acf_text_add(out, "not modelled"); return;
-    case ACF_KIND_EMPTY: acf_text_add(out, "no value at all"); return;
-    default: break;
-    }
-    add_value(c, c->min, out);
-    acf_text_add(out, " to ");
-    add_value(c, c->max, out);
-    if (c->kind == ACF_KIND_DATE || c->kind == ACF_KIND_TIME)
-        acf_text_addf(out, " (%s)", acf_calendar_pattern(c->when, pattern));
-    if (c->kind == ACF_KIND_REAL && c->decimals > 0)
-        acf_text_addf(out, ", %d decimal%s", c->decimals, c->decimals > 1 ? "s" : "");
-}
-
 /* A list like `ls -l`: one line a column, nothing cut but long names and levels. */
 void acf_describe(const acf_schema *s, const char *file, const char *how, const acf_warnings *warnings, acf_text *out) {
     char name[ACF_EXCERPT_MAX], missing[64];
@@ -112,10 +67,10 @@ void acf_describe(const acf_schema *s, const char *file, const char *how, const 
     for (int64_t j = 0; j < s->n; j++) {
         const acf_field_spec *c = &s->column[j];
         padded(out, name_of(c->name, name), wide + 2);
-        padded(out, acf_kind_names[c->kind], 12);
+        padded(out, c->kind->name, 12);
         missing_of(c, missing, sizeof missing);
         padded(out, missing, 16);
-        add_holds(c, out);
+        c->kind->describe(c, out); /* what a person would look at to see whether the kind is right */
         acf_text_add(out, "\n");
     }
     for (int i = 0; warnings && i < warnings->n; i++) {

@@ -1,8 +1,6 @@
 /* The columns of a file against those of a model: see match.h. */
 #include "table/match.h"
 
-#include "table/typing.h"
-
 #include <string.h>
 
 /* "'age', 'sex', 'city'": the modelled columns, as many as fit. */
@@ -32,7 +30,7 @@ static acf_status missing(const acf_table_file *f, int64_t j) {
     return acf_fail(
         ACF_EDATA,
         "%s: it has no column '%s' (%s), which the model needs; add it, with empty cells if its values are not known",
-        acf_table_file_path(f), acf_text_excerpt(name, c->name), acf_kind_names[c->kind]);
+        acf_table_file_path(f), acf_text_excerpt(name, c->name), c->kind->name);
 }
 
 /* For each column of the schema its place in the file: at (n), -1 for none. */
@@ -72,7 +70,7 @@ static acf_status use_names(acf_table_file *f, const int64_t *at, bool any_order
         if (at[j] < 0 && s->column[j].place >= 0) return missing(f, j);
         if (at[j] < 0) {
             ACF_TRY(acf_warnings_addf(&f->warnings, "column '%s' (%s) is not in this file; the model does not need it",
-                                      acf_text_excerpt(name, s->column[j].name), acf_kind_names[s->column[j].kind]));
+                                      acf_text_excerpt(name, s->column[j].name), s->column[j].kind->name));
             continue;
         }
         f->spec[at[j]] = j;
@@ -126,8 +124,7 @@ static acf_status check_wishes(const acf_table_file *f, const acf_read_options *
         char name[ACF_EXCERPT_MAX];
         if (j >= 0 && f->schema->column[j].kind != wish->kind)
             return acf_fail(ACF_EUSAGE, "option 'types': the model has learned column '%s' as %s; it cannot be %s now",
-                            acf_text_excerpt(name, wish->name), acf_kind_names[f->schema->column[j].kind],
-                            acf_kind_names[wish->kind]);
+                            acf_text_excerpt(name, wish->name), f->schema->column[j].kind->name, wish->kind->name);
     }
     return ACF_OK;
 }
@@ -145,10 +142,9 @@ acf_status acf_match(acf_table_file *f, const acf_read_options *w) {
 acf_status acf_match_unseen_levels(acf_table_file *f, const acf_read_options *w, const acf_profile *p) {
     for (int64_t c = 0; c < f->columns; c++) {
         if (f->spec[c] >= 0 || c == f->id) continue;
-        acf_calendar ignore;
         char where[ACF_FIELD_TEXT_MAX], name[ACF_EXCERPT_MAX], columns[512];
         int64_t wish = w->types ? acf_schema_find(w->types, f->name[c]) : -1;
-        acf_kind kind = wish >= 0 ? w->types->column[wish].kind : acf_typing_kind(&p->column[c], f->name[c], &ignore);
+        const acf_kind *kind = wish >= 0 ? w->types->column[wish].kind : acf_kind_recognise(&p->column[c], f->name[c]);
         acf_text t = acf_text_into(columns, sizeof columns);
         list_columns(f->schema, &t);
         if (acf_kind_is_modelled(kind))
@@ -156,10 +152,10 @@ acf_status acf_match_unseen_levels(acf_table_file *f, const acf_read_options *w,
                 ACF_EDATA,
                 "%s, %s: the model does not know this column (%s); it has %s. Remove it, or use the option 'types=%s=identifier' to "
                 "carry it along",
-                acf_table_file_path(f), acf_field_text(where, f->name[c], c), acf_kind_names[kind], columns,
+                acf_table_file_path(f), acf_field_text(where, f->name[c], c), kind->name, columns,
                 acf_text_excerpt(name, f->name[c]));
         ACF_TRY(acf_warnings_addf(&f->warnings, "%s (%s) is not a column of the model; it is carried along",
-                                  acf_field_text(where, f->name[c], c), acf_kind_names[kind]));
+                                  acf_field_text(where, f->name[c], c), kind->name));
     }
     return ACF_OK;
 }

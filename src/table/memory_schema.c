@@ -38,7 +38,7 @@ static void count_cell(acf_field_spec *c, double v, bool *whole) {
         c->missing++;
         return;
     }
-    if (c->kind == ACF_KIND_CATEGORY) c->levels.entry[(int64_t)v].count++;
+    if (c->levels.n > 0) c->levels.entry[(int64_t)v].count++;
     if (c->observed == 0 || v < c->min) c->min = v;
     if (c->observed == 0 || v > c->max) c->max = v;
     c->observed++;
@@ -57,11 +57,10 @@ acf_status acf_memory_schema(const acf_table *t, acf_schema **out) {
     for (int64_t j = 0; j < t->D; j++) {
         acf_field_spec *c = &s->column[j];
         bool whole = true;
-        c->kind = t->column[j].classes > 0 ? ACF_KIND_CATEGORY : ACF_KIND_REAL;
         ACF_TRY_DONE(name_column(s, j, t->column[j].name));
         ACF_TRY_DONE(codes(c, t->column[j].classes));
         for (int64_t i = 0; i < t->N; i++) count_cell(c, acf_table_row(t, i)[j], &whole);
-        if (c->kind == ACF_KIND_REAL && whole && c->observed > 0) c->kind = ACF_KIND_INTEGER;
+        c->kind = acf_kind_in_memory(t->column[j].classes, whole && c->observed > 0);
         if (c->decimals > DECIMALS_ROUND) c->decimals = -1;
     }
     acf_schema_place(s);

@@ -42,31 +42,21 @@ static acf_status read_want(const acf_options *o, acf_csv_want *want) {
 
 /* ---- types ------------------------------------------------------------------------------------------------------ */
 
-/* "dmy" and "mdy" are dates, and say what comes first. */
+/* The word may say more than the kind: what comes first in a date. */
 static acf_status kind_named(const char *text, size_t n, acf_field_spec *c) {
-    static const struct {
-        const char *name;
-        acf_kind kind;
-        char order;
-    } words[] = {
-        {"real", ACF_KIND_REAL, 0},         {"integer", ACF_KIND_INTEGER, 0},  {"ordinal", ACF_KIND_ORDINAL, 0},
-        {"category", ACF_KIND_CATEGORY, 0}, {"date", ACF_KIND_DATE, 0},        {"dmy", ACF_KIND_DATE, 'd'},
-        {"mdy", ACF_KIND_DATE, 'm'},        {"time", ACF_KIND_TIME, 0},        {"identifier", ACF_KIND_IDENTIFIER, 0},
-        {"id", ACF_KIND_IDENTIFIER, 0},     {"constant", ACF_KIND_CONSTANT, 0}};
-    char word[ACF_EXCERPT_MAX], name[ACF_EXCERPT_MAX];
-    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
-        if (strlen(words[i].name) != n || memcmp(words[i].name, text, n) != 0) continue;
-        c->kind = words[i].kind;
-        c->fill = c->kind == ACF_KIND_CONSTANT;
-        c->when.order = words[i].order;
-        return ACF_OK;
-    }
+    char word[ACF_EXCERPT_MAX], name[ACF_EXCERPT_MAX], words[256];
+    const acf_kind *kind = acf_kind_from_word(text, n);
     acf_text t = acf_text_into(word, sizeof word);
     acf_text_add_bytes(&t, text, n);
-    return acf_fail(
-        ACF_EUSAGE,
-        "option 'types': '%s' can't be '%s', expected real, integer, ordinal, category, date, dmy, mdy, time, identifier or constant",
-        acf_text_excerpt(name, c->name), word);
+    if (kind) {
+        c->kind = kind;
+        if (kind->from_word) kind->from_word(c, word);
+        return ACF_OK;
+    }
+    t = acf_text_into(words, sizeof words);
+    acf_kind_add_words(&t);
+    return acf_fail(ACF_EUSAGE, "option 'types': '%s' can't be '%s', expected %s", acf_text_excerpt(name, c->name),
+                    word, words);
 }
 
 static void trim(const char **text, size_t *n) {

@@ -5,9 +5,6 @@
 
 #include <string.h>
 
-const char *const acf_kind_names[ACF_KIND_COUNT + 1] = {"auto", "real",     "integer",    "ordinal", "category", "date",
-                                                        "time", "constant", "identifier", "empty",   NULL};
-
 /* Texts lie packed in one arena, numbers and lists of markers in another; only the tallies have memory of their own. */
 acf_status acf_schema_create(int64_t n, acf_schema **out) {
     acf_status status = ACF_OK;
@@ -27,6 +24,7 @@ acf_status acf_schema_create(int64_t n, acf_schema **out) {
     s->na_strings = acf_na_strings_make(s->texts);
     for (int64_t j = 0; j < n; j++) {
         acf_field_spec *c = &s->column[j];
+        c->kind = &acf_kind_auto;
         c->place = -1;
         c->levels = acf_text_counts_make(INT32_MAX / 2, s->texts);
         c->other = acf_text_counts_make(INT32_MAX / 2, s->texts);
@@ -64,13 +62,13 @@ int64_t acf_schema_find(const acf_schema *s, const char *name) {
 }
 
 void acf_schema_fill_constants(acf_schema *s) {
-    for (int64_t j = 0; j < s->n; j++) s->column[j].fill |= s->column[j].kind == ACF_KIND_CONSTANT;
+    for (int64_t j = 0; j < s->n; j++) s->column[j].fill |= s->column[j].kind->role == ACF_ROLE_ONE_VALUE;
 }
 
 double acf_spec_leading(const acf_field_spec *c) {
     const int64_t own = c->levels.n - c->pooled;
     double all = 0;
-    if (c->kind != ACF_KIND_CATEGORY || c->pooled == 0) return 1;
+    if (c->pooled == 0) return 1;
     for (int64_t k = own; k < c->levels.n; k++) all += (double)c->levels.entry[k].count;
     return all > 0 ? (double)c->levels.entry[own].count / all : 1 / (double)c->pooled;
 }
@@ -84,12 +82,10 @@ const acf_field_spec *acf_schema_at(const acf_schema *s, int64_t place) {
 void acf_schema_columns(const acf_schema *s, acf_column *out) {
     for (int64_t j = 0; j < s->n; j++) {
         const acf_field_spec *c = &s->column[j];
-        const bool within =
-            c->declared || c->kind == ACF_KIND_ORDINAL || c->kind == ACF_KIND_DATE || c->kind == ACF_KIND_TIME;
-        const double low = c->kind == ACF_KIND_ORDINAL ? c->value[0] : c->min,
-                     high = c->kind == ACF_KIND_ORDINAL ? c->value[c->levels.n - 1] : c->max;
+        double low = c->min, high = c->max;
+        const bool bounded = c->kind->bounds && c->kind->bounds(c, &low, &high);
         if (c->place >= 0)
-            out[c->place] = (acf_column){c->name, acf_spec_classes(c), c->kind == ACF_KIND_TIME, within, low, high};
+            out[c->place] = (acf_column){c->name, acf_spec_classes(c), c->kind->clock, bounded, low, high};
     }
 }
 

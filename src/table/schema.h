@@ -12,6 +12,8 @@
  *     identifier  not in the table                         never made up
  *     empty       not in the table                         never made up
  *
+ * Each of these kinds is a file of its own (kind.h).
+ *
  * A category with more than ACF_CLASSES_MAX levels keeps those that are frequent; the others share one class, the last, which is written as one of them: the most
  * frequent or, where it was drawn, any by chance. */
 #ifndef ACF_TABLE_SCHEMA_H
@@ -19,6 +21,7 @@
 
 #include "base/json.h"
 #include "table/calendar.h"
+#include "table/kind.h"
 #include "table/na_strings.h"
 #include "table/notation.h"
 #include "table/table.h"
@@ -27,29 +30,9 @@
 #define ACF_LEVEL_RARE 3    /* in a category that has too many levels, one seen less often has no class of its own */
 #define ACF_SCHEMA_COLUMNS_MAX 1000000
 
-typedef enum acf_kind {
-    ACF_KIND_AUTO, /* in wishes only: no wish */
-    ACF_KIND_REAL,
-    ACF_KIND_INTEGER,
-    ACF_KIND_ORDINAL,
-    ACF_KIND_CATEGORY,
-    ACF_KIND_DATE,
-    ACF_KIND_TIME,
-    ACF_KIND_CONSTANT,
-    ACF_KIND_IDENTIFIER,
-    ACF_KIND_EMPTY,
-    ACF_KIND_COUNT
-} acf_kind;
-
-/* "real", "integer" ...; NULL terminated list of all, in the order of the enum. */
-extern const char *const acf_kind_names[ACF_KIND_COUNT + 1];
-
-static inline bool acf_kind_is_modelled(acf_kind k) { return k >= ACF_KIND_REAL && k <= ACF_KIND_TIME; }
-static inline bool acf_kind_is_numeric(acf_kind k) { return acf_kind_is_modelled(k) && k != ACF_KIND_CATEGORY; }
-
-typedef struct acf_field_spec {
+struct acf_field_spec {
     const char *name; /* V1, V2, ... where the file has none */
-    acf_kind kind;
+    const acf_kind *kind;
     int64_t place;             /* column of the table; -1: not modelled */
     int64_t observed, missing; /* cells of the file it was made from */
 
@@ -76,18 +59,18 @@ typedef struct acf_field_spec {
     acf_na_strings *na_strings; /* of missing cells, beside the common ones; NULL: none */
 
     bool has_range, has_format, has_notation; /* in wishes: what was said beside the kind */
-} acf_field_spec;
+};
 
-typedef struct acf_schema {
+struct acf_schema {
     int64_t n, D;           /* columns of the file; of the table */
     int64_t rows;           /* of the file it was made from */
     bool named;             /* the names come from a header */
     acf_field_spec *column; /* (n) */
     acf_na_strings na_strings;
     acf_arena *texts, *memory; /* everything above lives there, but for the tallies' own lists */
-} acf_schema;
+};
 
-/* n nameless columns of kind AUTO, no markers. Gives *out; free with acf_schema_free. Fails: ACF_EMEMORY. */
+/* n nameless columns without a kind (acf_kind_auto), no markers. Gives *out; free with acf_schema_free. Fails: ACF_EMEMORY. */
 acf_status acf_schema_create(int64_t n, acf_schema **out);
 void acf_schema_free(acf_schema *s); /* NULL is allowed */
 
@@ -100,13 +83,13 @@ const acf_field_spec *acf_schema_at(const acf_schema *s, int64_t place);
 
 /* Classes of the column in the table: 0 for numbers. */
 static inline int32_t acf_spec_classes(const acf_field_spec *c) {
-    if (c->kind != ACF_KIND_CATEGORY) return 0;
+    if (c->kind->role != ACF_ROLE_CLASS) return 0;
     return (int32_t)(c->levels.n - c->pooled + (c->pooled > 0));
 }
 
 /* Has a column something to write into its missing cells? */
 static inline bool acf_spec_is_filled(const acf_field_spec *c) {
-    return c->place >= 0 || (c->kind == ACF_KIND_CONSTANT && c->fill);
+    return c->place >= 0 || (c->kind->role == ACF_ROLE_ONE_VALUE && c->fill);
 }
 
 /* Constants are to be filled, all of them. */

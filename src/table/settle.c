@@ -64,9 +64,8 @@ static acf_status say_assumed(acf_table_file *f, const acf_profile_column *c, in
 
 /* Real: the mark is a decimal one; integer: it separates thousands. */
 static bool is_wished(const acf_field_spec *wish, acf_notation_verdict v, acf_notation *is) {
-    if (!wish || v != ACF_NOTATION_EITHER || (wish->kind != ACF_KIND_REAL && wish->kind != ACF_KIND_INTEGER))
-        return false;
-    if (wish->kind == ACF_KIND_INTEGER) *is = acf_notation_grouped(is, is->comma);
+    if (!wish || v != ACF_NOTATION_EITHER || wish->kind->numbers == ACF_NO_NUMBERS) return false;
+    if (wish->kind->numbers == ACF_WHOLE_NUMBERS) *is = acf_notation_grouped(is, is->comma);
     return true;
 }
 

@@ -15,8 +15,7 @@ static void settles(const char *file, const char *const *options, double first, 
     const acf_field_spec *c = &t->file->schema->column[0];
     const bool number = acf_kind_is_numeric(c->kind);
     if (number == isnan(first) || (number && acf_table_row(t, 0)[0] != first))
-        fail_msg("%s: %g (%s), expected %g", file, number ? acf_table_row(t, 0)[0] : (double)NAN,
-                 acf_kind_names[c->kind], first);
+        fail_msg("%s: %g (%s), expected %g", file, number ? acf_table_row(t, 0)[0] : (double)NAN, c->kind->name, first);
     assert_string_equal(t->file->warnings.n ? t->file->warnings.text[0] : "", note);
     acf_table_free(t);
 }

@@ -4,7 +4,6 @@
 
 #include "base/rng.h"
 #include "table/match.h"
-#include "table/resolution.h"
 #include "table/settle.h"
 #include "table/typing.h"
 
@@ -214,7 +213,7 @@ static acf_status wrong_cell(const acf_table_file *f, const incoming *in, const 
         "missing value",
         acf_table_file_path(f), in->line ? "line" : "row", (long long)(in->line ? in->line : in->row + 1),
         acf_field_text(where, f->name[in->c], in->c), shown(in, seen), acf_cell_expected(spec, expected),
-        acf_kind_names[spec->kind]);
+        spec->kind->name);
 }
 
 /* The first is shown, the others are counted: a column may have thousands. */
@@ -238,12 +237,12 @@ static acf_status add_stranger(acf_unseen_levels *s, int64_t cell) {
     return ACF_OK;
 }
 
-/* Is a constant column something else here? */
-static bool differs(const acf_field_spec *c, const incoming *in) {
+/* Is the cell none of its column's levels, or not the one value of a constant? */
+static bool is_unseen(const acf_field_spec *c, const incoming *in) {
     char text[ACF_NUMBER_MAX];
+    if (c->levels.n == 0) return false;
     const char *is = in->field->text ? in->field->text : acf_number_shortest(text, in->field->number);
-    size_t n = in->field->text ? in->field->length : strlen(is);
-    return c->levels.entry[0].length != n || memcmp(c->levels.entry[0].text, is, n) != 0;
+    return acf_text_counts_find(&c->levels, is, in->field->text ? in->field->length : strlen(is)) < 0;
 }
 
 /* The key of a row is a hash of its id's text, of a number as it would be written. A row without an id would share its draws
@@ -289,12 +288,10 @@ static acf_status fill_cell(filling *w, const incoming *in) {
                                         : acf_cell_read_number(spec, in->field->number, &v);
     if (is == ACF_CELL_WRONG) return wrong_cell(w->f, in, spec);
     w->f->missing[in->c] += is == ACF_CELL_MISSING;
-    bool odd = spec->kind == ACF_KIND_CATEGORY || spec->kind == ACF_KIND_ORDINAL ||
-               (spec->kind == ACF_KIND_CONSTANT && differs(spec, in));
-    if (is == ACF_CELL_KEPT && odd) sight(&w->found[place].kept, in);
+    const bool odd = is == ACF_CELL_KEPT && is_unseen(spec, in);
+    if (odd) sight(&w->found[place].kept, in);
     if (is == ACF_CELL_MISSING && is_infinity(w, spec, in)) sight(&w->found[place].infinite, in);
-    if (is == ACF_CELL_KEPT && odd && spec->place >= 0)
-        ACF_TRY(add_stranger(&w->f->unseen_levels, in->row * w->f->schema->D + spec->place));
+    if (odd && spec->place >= 0) ACF_TRY(add_stranger(&w->f->unseen_levels, in->row * w->f->schema->D + spec->place));
     if (spec->place >= 0) w->x[in->row * w->f->schema->D + spec->place] = v;
     return ACF_OK;
 }
@@ -309,39 +306,12 @@ static acf_status fill_rows(filling *w) {
     }
 }
 
-static int by_value(const void *a, const void *b) {
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-/* The step of a column of times, that imputed ones are multiples of. */
-static acf_status find_step(const filling *w, acf_field_spec *c) {
-    double *value = acf_alloc((size_t)acf_max(w->rows, 1) * sizeof *value, "the times of a column");
-    int64_t n = 0;
-    if (!value) return ACF_EMEMORY;
-    for (int64_t i = 0; i < w->rows; i++) {
-        const double v = w->x[i * w->f->schema->D + c->place];
-        if (acf_table_present(v)) value[n++] = v;
-    }
-    qsort(value, (size_t)n, sizeof *value, by_value);
-    const double step = acf_resolution_clock(value, n);
-    acf_release(value);
-    c->step = step > acf_calendar_step(c->when) ? step : 0;
-    return ACF_OK;
-}
-
-/* The range of dates and times, in which imputed ones stay. */
-static acf_status find_ranges(const filling *w) {
-    acf_schema *s = w->f->schema;
+/* What only the values of a column tell, such as the range of its dates. */
+static acf_status learn_values(const filling *w) {
+    const acf_schema *s = w->f->schema;
     for (int64_t j = 0; j < s->n; j++) {
         acf_field_spec *c = &s->column[j];
-        if (c->kind != ACF_KIND_DATE && c->kind != ACF_KIND_TIME) continue;
-        for (int64_t i = 0; i < w->rows; i++) {
-            double v = w->x[i * s->D + c->place];
-            if (v < c->min) c->min = v;
-            if (v > c->max) c->max = v;
-        }
-        if (c->kind == ACF_KIND_TIME) ACF_TRY(find_step(w, c));
+        if (c->place >= 0 && c->kind->learn_values) ACF_TRY(c->kind->learn_values(c, w->x + c->place, w->rows, s->D));
     }
     return ACF_OK;
 }
@@ -358,15 +328,14 @@ static acf_status say_kept(const filling *w) {
         char name[ACF_EXCERPT_MAX];
         if (!found->cells) continue;
         ACF_TRY(acf_warnings_addf(&w->f->warnings,
-                                  c->kind == ACF_KIND_CONSTANT
-                                      ? "column '%s' was constant when the model was made; now "
-                                        "%lld %s (the first: '%s', "
-                                        "row %lld), which is kept and not used"
-                                      : "column '%s': %lld %s that the model never saw (the "
-                                        "first: '%s', row %lld); %s as missing",
+                                  c->place < 0 ? "column '%s' was constant when the model was made; now "
+                                                 "%lld %s (the first: '%s', "
+                                                 "row %lld), which is kept and not used"
+                                               : "column '%s': %lld %s that the model never saw (the "
+                                                 "first: '%s', row %lld); %s as missing",
                                   acf_text_excerpt(name, c->name), (long long)found->cells,
-                                  words[c->kind == ACF_KIND_CONSTANT][found->cells == 1], found->shown,
-                                  (long long)found->first + 1, they[found->cells == 1]));
+                                  words[c->place < 0][found->cells == 1], found->shown, (long long)found->first + 1,
+                                  they[found->cells == 1]));
     }
     return ACF_OK;
 }
@@ -427,7 +396,7 @@ static acf_status fill(acf_table_file *f, int64_t rows, bool fresh, acf_table **
     ACF_TRY_DONE(say_repeated(&w));
     ACF_TRY_DONE(say_infinite(&w));
     if (fresh)
-        ACF_TRY_DONE(find_ranges(&w));
+        ACF_TRY_DONE(learn_values(&w));
     else
         ACF_TRY_DONE(say_kept(&w));
     acf_schema_columns(s, column);
@@ -452,8 +421,7 @@ done:
 static void prepare(acf_profile *p, const acf_table_file *f, const acf_field_spec *const *wish) {
     for (int64_t c = 0; c < f->columns; c++) {
         bool levels = acf_reader_describe(f->reader, c).storage == ACF_STORAGE_DICTIONARY;
-        levels |= wish[c] && (wish[c]->kind == ACF_KIND_CATEGORY || wish[c]->kind == ACF_KIND_ORDINAL ||
-                              wish[c]->kind == ACF_KIND_CONSTANT);
+        levels |= wish[c] && wish[c]->kind->all_texts;
         if (levels || acf_typing_is_id_name(f->name[c])) acf_profile_want_levels(p, c);
         if (wish[c]) p->column[c].extra = wish[c]->na_strings;
     }

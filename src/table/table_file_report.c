@@ -66,11 +66,11 @@ void acf_table_file_unfilled(const acf_table_file *f, acf_text *out) {
         const acf_field_spec *spec = spec_at(f, c);
         if (!f->missing[c] || is_filled(spec)) continue;
         cells += f->missing[c];
-        identifier |= spec && spec->kind == ACF_KIND_IDENTIFIER;
-        constant |= spec && spec->kind == ACF_KIND_CONSTANT;
+        identifier |= spec && spec->kind->role == ACF_ROLE_ROW_NAME;
+        constant |= spec && spec->kind->role == ACF_ROLE_ONE_VALUE;
         if (columns++ < LEFT_SHOWN)
             acf_text_addf(&list, "%s%s (%s) %lld", columns > 1 ? ", " : "", acf_text_excerpt(name, f->name[c]),
-                          spec ? acf_kind_names[spec->kind] : "not in the model", (long long)f->missing[c]);
+                          spec ? spec->kind->name : "not in the model", (long long)f->missing[c]);
     }
     if (!cells) return;
     if (columns > LEFT_SHOWN) acf_text_addf(&list, " and %lld more columns", (long long)(columns - LEFT_SHOWN));

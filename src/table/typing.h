@@ -34,8 +34,23 @@ acf_status acf_typing(const char *file, const acf_profile *p, const char *const 
 /* Is there a column to model? Fails, where there is none: ACF_EDATA, with what the columns are instead. */
 acf_status acf_typing_learnable(const char *file, const acf_schema *s);
 
-/* What the rules alone say of one column; *when gets the format of a date or time. */
-acf_kind acf_typing_kind(const acf_profile_column *c, const char *name, acf_calendar *when);
+/* A column under way: what the learn function of a kind gets (kind.h). */
+struct acf_typing_column {
+    const char *file;
+    const acf_profile_column *c;
+    const acf_field_spec *user; /* what the user says of it; NULL: nothing */
+    bool by_user;               /* its kind too, and the data may not allow it */
+    acf_schema *s;
+    acf_field_spec *out;
+    acf_warnings *warnings;
+    char where[ACF_FIELD_TEXT_MAX]; /* what sentences begin with */
+};
+
+#define ACF_TYPING_OTHERS 20 /* different texts of another kind that a column of numbers or dates may hold */
+#define ACF_TYPING_SHARE 0.9 /* of the observed cells, at least, that are numbers or dates then */
+
+/* Fails: ACF_EDATA, the column cannot be read as the user says, and why. */
+acf_status acf_typing_refuse(const acf_typing_column *t, const char *why);
 
 /* Does this name say that the column is a key: id, ID, patient_id, customerId, index, uuid, key? */
 bool acf_typing_is_id_name(const char *name);

@@ -10,7 +10,7 @@
 /* A column to explain. */
 typedef struct puzzle {
     const acf_profile_column *c;
-    acf_kind kind;
+    const acf_kind *kind;
     const char *where;
     acf_warnings *warnings;
     acf_status status; /* of the note that was written */
@@ -46,7 +46,7 @@ static bool note_doubt(puzzle *p) {
         acf_warnings_addf(p->warnings,
                           "%s: dates like '%s' may have the day or the month first, so they are read as text (%s); "
                           "say dmy or mdy in the option 'types' to have dates",
-                          p->where, first ? acf_text_excerpt(seen, first->text) : "", acf_kind_names[p->kind]);
+                          p->where, first ? acf_text_excerpt(seen, first->text) : "", p->kind->name);
     return true;
 }
 
@@ -74,7 +74,7 @@ static bool note_signs(puzzle *p) {
                           "%s: numbers like '%s' have a sign or a unit that others do not have, so they are read "
                           "as text (%s); write all alike to "
                           "have them read as numbers",
-                          p->where, acf_text_excerpt(seen, first->text), acf_kind_names[p->kind]);
+                          p->where, acf_text_excerpt(seen, first->text), p->kind->name);
     return true;
 }
 
@@ -108,7 +108,7 @@ static void note_either(puzzle *p, const acf_text_counts_entry *e) {
                                   "text (%s); the option 'decimal' (point or comma) settles it for the file, real or "
                                   "integer in the option 'types' for the column",
                                   p->where, acf_text_excerpt(seen, e->text), decimal, comma ? "comma" : "point",
-                                  grouped, comma ? "comma" : "point", acf_kind_names[p->kind]);
+                                  grouped, comma ? "comma" : "point", p->kind->name);
 }
 
 /* Marks that may mean two things, or points beside commas. */
@@ -122,12 +122,12 @@ static bool note_marks(puzzle *p) {
         note_either(p, first);
         return true;
     }
-    p->status = acf_warnings_addf(
-        p->warnings,
-        "%s: '%s' has a decimal comma and '%s' a decimal point, so they are read as text (%s); "
-        "write all numbers alike to have "
-        "them read as numbers",
-        p->where, acf_text_excerpt(a, comma->text), acf_text_excerpt(b, point->text), acf_kind_names[p->kind]);
+    p->status =
+        acf_warnings_addf(p->warnings,
+                          "%s: '%s' has a decimal comma and '%s' a decimal point, so they are read as text (%s); "
+                          "write all numbers alike to have "
+                          "them read as numbers",
+                          p->where, acf_text_excerpt(a, comma->text), acf_text_excerpt(b, point->text), p->kind->name);
     return true;
 }
 
@@ -142,7 +142,7 @@ static bool note_zeros(puzzle *p) {
         "%s: %lld of %lld numbers begin with a zero, as codes do (the first: '%s', row %lld), so all are read as text (%s); say integer or real "
         "in the option 'types' if they are numbers, else %s",
         p->where, (long long)c->zeros, (long long)c->numeric, acf_text_excerpt(seen, code->text),
-        (long long)code->first + 1, acf_kind_names[p->kind], acf_kind_names[p->kind]);
+        (long long)code->first + 1, p->kind->name, p->kind->name);
     return true;
 }
 
@@ -159,8 +159,7 @@ static bool note_others(puzzle *p, int64_t fit, const char *what, const acf_text
         p->warnings,
         "%s: %lld of %lld cells are %s, the others are not%s, so all are read as text (%s). Name the others in the option 'missing' if they stand "
         "for missing cells; if the column is meant to be text, say %s in the option 'types'",
-        p->where, (long long)fit, (long long)p->c->observed, what, first ? where : "", acf_kind_names[p->kind],
-        acf_kind_names[p->kind]);
+        p->where, (long long)fit, (long long)p->c->observed, what, first ? where : "", p->kind->name, p->kind->name);
     return true;
 }
 
@@ -180,7 +179,8 @@ static bool note_most(puzzle *p) {
     return note_others(p, fit, what, first_when(c, when, false));
 }
 
-acf_status acf_typing_note(const acf_profile_column *c, acf_kind kind, const char *where, acf_warnings *warnings) {
+acf_status acf_typing_note(const acf_profile_column *c, const acf_kind *kind, const char *where,
+                           acf_warnings *warnings) {
     static bool (*const reason[])(puzzle *) = {note_doubt, note_marks, note_signs, note_zeros, note_most};
     puzzle p = {.c = c, .kind = kind, .where = where, .warnings = warnings};
     for (size_t i = 0; i < sizeof reason / sizeof reason[0]; i++)
@@ -191,7 +191,7 @@ acf_status acf_typing_note(const acf_profile_column *c, acf_kind kind, const cha
 /* ---- missing cells ---------------------------------------------------------------------------------------------- */
 
 /* None/Mild/Severe: to be told before it is filled in. */
-acf_status acf_typing_warn_na_strings(const acf_profile_column *c, acf_kind kind, const char *where,
+acf_status acf_typing_warn_na_strings(const acf_profile_column *c, const acf_kind *kind, const char *where,
                                       acf_warnings *warnings) {
     for (int64_t i = 0; i < c->doubtful.n; i++) {
         const acf_text_counts_entry *e = &c->doubtful.entry[i];
@@ -201,7 +201,7 @@ acf_status acf_typing_warn_na_strings(const acf_profile_column *c, acf_kind kind
                               "a missing cell in the option "
                               "'missing' with = first, such as =NA,?",
                               where, (long long)e->count, e->count == 1 ? " holds" : "s hold", e->text,
-                              kind == ACF_KIND_CATEGORY ? " and is filled in" : ""));
+                              acf_kind_is_modelled(kind) ? " and is filled in" : ""));
     }
     return ACF_OK;
 }

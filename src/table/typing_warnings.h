@@ -9,10 +9,11 @@
 #include "table/warnings.h"
 
 /* c: a column that was judged to be text, and so is a category or an identifier. where begins the sentence. Fails: ACF_EMEMORY. */
-acf_status acf_typing_note(const acf_profile_column *c, acf_kind kind, const char *where, acf_warnings *warnings);
+acf_status acf_typing_note(const acf_profile_column *c, const acf_kind *kind, const char *where,
+                           acf_warnings *warnings);
 
 /* Notes the markers in a column of words, a category or a constant, that may be values there. Fails: ACF_EMEMORY. */
-acf_status acf_typing_warn_na_strings(const acf_profile_column *c, acf_kind kind, const char *where,
+acf_status acf_typing_warn_na_strings(const acf_profile_column *c, const acf_kind *kind, const char *where,
                                       acf_warnings *warnings);
 
 /* Notes numbers that look like codes of missing cells: -999 among ages, 99 in a column that else ends at 8. Fails:

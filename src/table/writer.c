@@ -83,7 +83,7 @@ typedef struct row {
 /* A hole's value. Which of the levels that share a class it is, if it was drawn, is drawn here: the model knows only the class. */
 static acf_status filled_field(acf_writer *w, const acf_field_spec *c, const row *r) {
     const double value = c->place >= 0 ? r->value[c->place] : 0;
-    if (!w->plan.drawn || c->kind != ACF_KIND_CATEGORY || c->pooled == 0) return value_field(w, c, value);
+    if (!w->plan.drawn || c->pooled == 0) return value_field(w, c, value);
     const acf_rng_counter at = {.seed = w->plan.seed,
                                 .row = acf_table_row_id(w->t, r->i),
                                 .stream = ACF_STREAM_LEVEL,
@@ -99,7 +99,7 @@ static bool has_interval(const acf_writer *w, const acf_field_spec *c) {
 
 /* New rows have what every row had. */
 static bool is_always(const acf_writer *w, const acf_field_spec *c) {
-    return w->f && !w->f->path && c->kind == ACF_KIND_CONSTANT && c->missing == 0;
+    return w->f && !w->f->path && c->kind->role == ACF_ROLE_ONE_VALUE && c->missing == 0;
 }
 
 /* Has this column something to write into a hole? */
@@ -213,7 +213,7 @@ static acf_status fresh_row(acf_writer *w, const acf_record *record, const row *
 /* ---- rows of memory --------------------------------------------------------------------------------------------- */
 
 /* Without a source an identifier has nothing to say. */
-static bool is_shown(const acf_field_spec *c) { return c->place >= 0 || c->kind == ACF_KIND_CONSTANT; }
+static bool is_shown(const acf_field_spec *c) { return c->place >= 0 || c->kind->role == ACF_ROLE_ONE_VALUE; }
 
 /* What the table itself has wins over what was put: an observed value is not drawn. What a user gave is written as it was given, rounded to nothing. */
 static acf_status memory_cell(acf_writer *w, const acf_field_spec *c, const row *r) {
@@ -255,28 +255,16 @@ static acf_status memory_rows(acf_writer *w, row r, const double *value, const d
 /* A matrix in, a matrix out: doubles, little-endian, row after row, NaN for what is missing. */
 static acf_status matrix_number(acf_writer *w, double v) { return bytes(w, (const char *)&v, sizeof v); }
 
-/* The number that stands for a value in a matrix: a class is its level's. */
-static double matrix_value(const acf_field_spec *c, double value) {
-    char text[CELL_MAX];
-    acf_number n = {.value = (double)NAN};
-    if (c->kind == ACF_KIND_REAL || c->kind == ACF_KIND_INTEGER || c->kind == ACF_KIND_ORDINAL)
-        return acf_cell_round(c, value);
-    acf_text t = acf_text_into(text, sizeof text);
-    acf_cell_write(c, value, &t);
-    acf_number_parse(text, t.len, &n);
-    return n.value;
-}
-
 static acf_status matrix_row(acf_writer *w, const acf_record *record, const row *r) {
     for (int64_t c = 0; c < record->n; c++) {
         const acf_field_spec *spec = spec_of(w, c);
         const double x = record->field[c].number;
         bool fill = isnan(x) && can_fill(w, spec, r);
-        ACF_TRY(matrix_number(w, fill ? matrix_value(spec, spec->place >= 0 ? r->value[spec->place] : 0) : x));
+        ACF_TRY(matrix_number(w, fill ? acf_cell_write_number(spec, spec->place >= 0 ? r->value[spec->place] : 0) : x));
         if (!has_interval(w, spec)) continue;
         bool ends = fill && r->low && r->high;
-        ACF_TRY(matrix_number(w, ends ? matrix_value(spec, r->low[spec->place]) : (double)NAN));
-        ACF_TRY(matrix_number(w, ends ? matrix_value(spec, r->high[spec->place]) : (double)NAN));
+        ACF_TRY(matrix_number(w, ends ? acf_cell_write_number(spec, r->low[spec->place]) : (double)NAN));
+        ACF_TRY(matrix_number(w, ends ? acf_cell_write_number(spec, r->high[spec->place]) : (double)NAN));
     }
     if (!w->plan.stacked) return ACF_OK;
     ACF_TRY(matrix_number(w, (double)r->imputation));

@@ -90,7 +90,7 @@ void acf_table_file_lab_kinds(const char *text, const char *const *options, cons
     acf_table *t = acf_table_file_lab_read(text, options, NULL);
     acf_text out = acf_text_into(seen, sizeof seen);
     const acf_schema *s = t->file->schema;
-    for (int64_t j = 0; j < s->n; j++) acf_text_addf(&out, "%s%s", j ? " " : "", acf_kind_names[s->column[j].kind]);
+    for (int64_t j = 0; j < s->n; j++) acf_text_addf(&out, "%s%s", j ? " " : "", s->column[j].kind->name);
     acf_table_free(t);
     assert_string_equal(seen, kinds);
 }

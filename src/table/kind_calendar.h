@@ -1,0 +1,25 @@
+/* What dates and times have in common, and their members in a column's specification: when (the format), min, max, step, other. */
+#ifndef ACF_TABLE_KIND_CALENDAR_H
+#define ACF_TABLE_KIND_CALENDAR_H
+
+#include "table/typing.h"
+
+extern const acf_kind acf_kind_date, acf_kind_time;
+
+/* All dates (or times) of one format, or with as few others among them as there may be words among numbers; and all of those are known. */
+bool acf_calendar_holds(const acf_profile_column *c, bool dates);
+
+/* Functions of acf_kind. */
+acf_status acf_calendar_learn(acf_typing_column *t);
+acf_status acf_calendar_learn_range(acf_field_spec *c, const double *x, int64_t rows, int64_t stride);
+acf_cell_state acf_calendar_encode(const acf_field_spec *c, const char *text, size_t n, double *value);
+acf_cell_state acf_calendar_encode_number(const acf_field_spec *c, double x, double *value);
+double acf_calendar_decode(const acf_field_spec *c, double v);
+void acf_calendar_format(const acf_field_spec *c, double v, acf_text *out);
+bool acf_calendar_bounds(const acf_field_spec *c, double *low, double *high);
+void acf_calendar_describe(const acf_field_spec *c, acf_text *out);
+void acf_calendar_expected(const acf_field_spec *c, acf_text *out);
+void acf_calendar_to_json(acf_spec_writer *to, const acf_field_spec *c);
+acf_status acf_calendar_from_json(const acf_spec_reader *at, const json_t *o, acf_schema *s, acf_field_spec *c);
+
+#endif

@@ -1,0 +1,52 @@
+/* What the kinds of numbers (real, integer, ordinal) have in common, and their members in a column's specification: min, max, declared,
+ * decimals, fixed, digits, notation, other. */
+#ifndef ACF_TABLE_KIND_NUMBER_H
+#define ACF_TABLE_KIND_NUMBER_H
+
+#include "table/typing.h"
+
+/* ---- what a column holds ---------------------------------------------------------------------------------------- */
+
+/* Is it a column of numbers? A few other texts may be among them. */
+bool acf_kind_holds_numbers(const acf_profile_column *c);
+
+/* Different values of such a column, not texts: 3 and 3.0 are one. 0 when there are more than a scale has. */
+int64_t acf_kind_scale(const acf_profile_column *c);
+
+/* Observed cells but for those of infinity, which count as missing where the others are numbers. */
+static inline int64_t acf_kind_finite_cells(const acf_profile_column *c) { return c->observed - c->infinite; }
+
+/* Into t->out: range and form of its numbers; texts that are no numbers go to `other`, with a warning. */
+acf_status acf_kind_number_form(acf_typing_column *t);
+acf_status acf_kind_number_others(acf_typing_column *t);
+
+/* ---- cells ------------------------------------------------------------------------------------------------------ */
+
+/* A text that is none of the column's values: kept where training had it, else wrong. */
+acf_cell_state acf_kind_encode_other(const acf_field_spec *c, const char *text, size_t n);
+
+acf_cell_state acf_kind_encode_number(const acf_field_spec *c, const char *text, size_t n, double *value);
+void acf_kind_format_number(const acf_field_spec *c, double v, acf_text *out);
+
+/* v with so many significant digits; decimals; inside the range that the user declared. */
+double acf_kind_round_digits(double v, int digits);
+double acf_kind_round_decimals(double v, int decimals);
+double acf_kind_declared(const acf_field_spec *c, double v);
+
+static inline double acf_kind_clamp(double v, double min, double max) {
+    return !(v > min) ? min : v > max ? max : v;
+} /* NaN: min */
+
+/* ---- words, JSON ------------------------------------------------------------------------------------------------ */
+
+void acf_kind_describe_range(const acf_field_spec *c, acf_text *out); /* "17 to 90" */
+void acf_kind_expect_number(const acf_field_spec *c, acf_text *out);  /* "a number like 1.234,5" */
+
+/* Functions of acf_kind that real and integer share. */
+acf_status acf_kind_number_learn(acf_typing_column *t);
+acf_cell_state acf_kind_number_present(const acf_field_spec *c, double x, double *value);
+bool acf_kind_number_bounds(const acf_field_spec *c, double *low, double *high);
+void acf_kind_number_to_json(acf_spec_writer *to, const acf_field_spec *c);
+acf_status acf_kind_number_from_json(const acf_spec_reader *at, const json_t *o, acf_schema *s, acf_field_spec *c);
+
+#endif
