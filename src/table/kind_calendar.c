@@ -82,20 +82,10 @@ static acf_status learn_for_user(acf_typing_column *t) {
 /* The range is found when the cells are read: until then it is empty. */
 acf_status acf_calendar_learn(acf_typing_column *t) {
     int64_t fit;
-    t->out->min = (double)INFINITY, t->out->max = -(double)INFINITY;
+    acf_kind_open_range(t);
     if (t->by_user) return learn_for_user(t);
     acf_calendar_most(&t->c->when, &t->out->when, &fit);
     return keep_others(t);
-}
-
-/* In which imputed ones stay. */
-acf_status acf_calendar_learn_range(acf_field_spec *c, const double *x, int64_t rows, int64_t stride) {
-    for (int64_t i = 0; i < rows; i++) {
-        const double v = x[i * stride];
-        if (v < c->min) c->min = v;
-        if (v > c->max) c->max = v;
-    }
-    return ACF_OK;
 }
 
 /* ---- cells ------------------------------------------------------------------------------------------------------ */
@@ -115,11 +105,6 @@ double acf_calendar_decode(const acf_field_spec *c, double v) {
 }
 
 void acf_calendar_format(const acf_field_spec *c, double v, acf_text *out) { acf_calendar_write(c->when, v, out); }
-
-bool acf_calendar_bounds(const acf_field_spec *c, double *low, double *high) {
-    *low = c->min, *high = c->max;
-    return true;
-}
 
 /* ---- words, JSON ------------------------------------------------------------------------------------------------ */
 

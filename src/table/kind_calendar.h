@@ -11,12 +11,10 @@ bool acf_calendar_holds(const acf_profile_column *c, bool dates);
 
 /* Functions of acf_kind. */
 acf_status acf_calendar_learn(acf_typing_column *t);
-acf_status acf_calendar_learn_range(acf_field_spec *c, const double *x, int64_t rows, int64_t stride);
 acf_cell_state acf_calendar_encode(const acf_field_spec *c, const char *text, size_t n, double *value);
 acf_cell_state acf_calendar_encode_number(const acf_field_spec *c, double x, double *value);
 double acf_calendar_decode(const acf_field_spec *c, double v);
 void acf_calendar_format(const acf_field_spec *c, double v, acf_text *out);
-bool acf_calendar_bounds(const acf_field_spec *c, double *low, double *high);
 void acf_calendar_describe(const acf_field_spec *c, acf_text *out);
 void acf_calendar_expected(const acf_field_spec *c, acf_text *out);
 void acf_calendar_to_json(acf_spec_writer *to, const acf_field_spec *c);

@@ -1,5 +1,6 @@
 /* Dates. In the model days since 1970-01-01; imputed in the column's format, inside the observed range. */
 #include "table/kind_calendar.h"
+#include "table/kind_number.h"
 
 #include <string.h>
 
@@ -19,12 +20,12 @@ const acf_kind acf_kind_date = {
     .order = 30,
     .recognise = recognise,
     .learn = acf_calendar_learn,
-    .learn_values = acf_calendar_learn_range,
+    .learn_values = acf_kind_learn_range,
     .encode = acf_calendar_encode,
     .encode_number = acf_calendar_encode_number,
     .decode = acf_calendar_decode,
     .format = acf_calendar_format,
-    .bounds = acf_calendar_bounds,
+    .bounds = acf_kind_observed_bounds,
     .describe = acf_calendar_describe,
     .expected = acf_calendar_expected,
     .to_json = acf_calendar_to_json,

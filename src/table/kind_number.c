@@ -88,6 +88,23 @@ acf_status acf_kind_number_learn(acf_typing_column *t) {
     return t->by_user ? acf_levels_copy(&t->out->other, &t->user->other) : acf_kind_number_others(t);
 }
 
+/* Empty: no value is in it. */
+void acf_kind_open_range(acf_typing_column *t) { t->out->min = (double)INFINITY, t->out->max = -(double)INFINITY; }
+
+acf_status acf_kind_learn_range(acf_field_spec *c, const double *x, int64_t rows, int64_t stride) {
+    for (int64_t i = 0; i < rows; i++) {
+        const double v = x[i * stride];
+        if (v < c->min) c->min = v;
+        if (v > c->max) c->max = v;
+    }
+    return ACF_OK;
+}
+
+bool acf_kind_observed_bounds(const acf_field_spec *c, double *low, double *high) {
+    *low = c->min, *high = c->max;
+    return true;
+}
+
 /* ---- reading ---------------------------------------------------------------------------------------------------- */
 
 /* A word that was among the numbers, or the dates, in training is kept; any other is a mistake in the file, or a marker

@@ -20,6 +20,12 @@ static inline int64_t acf_kind_finite_cells(const acf_profile_column *c) { retur
 acf_status acf_kind_number_form(acf_typing_column *t);
 acf_status acf_kind_number_others(acf_typing_column *t);
 
+/* The observed range of a kind whose cells are read before it is known: open_range begins it in learn, learn_range is learn_values and
+ * widens it to the values, observed_bounds keeps draws inside. */
+void acf_kind_open_range(acf_typing_column *t);
+acf_status acf_kind_learn_range(acf_field_spec *c, const double *x, int64_t rows, int64_t stride);
+bool acf_kind_observed_bounds(const acf_field_spec *c, double *low, double *high);
+
 /* ---- cells ------------------------------------------------------------------------------------------------------ */
 
 /* A text that is none of the column's values: kept where training had it, else wrong. */

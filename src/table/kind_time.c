@@ -1,6 +1,7 @@
 /* Times of day, and dates with a time. In the model seconds since midnight, or since 1970-01-01; imputed in the column's format and at a
  * multiple of its step, inside the observed range. */
 #include "table/kind_calendar.h"
+#include "table/kind_number.h"
 #include "table/resolution.h"
 
 #include <stdlib.h>
@@ -17,7 +18,7 @@ static int by_value(const void *a, const void *b) {
 
 /* The range, and the step that imputed times are multiples of. */
 static acf_status learn_values(acf_field_spec *c, const double *x, int64_t rows, int64_t stride) {
-    ACF_TRY(acf_calendar_learn_range(c, x, rows, stride));
+    ACF_TRY(acf_kind_learn_range(c, x, rows, stride));
     double *value = acf_alloc((size_t)acf_max(rows, 1) * sizeof *value, "the times of a column");
     int64_t n = 0;
     if (!value) return ACF_EMEMORY;
@@ -43,7 +44,7 @@ const acf_kind acf_kind_time = {
     .encode_number = acf_calendar_encode_number,
     .decode = acf_calendar_decode,
     .format = acf_calendar_format,
-    .bounds = acf_calendar_bounds,
+    .bounds = acf_kind_observed_bounds,
     .describe = acf_calendar_describe,
     .expected = acf_calendar_expected,
     .to_json = acf_calendar_to_json,

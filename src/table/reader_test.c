@@ -454,15 +454,15 @@ static void typed_columns_become_a_table(void **state) {
     acf_table *t = read_typed(NULL);
     assert_int_equal(t->N, TYPED_ROWS);
     assert_int_equal(t->D, 4);
-    assert_int_equal(kind_of(t, "score"), ACF_KIND_REAL);
-    assert_int_equal(kind_of(t, "grade"), ACF_KIND_CATEGORY);
-    assert_int_equal(kind_of(t, "day"), ACF_KIND_DATE);
+    assert_int_equal(kind_of(t, "score"), "real");
+    assert_int_equal(kind_of(t, "grade"), "category");
+    assert_int_equal(kind_of(t, "day"), "date");
     assert_int_equal(acf_table_file_missing(t->file), 3 * 6);
     for (int64_t i = 0; i < TYPED_ROWS; i++)
         for (int64_t j = 1; j < 4; j++) assert_int_equal(isnan(acf_table_row(t, i)[j]), is_null(i, (int)j));
     acf_table_free(t);
     t = read_typed((const char *const[]){"types=grade=integer", NULL}); /* the user knows better */
-    assert_int_equal(kind_of(t, "grade"), ACF_KIND_INTEGER);
+    assert_int_equal(kind_of(t, "grade"), "integer");
     acf_table_free(t);
 }
 
