@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# docs/adding-a-column-kind.md, followed to the letter: its code blocks become the file, its line goes into the list, make builds it in a
-# copy of the tree, and a table with such a column is described, fitted, completed and refused as the page says; with the page's planted
-# mistake it is not. B is the build folder: its objects are copied, so that make compiles only the list and the new file.
+# docs/adding-a-column-kind.md, followed to the letter: its code blocks become the file, its line goes into the list, make
+# builds it in a copy of the tree, and a table with such a column is described, fitted, completed and refused as the page
+# says; with the page's planted mistake it is not. B is the build folder: its objects are copied, so that make compiles
+# only the list and the new file.
 set -u
 cd "$(dirname "$0")/.."
 B=${B:-build}
@@ -70,7 +71,10 @@ refused() {
     ! acflow impute "$tmp/wrong.csv" --model "$tmp/m.safetensors" -o "$tmp/none.csv" 2>"$tmp/said" &&
         grep "'soon' is not a duration like 1h05m, which this column (duration) holds" "$tmp/said"
 }
-asked_for() { acflow info --types took=time "$tmp/trips.csv" 2>&1 | grep 'it cannot be read as time' && acflow info --types took=duration "$tmp/trips.csv"; }
+asked_for() {
+    acflow info --types took=time "$tmp/trips.csv" 2>&1 | grep 'it cannot be read as time' &&
+        acflow info --types took=duration "$tmp/trips.csv" | grep '^took *duration'
+}
 unknown() { acflow info --types took=span "$tmp/trips.csv" 2>&1 | grep "expected real, .*constant or duration"; }
 
 plant() {

@@ -56,8 +56,8 @@ void acf_kind_add_words(acf_text *out) {
     add_list(out, word, n);
 }
 
-/* Every kind is asked whose order is below that of the best so far, so the place in the list does not matter. A column of numbers is an
- * integer at last, one of texts a category. */
+/* Every kind is asked whose order is below that of the best so far, so the place in the list does not matter. A
+ * column of numbers is an integer at last, one of texts a category. */
 const acf_kind *acf_kind_recognise(const acf_profile_column *c, const char *name) {
     const acf_kind *best = NULL;
     for (int k = 0; acf_kinds[k]; k++) {

@@ -6,9 +6,10 @@
  *     decode      12.4987                         ->  12.5       the nearest value that the column can hold
  *     format      12.5                            ->  "12.50"    a value, as its file has it
  *
- * A kind is one file, kind_NAME.c, which defines acf_kind_NAME, and one line in kind_list.h. Nothing outside of these files asks which
- * kind a column has: it calls the kind's functions and reads its properties. What several kinds do alike is in kind_number.h,
- * kind_levels.h and kind_calendar.h; members of the schema in JSON are in spec_json.h. docs/adding-a-column-kind.md adds a kind. */
+ * A kind is one file, kind_NAME.c, which defines acf_kind_NAME, and one line in kind_list.h. Nothing outside of
+ * these files asks which kind a column has: it calls the kind's functions and reads its properties. What several
+ * kinds do alike is in kind_number.h, kind_levels.h and kind_calendar.h; members of the schema in JSON are in
+ * spec_json.h. docs/adding-a-column-kind.md adds a kind. */
 #ifndef ACF_TABLE_KIND_H
 #define ACF_TABLE_KIND_H
 
@@ -69,7 +70,8 @@ struct acf_kind {
     /* What only the values tell: x[i * stride], i < rows, NaN is missing. Of a modelled column; or NULL. */
     acf_status (*learn_values)(acf_field_spec *c, const double *x, int64_t rows, int64_t stride);
 
-    /* Cells. A marker never comes here. *value is NaN before, and stays so unless the cell is present. NULL: cells are kept. */
+    /* Cells. A marker never comes here. *value is NaN before, and stays so unless the cell is present. NULL: cells
+     * are kept. */
     acf_cell_state (*encode)(const acf_field_spec *c, const char *text, size_t n, double *value);
     acf_cell_state (*encode_number)(const acf_field_spec *c, double x, double *value); /* of a matrix, not NaN */
     double (*decode)(const acf_field_spec *c, double v);                               /* v may be anything; NULL: v */

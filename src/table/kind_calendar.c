@@ -54,7 +54,8 @@ static acf_status keep_others(acf_typing_column *t) {
         if (t->out->other.entry[i].first < first->first) first = &t->out->other.entry[i];
     return acf_warnings_addf(
         t->warnings,
-        "%s: %lld of %lld cells are no %ss written %s (the first: '%s', row %lld); they are kept as they are and count as "
+        "%s: %lld of %lld cells are no %ss written %s (the first: '%s', row %lld); they are kept as "
+        "they are and count as "
         "missing for the model. Name them in the option 'missing' to have them filled in",
         t->where, (long long)cells, (long long)t->c->observed, t->out->kind->name,
         acf_calendar_pattern(t->out->when, pattern), acf_text_excerpt(seen, first->text), (long long)first->first + 1);

@@ -1,5 +1,5 @@
-/* Categories: texts without an order. In the model the class, one for each level; in a column of too many levels the rare ones share the
- * last class. Imputed as the level's text. Members of its own: levels, pooled, any_case. */
+/* Categories: texts without an order. In the model the class, one for each level; in a column of too many levels the
+ * rare ones share the last class. Imputed as the level's text. Members of its own: levels, pooled, any_case. */
 #include "table/kind_levels.h"
 #include "table/kind_number.h"
 #include "table/spec_json.h"

@@ -1,5 +1,5 @@
-/* One value in all observed cells. Not in the model; missing cells stay missing unless the user wants the value in them. Members of its
- * own: levels (one), fill. */
+/* One value in all observed cells. Not in the model; missing cells stay missing unless the user wants the value in
+ * them. Members of its own: levels (one), fill. */
 #include "table/kind_levels.h"
 #include "table/kind_number.h"
 #include "table/spec_json.h"

@@ -1,5 +1,5 @@
-/* Names of rows: keys, and texts that (nearly) every row has for itself. Not in the model, which could learn nothing from them; and none
- * is made up. */
+/* Names of rows: keys, and texts that (nearly) every row has for itself. Not in the model, which could learn nothing
+ * from them; and none is made up. */
 #include "table/kind_levels.h"
 #include "table/kind_number.h"
 #include "table/typing_warnings.h"
@@ -20,8 +20,8 @@ static bool texts_name_rows(const acf_profile_column *c) {
     if (c->prose > 0) return true;
     if (c->observed >= CELLS && share >= NEARLY_ALL) return true;
     if (acf_levels_are_counted(c) && acf_levels_distinct(c) <= ACF_CLASSES_MAX) return false;
-    return share > 0.5 || c->words.beyond + c->numbers.beyond >
-                              c->observed / 2; /* beyond what is kept, nearly all that came was new */
+    /* Beyond what is kept, nearly all that came was new. */
+    return share > 0.5 || c->words.beyond + c->numbers.beyond > c->observed / 2;
 }
 
 static bool recognise(const acf_profile_column *c, const char *name) {

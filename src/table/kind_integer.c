@@ -3,7 +3,8 @@
 
 #include <math.h>
 
-/* Comes after real: whole numbers are left. 0.5 and 1.0 may be all a sensor knows, but between two measured values there are others. */
+/* Comes after real: whole numbers are left. 0.5 and 1.0 may be all a sensor knows, but between two measured values
+ * there are others. */
 static bool recognise(const acf_profile_column *c, const char *name) {
     (void)name;
     return acf_kind_holds_numbers(c);

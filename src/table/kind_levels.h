@@ -1,4 +1,5 @@
-/* What the kinds whose values are texts (category, ordinal, constant) have in common: levels, the list of these texts with their counts. */
+/* What the kinds whose values are texts (category, ordinal, constant) have in common: levels, the list of these
+ * texts with their counts. */
 #ifndef ACF_TABLE_KIND_LEVELS_H
 #define ACF_TABLE_KIND_LEVELS_H
 

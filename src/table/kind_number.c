@@ -14,8 +14,8 @@
 
 /* ---- what a column holds ---------------------------------------------------------------------------------------- */
 
-/* Few enough to be slips or notes in a column of measurements. Where the numbers are few themselves, 1, 2, 3 and "4+", the word is a
- * level like the others, and the column a category. */
+/* Few enough to be slips or notes in a column of measurements. Where the numbers are few themselves, 1, 2, 3 and
+ * "4+", the word is a level like the others, and the column a category. */
 static bool has_few_words(const acf_profile_column *c) {
     const int64_t cells = acf_kind_finite_cells(c);
     if (c->numeric == cells) return true;
@@ -42,8 +42,9 @@ int64_t acf_kind_scale(const acf_profile_column *c) {
     return c->numbers.beyond ? 0 : n;
 }
 
-/* How the numbers of the column are written. Decimals are those that nearly all of them need: 9.5 beside one 9.53333333333333 has one.
- * Above 17 nobody counts them: such numbers come from a program that writes what a double holds, as those with an exponent do. */
+/* How the numbers of the column are written. Decimals are those that nearly all of them need: 9.5 beside one
+ * 9.53333333333333 has one. Above 17 nobody counts them: such numbers come from a program that writes what a double
+ * holds, as those with an exponent do. */
 static void number_form(acf_typing_column *t) {
     const acf_profile_column *c = t->c;
     acf_field_spec *out = t->out;
@@ -149,8 +150,9 @@ double acf_kind_round_decimals(double v, int decimals) {
     return acf_number_parse(text, strlen(text), &back) ? back.value : v;
 }
 
-/* Numbers may leave the observed range, because a tail may be longer than what was seen of it; the model knows a column's plain bounds
- * (bounds.h). They may not leave the range that the user declared. What is no number becomes one that was observed. */
+/* Numbers may leave the observed range, because a tail may be longer than what was seen of it; the model knows a
+ * column's plain bounds (bounds.h). They may not leave the range that the user declared. What is no number becomes
+ * one that was observed. */
 double acf_kind_declared(const acf_field_spec *c, double v) {
     return c->declared || isnan(v) ? acf_kind_clamp(v, c->min, c->max) : v;
 }
@@ -206,7 +208,7 @@ acf_status acf_kind_number_from_json(const acf_spec_reader *at, const json_t *o,
     ACF_TRY(acf_spec_get_form(at, o, c));
     ACF_TRY(acf_spec_get_range(at, o, c, NULL));
     if (!c->has_range) return ACF_OK;
-    c->declared = json_is_true(json_object_get(o, "declared")) ||
-                  !json_object_get(o, "observed"); /* what describes a table has what was observed */
+    /* What describes a table has what was observed. */
+    c->declared = json_is_true(json_object_get(o, "declared")) || !json_object_get(o, "observed");
     return ACF_OK;
 }

@@ -1,5 +1,5 @@
-/* What the kinds of numbers (real, integer, ordinal) have in common, and their members in a column's specification: min, max, declared,
- * decimals, fixed, digits, notation, other. */
+/* What the kinds of numbers (real, integer, ordinal) have in common, and their members in a column's specification:
+ * min, max, declared, decimals, fixed, digits, notation, other. */
 #ifndef ACF_TABLE_KIND_NUMBER_H
 #define ACF_TABLE_KIND_NUMBER_H
 
@@ -20,8 +20,8 @@ static inline int64_t acf_kind_finite_cells(const acf_profile_column *c) { retur
 acf_status acf_kind_number_form(acf_typing_column *t);
 acf_status acf_kind_number_others(acf_typing_column *t);
 
-/* The observed range of a kind whose cells are read before it is known: open_range begins it in learn, learn_range is learn_values and
- * widens it to the values, observed_bounds keeps draws inside. */
+/* The observed range of a kind whose cells are read before it is known: open_range begins it in learn, learn_range
+ * is learn_values and widens it to the values, observed_bounds keeps draws inside. */
 void acf_kind_open_range(acf_typing_column *t);
 acf_status acf_kind_learn_range(acf_field_spec *c, const double *x, int64_t rows, int64_t stride);
 bool acf_kind_observed_bounds(const acf_field_spec *c, double *low, double *high);
@@ -39,9 +39,8 @@ double acf_kind_round_digits(double v, int digits);
 double acf_kind_round_decimals(double v, int decimals);
 double acf_kind_declared(const acf_field_spec *c, double v);
 
-static inline double acf_kind_clamp(double v, double min, double max) {
-    return !(v > min) ? min : v > max ? max : v;
-} /* NaN: min */
+/* v, or the end it is beyond; NaN: min. */
+static inline double acf_kind_clamp(double v, double min, double max) { return !(v > min) ? min : v > max ? max : v; }
 
 /* ---- words, JSON ------------------------------------------------------------------------------------------------ */
 

@@ -1,5 +1,5 @@
-/* A scale: few whole numbers, or by the user's word texts in an order. In the model the number, or the rank of a text; imputed as the
- * nearest level. Members of its own: levels, value. */
+/* A scale: few whole numbers, or by the user's word texts in an order. In the model the number, or the rank of a
+ * text; imputed as the nearest level. Members of its own: levels, value. */
 #include "table/kind_levels.h"
 #include "table/kind_number.h"
 #include "table/spec_json.h"

@@ -3,8 +3,8 @@
 
 #define COUNTABLE 9007199254740992.0 /* 2^53: beyond, a double no longer tells a whole number from the next */
 
-/* 4.8e+30 is whole by accident: what is written with an exponent has significant digits, and no last whole one. A 1e+05 among others, as
- * R writes 100000, says nothing. */
+/* 4.8e+30 is whole by accident: what is written with an exponent has significant digits, and no last whole one. A
+ * 1e+05 among others, as R writes 100000, says nothing. */
 static bool is_measured(const acf_profile_column *c) {
     return c->exponents > 0 && (2 * c->exponents > c->numeric || c->max > COUNTABLE || c->min < -COUNTABLE);
 }

@@ -1,5 +1,5 @@
-/* Tests of kind.h: every kind of the list is whole, has names of its own, and is found by them; what the kinds' own tests (typing, cell,
- * schema) do not ask. */
+/* Tests of kind.h: every kind of the list is whole, has names of its own, and is found by them; what the kinds' own
+ * tests (typing, cell, schema) do not ask. */
 #include "table/kind.h"
 
 #include "harness/table_file_lab.h"
@@ -55,18 +55,24 @@ static void help_has_all_words(void **state) {
     acf_options_free(o);
 }
 
-/* A scale and a date have ends; a number has those that a user declares, and a schema that describes a table declares nothing. */
+/* A scale and a date have ends; a number has those that a user declares, and a schema that describes a table
+ * declares nothing. */
 static void columns_have_bounds(void **state) {
     (void)state;
     static const char text[] =
         "{\"rows\": 9, \"named\": true, \"missing_markers\": [\"NA\"], \"columns\": ["
-        "{\"name\": \"a\", \"kind\": \"ordinal\", \"observed\": 9, \"missing\": 0, \"min\": 0, \"max\": 9, \"levels\": [\"1\", \"2\", \"5\"], "
+        "{\"name\": \"a\", \"kind\": \"ordinal\", \"observed\": 9, \"missing\": 0, \"min\": 0, \"max\": 9, \"levels\": "
+        "[\"1\", \"2\", \"5\"], "
         "\"counts\": [1, 1, 1]},"
-        "{\"name\": \"b\", \"kind\": \"date\", \"observed\": 9, \"missing\": 0, \"format\": \"YYYY-MM-DD\", \"min\": \"1970-01-02\", \"max\": \"1970-01-09\"},"
+        "{\"name\": \"b\", \"kind\": \"date\", \"observed\": 9, \"missing\": 0, \"format\": \"YYYY-MM-DD\", \"min\": "
+        "\"1970-01-02\", \"max\": \"1970-01-09\"},"
         "{\"name\": \"c\", \"kind\": \"real\", \"observed\": 9, \"missing\": 0, \"min\": 0, \"max\": 1},"
-        "{\"name\": \"d\", \"kind\": \"integer\", \"observed\": 9, \"missing\": 0, \"min\": 0, \"max\": 3, \"declared\": true},"
-        "{\"name\": \"e\", \"kind\": \"time\", \"observed\": 9, \"missing\": 0, \"format\": \"HH:MM\", \"min\": \"00:01\", \"max\": \"00:02\"},"
-        "{\"name\": \"f\", \"kind\": \"category\", \"observed\": 9, \"missing\": 0, \"levels\": [\"x\", \"y\"], \"counts\": [5, 4]}]}";
+        "{\"name\": \"d\", \"kind\": \"integer\", \"observed\": 9, \"missing\": 0, \"min\": 0, \"max\": 3, "
+        "\"declared\": true},"
+        "{\"name\": \"e\", \"kind\": \"time\", \"observed\": 9, \"missing\": 0, \"format\": \"HH:MM\", \"min\": "
+        "\"00:01\", \"max\": \"00:02\"},"
+        "{\"name\": \"f\", \"kind\": \"category\", \"observed\": 9, \"missing\": 0, \"levels\": [\"x\", \"y\"], "
+        "\"counts\": [5, 4]}]}";
     static const struct {
         bool bounded, clock;
         double low, high;

@@ -1,5 +1,5 @@
-/* Times of day, and dates with a time. In the model seconds since midnight, or since 1970-01-01; imputed in the column's format and at a
- * multiple of its step, inside the observed range. */
+/* Times of day, and dates with a time. In the model seconds since midnight, or since 1970-01-01; imputed in the
+ * column's format and at a multiple of its step, inside the observed range. */
 #include "table/kind_calendar.h"
 #include "table/kind_number.h"
 #include "table/resolution.h"
