@@ -49,7 +49,7 @@ run example tests/example.sh
 run documentation tests/doc-example.sh
 run documentation-flow tests/doc-flow.sh
 run documentation-reader tests/doc-reader.sh
-run column-kind tests/kind-example.sh
+run documentation-kind tests/doc-kind.sh
 run demonstration tests/demo.sh
 printf '%d passed, %d failed\n' "$passed" "$failed"
 [[ $failed -eq 0 ]]
