@@ -1,6 +1,6 @@
 # acflow: one short Makefile. Sources are found by wildcard, dependencies are tracked, every variant has its own folder.
 #
-#   make              build/acflow, build/libacflow.a, build/libacflow.so
+#   make              build/acflow, build/libacflow.a, build/libacflow.so, and build/libacflow_plot.so, loaded when a picture is asked for
 #   make demo         the main job on a made-up table, a report       make bench      speed, as ratios inside one run
 #   make test         every test, float and double                  make test-long  also a trained image model, planted mistakes
 #   make test-san     ASan+UBSan (gcc) and TSan (clang)             make lint       warnings of gcc 12 and clang 14
@@ -28,10 +28,12 @@ WARN := -Wall -Wextra -Wshadow -Wconversion -Wvla -Wstrict-prototypes -Wmissing-
 # Not -ffast-math: it deletes NaN checks. These two only say that nobody reads errno or the FP exception flags.
 FLAGS := -std=gnu11 -O3 -march=$(ARCH) -fno-math-errno -fno-trapping-math -fopenmp -fvisibility=hidden -g \
          -Iinclude -Isrc $(WARN)
-LIBS = $(shell pkg-config --libs jansson zlib cairo libpng libjpeg) -lm
+LIBS = $(shell pkg-config --libs jansson zlib libpng libjpeg) -lm
+PLOT_LIBS = $(shell pkg-config --libs cairo)
 PKG_CFLAGS = $(shell pkg-config --cflags jansson zlib cairo libpng libjpeg)
 
-SRC := $(filter-out %_test.c src/cli/%,$(wildcard src/*/*.c))
+SRC := $(filter-out %_test.c src/cli/% src/plot/%,$(wildcard src/*/*.c))
+PLOT := $(filter-out %_test.c,$(wildcard src/plot/*.c))
 CLI := $(wildcard src/cli/*.c)
 TESTS := $(wildcard src/*/*_test.c tests/harness/*.c)
 BENCH := $(wildcard bench/*.c)
@@ -40,16 +42,16 @@ EXAMPLES := $(wildcard examples/*.c experiments/*.c)
 CUDA := $(wildcard src/*/*.cu)
 
 .PHONY: all cuda gpu-test static test test-long print-f64 test-san bench demo man install deps need lint clean
-all: $(B)/acflow $(B)/libacflow.a $(B)/libacflow.so
+all: $(B)/acflow $(B)/libacflow.a $(B)/libacflow.so $(B)/libacflow_plot.so
 
 # One set of rules per variant: $(1) folder, $(2) compiler, $(3) extra flags.
 define variant
 $(B)/$(1)/%.o: %.c Makefile
 	@mkdir -p $$(@D)
 	$(2) $(FLAGS) $(PKG_CFLAGS) $(3) -MMD -MP -c $$< -o $$@
-$(B)/$(1)/acflow-test: $$(patsubst %.c,$(B)/$(1)/%.o,$(SRC) $(TESTS))
-	$(2) -fopenmp $(3) $$^ $$(LIBS) -lcmocka -o $$@
--include $$(patsubst %.c,$(B)/$(1)/%.d,$(SRC) $(CLI) $(TESTS) $(BENCH) $(LABS) $(EXAMPLES))
+$(B)/$(1)/acflow-test: $$(patsubst %.c,$(B)/$(1)/%.o,$(SRC) $(PLOT) $(TESTS))
+	$(2) -fopenmp $(3) $$^ $$(LIBS) $$(PLOT_LIBS) -lcmocka -o $$@
+-include $$(patsubst %.c,$(B)/$(1)/%.d,$(SRC) $(PLOT) $(CLI) $(TESTS) $(BENCH) $(LABS) $(EXAMPLES))
 endef
 DEBUG := -DACF_DEBUG -Itests
 $(eval $(call variant,lib,$(CC),-fPIC))
@@ -69,6 +71,9 @@ $(B)/libacflow.so.$(VERSION): $(LIB_OBJ)
 	$(CC) -shared -fopenmp -Wl,-soname,libacflow.so.$(SOVERSION) -Wl,--no-undefined $^ $(LIBS) -o $@
 $(B)/libacflow.so: $(B)/libacflow.so.$(VERSION)
 	ln -sf libacflow.so.$(VERSION) $(B)/libacflow.so.$(SOVERSION) && ln -sf libacflow.so.$(VERSION) $@
+# The library that draws: src/plot and, from the archive, what it uses of src/base. It exports one symbol.
+$(B)/libacflow_plot.so: $(patsubst %.c,$(B)/lib/%.o,$(PLOT)) $(B)/libacflow.a
+	$(CC) -shared -Wl,--no-undefined,--exclude-libs,ALL $^ $(PLOT_LIBS) -lm -o $@
 # The command line uses the public header only; linking it with the shared library keeps it honest.
 $(B)/acflow: $(patsubst %.c,$(B)/lib/%.o,$(CLI)) $(B)/libacflow.so
 	$(CC) $(filter %.o,$^) -L$(B) -lacflow -lm -Wl,-rpath,'$$ORIGIN:$$ORIGIN/../lib' -o $@
@@ -106,19 +111,19 @@ $(B)/libacflow_cuda.so: $(patsubst %.cu,$(B)/cuda/%.o,$(CUDA))
 # Of the target only glibc, a driver and cuBLASLt are expected; other libraries travel along, in lib/. RPATH and not RUNPATH, as it also
 # serves the libraries of libraries.
 GPU := $(B)/gpu
-GPU_LINK = @mkdir -p $(@D) && $(CC) -fopenmp $^ $(LIBS) -s -Wl,--disable-new-dtags,-rpath,'$$ORIGIN/lib' -o $@
+GPU_LINK = @mkdir -p $(@D) && $(CC) -fopenmp $^ $(LIBS) $(1) -s -Wl,--disable-new-dtags,-rpath,'$$ORIGIN/lib' -o $@
 gpu-test: cuda $(GPU)/acflow-test $(GPU)/acflow $(GPU)/acflow-bench $(GPU)/acflow-bench-images
 	rm -rf $(GPU)/lib && mkdir $(GPU)/lib
 	ldd $(GPU)/acflow-test | awk '$$3 ~ /^\// && $$1 !~ /^lib(c|m|dl|rt|pthread)\.so/ { print $$3 }' | xargs cp -Lt $(GPU)/lib
 	strip -o $(GPU)/libacflow_cuda.so $(B)/libacflow_cuda.so
-$(GPU)/acflow-test: $(patsubst %.c,$(B)/f32/%.o,$(SRC) $(TESTS))
-	$(GPU_LINK) -lcmocka
-$(GPU)/acflow: $(patsubst %.c,$(B)/lib/%.o,$(SRC) $(CLI))
-	$(GPU_LINK)
+$(GPU)/acflow-test: $(patsubst %.c,$(B)/f32/%.o,$(SRC) $(PLOT) $(TESTS))
+	$(call GPU_LINK,$(PLOT_LIBS) -lcmocka)
+$(GPU)/acflow: $(patsubst %.c,$(B)/lib/%.o,$(SRC) $(PLOT) $(CLI))
+	$(call GPU_LINK,$(PLOT_LIBS))
 $(GPU)/acflow-bench: $(patsubst %.c,$(B)/lib/%.o,$(SRC) bench/gpu.c)
-	$(GPU_LINK)
+	$(call GPU_LINK)
 $(GPU)/acflow-bench-images: $(patsubst %.c,$(B)/lib/%.o,$(SRC) bench/gpu_images.c)
-	$(GPU_LINK)
+	$(call GPU_LINK)
 
 # One file that needs glibc and nothing else, to be copied to any machine (ARCH=x86-64-v3), with the plugin beside it. Debian's -dev packages
 # have an archive of every library in the tree under cairo. glibc itself stays shared: a plugin can only be loaded so.
@@ -129,7 +134,7 @@ static:
 	$(AGAIN) $(B)/static/acflow
 	@if command -v $(NVCC) >/dev/null; then $(MAKE) --no-print-directory $(B)/libacflow_cuda.so && strip -o $(B)/static/libacflow_cuda.so $(B)/libacflow_cuda.so; \
 	 else echo '$(B)/static/acflow is without its plugin: there is no $(NVCC)'; fi
-$(B)/static/acflow: $(patsubst %.c,$(B)/lib/%.o,$(SRC) $(CLI))
+$(B)/static/acflow: $(patsubst %.c,$(B)/lib/%.o,$(SRC) $(PLOT) $(CLI))
 	@mkdir -p $(@D)
 	$(CC) -static-libgcc $^ -Wl,-Bstatic $(addprefix -l,$(STATIC_LIBS)) -Wl,-Bdynamic -lm -s -o $@
 
@@ -145,7 +150,7 @@ test: need
 # For mutate.sh: how the f64 variant is compiled and linked.
 print-f64:
 	@echo '$(CC) $(FLAGS) $(PKG_CFLAGS) $(DEBUG) -DACF_DOUBLE'
-	@echo '$(LIBS) -lcmocka'
+	@echo '$(LIBS) $(PLOT_LIBS) -lcmocka'
 test-long: test
 	@B=$(B) tests/static.sh
 	@B=$(B) tests/tiny.sh
@@ -179,6 +184,7 @@ install: all man
 	install -m 644 include/acflow.h $(DESTDIR)$(PREFIX)/include/acflow.h
 	install -m 644 $(B)/libacflow.a $(DESTDIR)$(PREFIX)/lib/libacflow.a
 	install -m 755 $(B)/libacflow.so.$(VERSION) $(DESTDIR)$(PREFIX)/lib/libacflow.so.$(VERSION)
+	install -m 755 $(B)/libacflow_plot.so $(DESTDIR)$(PREFIX)/lib/libacflow_plot.so
 	[ ! -e $(B)/libacflow_cuda.so ] || install -m 755 $(B)/libacflow_cuda.so $(DESTDIR)$(PREFIX)/lib/libacflow_cuda.so
 	ln -sf libacflow.so.$(VERSION) $(DESTDIR)$(PREFIX)/lib/libacflow.so.$(SOVERSION)
 	ln -sf libacflow.so.$(SOVERSION) $(DESTDIR)$(PREFIX)/lib/libacflow.so

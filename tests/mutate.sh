@@ -22,7 +22,7 @@ scratch=$B/mutants
 rm -rf "$scratch"
 mkdir -p "$scratch"
 
-make -s --no-print-directory B="$B" "$B/f64/acflow-test" "$B/acflow" || exit 1
+make -s --no-print-directory B="$B" "$B/f64/acflow-test" "$B/acflow" "$B/libacflow_plot.so" || exit 1
 { read -r compile && read -r link; } < <(make -s --no-print-directory B="$B" print-f64)
 objects=()
 for o in "$B"/f64/src/*/*.o "$B"/f64/tests/*/*.o; do

@@ -1,11 +1,11 @@
 /* Public images: see acflow.h; the work is in image/images.h and image/image_masks.h. */
 #include "api/argument_checks.h"
+#include "api/plot_load.h"
 #include "base/arena.h"
 #include "base/options.h"
 #include "base/text.h"
 #include "image/image_masks.h"
 #include "image/images.h"
-#include "plot/figures.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -179,6 +179,8 @@ static acf_status fill(sheet *s, const acf_image_masks *m, const acf_images *im,
 
 static acf_status plot_fitted(const char *path, const acf_plot_options *o, const acf_image_masks *m,
                               const acf_images *im, uint64_t seed) {
+    const acf_plot_library *plot;
+    ACF_TRY(acf_plot_load(&plot));
     sheet *s = acf_alloc_zero(sizeof *s, "masks");
     if (!s) return ACF_EMEMORY;
     const char *name[ACF_IMAGE_MASKS_MAX], *remark[ACF_IMAGE_MASKS_MAX];
@@ -196,7 +198,7 @@ static acf_status plot_fitted(const char *path, const acf_plot_options *o, const
                                 .pixel = s->pixel,
                                 .name_down = name,
                                 .remark_down = remark};
-    if (status == ACF_OK) status = acf_figure_images(path, o, &f, "Masks", facts);
+    if (status == ACF_OK) status = acf_plot_outcome(plot, plot->images(path, o, &f, "Masks", facts));
     acf_release(s->b), acf_release(s->pixel), acf_release(s);
     return status;
 }
@@ -278,6 +280,8 @@ acf_status acf_plot_completed(const char *path, const acf_plot_options *o, const
     const char *across[WAYS_MAX + 1] = {"input"}, *down[ROWS_MAX], *remark[ROWS_MAX];
     char first[80] = "", facts[200];
     row_text text[ROWS_MAX];
+    const acf_plot_library *plot;
+    ACF_TRY(acf_plot_load(&plot));
     uint8_t *pixel = acf_alloc_zero((size_t)(rows * (ways + 1) * h * w * 3 + im->H * im->W), "a sheet");
     if (!pixel) return ACF_EMEMORY;
     for (int k = 0; k < ways; k++) across[k + 1] = names[k];
@@ -297,7 +301,7 @@ acf_status acf_plot_completed(const char *path, const acf_plot_options *o, const
                                 .name_across = across,
                                 .name_down = down,
                                 .remark_down = remark};
-    acf_status status = acf_figure_images(path, o, &f, "Completed images", facts);
+    acf_status status = acf_plot_outcome(plot, plot->images(path, o, &f, "Completed images", facts));
     acf_release(pixel);
     return status;
 }
@@ -311,6 +315,8 @@ acf_status acf_plot_completed(const char *path, const acf_plot_options *o, const
 acf_status acf_plot_images(const char *path, const acf_plot_options *o, const acf_images *im) {
     ACF_NEED(path);
     ACF_NEED(im);
+    const acf_plot_library *plot;
+    ACF_TRY(acf_plot_load(&plot));
     const int64_t size = im->H * im->W * im->C, capacity = acf_max(1, SHEET_PIXELS / (im->H * im->W));
     const int n = (int)acf_min(acf_min(im->N, capacity), SHEET_ACROSS * SHEET_DOWN),
               across = (int)acf_min(n, SHEET_ACROSS);
@@ -333,7 +339,7 @@ acf_status acf_plot_images(const char *path, const acf_plot_options *o, const ac
                                 .C = im->C,
                                 .pixel = pixel,
                                 .caption = caption};
-    if (status == ACF_OK) status = acf_figure_images(path, o, &f, "Images", facts);
+    if (status == ACF_OK) status = acf_plot_outcome(plot, plot->images(path, o, &f, "Images", facts));
     acf_release(pixel), acf_release(name);
     return status;
 }

@@ -1,14 +1,12 @@
-/* Public pictures: see acflow.h. Checks at the door, then plot/; for conditional densities also the questions to the model. */
+/* Public pictures: see acflow.h. Checks at the door, then the library that draws; for conditional densities also the questions to the model. */
 #include "api/argument_checks.h"
+#include "api/plot_load.h"
 #include "base/arena.h"
 #include "infer/session_parts.h"
-#include "plot/density.h"
-#include "plot/figures.h"
 #include "table/table_file.h"
 
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 
 /* ---- tables -------------------------------------------------------------------------------------------------------------- */
 
@@ -28,44 +26,52 @@ static acf_status view(const acf_table *t, const acf_plot_options *o, acf_figure
 /* All columns of the file: who looks for holes looks for an id that is missing and a column that is nearly empty, too. */
 static acf_status missing_of_file(const char *path, const acf_plot_options *o, const acf_table *t) {
     const acf_table_file *f = t->file;
+    const acf_plot_library *plot;
     size_t bytes;
+    ACF_TRY(acf_plot_load(&plot));
     if (!acf_bytes(f->columns, sizeof(double), &bytes) || !acf_bytes(t->N, bytes, &bytes)) return ACF_EMEMORY;
     double *x = acf_alloc(bytes, "the holes of a table");
     acf_figure_column *column = x ? acf_alloc_zero((size_t)f->columns * sizeof *column, "a list of columns") : NULL;
     acf_status status = column ? acf_table_file_pattern(t, x) : ACF_EMEMORY;
     for (int64_t c = 0; column && c < f->columns; c++) column[c].name = f->name[c];
-    if (!status) status = acf_figure_missing(path, o, &(acf_figure_table){x, t->N, f->columns, column});
+    if (!status)
+        status = acf_plot_outcome(plot, plot->missing(path, o, &(acf_figure_table){x, t->N, f->columns, column}));
     acf_release(x);
     acf_release(column);
     return status;
 }
 
 acf_status acf_plot_missing(const char *path, const acf_plot_options *o, const acf_table *t) {
+    const acf_plot_library *plot;
     acf_figure_table f;
     ACF_NEED(path);
     ACF_NEED(t);
     if (t->file && t->file->reader) return missing_of_file(path, o, t);
+    ACF_TRY(acf_plot_load(&plot));
     ACF_TRY(view(t, o, &f));
-    acf_status status = acf_figure_missing(path, o, &f);
+    acf_status status = acf_plot_outcome(plot, plot->missing(path, o, &f));
     acf_release((void *)f.column);
     return status;
 }
 
 acf_status acf_plot_imputed(const char *path, const acf_plot_options *o, const acf_table *t, const double *completed,
                             int32_t draws) {
+    const acf_plot_library *plot;
     acf_figure_table f;
     ACF_NEED(path);
     ACF_NEED(t);
     if (t->N > 0) ACF_NEED(completed);
     if (draws < 1) return acf_fail(ACF_EUSAGE, "acf_plot_imputed: %d draws; expected at least 1", (int)draws);
+    ACF_TRY(acf_plot_load(&plot));
     ACF_TRY(view(t, o, &f));
-    acf_status status = acf_figure_imputed(path, o, &f, completed, draws);
+    acf_status status = acf_plot_outcome(plot, plot->imputed(path, o, &f, completed, draws));
     acf_release((void *)f.column);
     return status;
 }
 
 acf_status acf_plot_pairs(const char *path, const acf_plot_options *o, const acf_table *t, const double *drawn,
                           int64_t n, const int64_t *column, int n_columns) {
+    const acf_plot_library *plot;
     acf_figure_table f;
     ACF_NEED(path);
     ACF_NEED(t);
@@ -79,14 +85,16 @@ acf_status acf_plot_pairs(const char *path, const acf_plot_options *o, const acf
         if (column[k] < 0 || column[k] >= t->D)
             return acf_fail(ACF_EUSAGE, "acf_plot_pairs: column %lld; the table has 0 to %lld", (long long)column[k],
                             (long long)t->D - 1);
+    ACF_TRY(acf_plot_load(&plot));
     ACF_TRY(view(t, o, &f));
-    acf_status status = acf_figure_pairs(path, o, &f, drawn, n, column, n_columns);
+    acf_status status = acf_plot_outcome(plot, plot->pairs(path, o, &f, drawn, n, column, n_columns));
     acf_release((void *)f.column);
     return status;
 }
 
 acf_status acf_plot_clouds(const char *path, const acf_plot_options *o, const acf_plot_cloud *cloud, int across,
                            int down, const char *const *names_across, const char *const *names_down) {
+    const acf_plot_library *plot;
     ACF_NEED(path);
     ACF_NEED(cloud);
     if (across < 1 || down < 1 || across > ACF_CLOUDS_MAX || down > ACF_CLOUDS_MAX)
@@ -96,15 +104,18 @@ acf_status acf_plot_clouds(const char *path, const acf_plot_options *o, const ac
         if (cloud[k].n < 0 || (cloud[k].n > 0 && !cloud[k].xy))
             return acf_fail(ACF_EUSAGE, "acf_plot_clouds: panel %d has %lld points%s", k, (long long)cloud[k].n,
                             cloud[k].xy ? "" : " and no array");
-    return acf_figure_clouds(path, o, cloud, across, down, names_across, names_down);
+    ACF_TRY(acf_plot_load(&plot));
+    return acf_plot_outcome(plot, plot->clouds(path, o, cloud, across, down, names_across, names_down));
 }
 
 /* ---- training ------------------------------------------------------------------------------------------------------------ */
 
 acf_status acf_plot_training(const char *path, const acf_plot_options *o, const acf_fit_report *reports, int64_t n) {
+    const acf_plot_library *plot;
     ACF_NEED(path);
     if (n < 0) return acf_fail(ACF_EUSAGE, "acf_plot_training: %lld reports", (long long)n);
     if (n > 0) ACF_NEED(reports);
+    ACF_TRY(acf_plot_load(&plot));
     size_t bytes;
     if (!acf_bytes(n, 3 * sizeof(double), &bytes)) return ACF_EMEMORY;
     double *step = acf_alloc(bytes, "reports of training"), *loss = step + n, *valid = loss + n;
@@ -117,152 +128,44 @@ acf_status acf_plot_training(const char *path, const acf_plot_options *o, const 
                 step[k] = (double)reports[i].step, loss[k] = reports[i].loss, valid[k++] = reports[i].valid;
         if (!second) first = k;
     }
-    acf_status status = acf_figure_training(path, o, step, loss, valid, k, first);
+    acf_status status = acf_plot_outcome(plot, plot->training(path, o, step, loss, valid, k, first));
     acf_release(step);
     return status;
 }
 
 /* ---- conditional densities ----------------------------------------------------------------------------------------------- */
 
-#define GRID 600
-#define OVER                                                                                                           \
-    3 /* points of the density for each of the grid, which has their mean: what is narrower than a pixel is not hit or missed */
-#define DRAWS 64       /* of each row, to find where its density is */
-#define DRAWS_MAX 1024 /* where probabilities are counted in them */
-#define FEW_VALUES 20  /* that have a bar each */
+/* The rows of a table and below them an empty one, each some times over, with masks that ask for one column. */
+typedef struct asked_rows {
+    double *cells; /* in one block with the masks */
+    uint8_t *given, *target;
+    acf_table *t;
+} asked_rows;
 
-/* A question: every row of t once for each of G values of column j, and G times more with nothing given. */
-typedef struct grid {
+/* Who answers for column j: a session, asked about the rows of t. */
+typedef struct asked_model {
     acf_session *s;
     const acf_table *t;
     int64_t j;
-    int G;
-    double *x; /* (G) values of the column */
-    double *p; /* (N + 1, G) the answers, the last row with nothing given */
-    bool has_spike;
-    double spike,
-        share[ACF_SERIES_MAX + 1]; /* a value that makes up a tenth of the draws, and its part of those of each row */
-    bool few;                      /* the draws have few values: x are these, and p their parts of the draws */
-    int64_t draws;                 /* of each row */
-    double beyond, furthest;       /* part of the draws that is not on the axis; how far they go */
-} grid;
+    asked_rows once; /* for draws; made with the first one */
+    double *drawn;   /* the cells of once.t */
+    bool failed;     /* to answer; the sentence is this thread's last */
+} asked_model;
 
-/* How many of the n sorted values are equal to the most frequent one but for this. */
-static int64_t next_most(const double *sorted, int64_t n, double but) {
-    int64_t most = 0, run = 0;
-    for (int64_t i = 0; i < n; i++) {
-        run = i && sorted[i] == sorted[i - 1] ? run + 1 : 1;
-        if (sorted[i] != but && run > most) most = run;
-    }
-    return most;
-}
-
-/* A value that is drawn again and again, in a column of many others, none of which is nearly as frequent: where values are rounded, all of them repeat. */
-#define FEW 12
-#define TOWERS 3
-static void find_spike(grid *g, const double *value, int64_t n, const double *sorted, int64_t n_sorted) {
-    double share;
-    const int64_t rows = g->t->N + 1;
-    g->has_spike = acf_values_distinct(sorted, n_sorted, FEW) > FEW &&
-                   acf_spike_find(sorted, n_sorted, &g->spike, &share) &&
-                   share * (double)n_sorted > TOWERS * (double)next_most(sorted, n_sorted, g->spike);
-    for (int64_t i = 0; g->has_spike && i < rows; i++) {
-        g->share[i] = 0;
-        for (int64_t k = i; k < n; k += rows) g->share[i] += value[k] == g->spike ? (double)rows / (double)n : 0;
-    }
-}
-
-/* Draws from g->draws on up to n of each row, (n, rows) to value. */
-static acf_status draw_more(grid *g, const acf_table *all, acf_query q, int64_t n, double *memory, double *value) {
-    for (; g->draws < n; g->draws++) {
-        ACF_TRY(acf_session_query_draw(g->s, all, q, 1, (uint32_t)g->draws, memory));
-        for (int64_t i = 0; i < all->N; i++) value[g->draws * all->N + i] = memory[i * all->D + g->j];
-    }
-    return ACF_OK;
-}
-
-/* All draws and what was seen, sorted; returns how many. */
-static int64_t sort_all(const grid *g, const acf_table *all, const double *value, double *sorted) {
-    int64_t n = g->draws * all->N;
-    memcpy(sorted, value, (size_t)n * sizeof *sorted);
-    for (int64_t i = 0; i < all->N; i++) sorted[n++] = all->x[i * all->D + g->j];
-    return acf_values_sort(sorted, n);
-}
-
-/* Of a column whose values were rounded: each of its values, and its part of the draws. */
-static void count_values(grid *g, const double *value, int64_t n, const double *sorted, int64_t n_sorted) {
-    const int64_t rows = g->t->N + 1;
-    g->G = 0;
-    for (int64_t i = 0; i < n_sorted; i++)
-        if (i == 0 || sorted[i] != sorted[i - 1]) g->x[g->G++] = sorted[i];
-    for (int64_t k = 0; k < rows * g->G; k++) g->p[k] = 0;
-    for (int64_t k = 0; k < n; k++)
-        for (int v = 0; v < g->G; v++)
-            if (value[k] == g->x[v]) g->p[k % rows * g->G + v] += (double)rows / (double)n;
-}
-
-/* Where nearly all draws are, and what was seen; not beyond what the column can hold. */
-static acf_range span_of(grid *g, const acf_table *all, const double *sorted, int64_t n) {
-    const acf_encoder *e = g->s->m->encoder;
-    acf_range r = acf_range_middle(sorted, n), wide;
-    for (int64_t i = 0; i < all->N; i++) {
-        const double seen = all->x[i * all->D + g->j];
-        if (isfinite(seen)) r.lo = fmin(r.lo, seen), r.hi = fmax(r.hi, seen);
-    }
-    wide = acf_range_padded(r, 0.06);
-    r = acf_range_usable(fmin(fmax(wide.lo, e->least[g->j]), r.lo), fmax(fmin(wide.hi, e->most[g->j]), r.hi));
-    int64_t out = 0;
-    for (int64_t i = 0; i < n; i++) out += sorted[i] < r.lo || sorted[i] > r.hi;
-    g->beyond = n > 0 ? (double)out / (double)n : 0;
-    if (out) g->furthest = sorted[0] < r.lo && r.lo - sorted[0] > sorted[n - 1] - r.hi ? sorted[0] : sorted[n - 1];
-    return r;
-}
-
-/* Where the densities are, from draws for each row and for nothing given; or the probabilities of few values. */
-static acf_status find_span(grid *g, const acf_table *all, const uint8_t *given, const uint8_t *target,
-                            acf_range *out) {
-    const int64_t N = all->N, D = all->D;
-    const acf_query q = {given, target};
-    size_t bytes;
-    if (!acf_bytes(N * D + N * (2 * DRAWS_MAX + 1), sizeof(double), &bytes)) return ACF_EMEMORY;
-    double *drawn = acf_alloc(bytes, "draws"), *value, *sorted;
-    if (!drawn) return ACF_EMEMORY;
-    value = drawn + N * D, sorted = value + N * DRAWS_MAX;
-    acf_status status = draw_more(g, all, q, DRAWS, drawn, value);
-    int64_t n = status ? 0 : sort_all(g, all, value, sorted);
-    g->few = n > 0 && g->s->m->encoder->resolution[g->j].every > 0 &&
-             acf_values_distinct(sorted, n, FEW_VALUES) <= FEW_VALUES;
-    find_spike(g, value, g->draws * N, sorted, n);
-    if (!status && (g->few || g->has_spike)) {
-        status = draw_more(g, all, q, DRAWS_MAX, drawn, value);
-        n = status ? 0 : sort_all(g, all, value, sorted);
-        g->few = g->few && acf_values_distinct(sorted, n, FEW_VALUES) <= FEW_VALUES;
-        find_spike(g, value, g->draws * N, sorted, n);
-    }
-    if (!status && g->few)
-        count_values(g, value, g->draws * N, sorted, n);
-    else if (n > 0)
-        *out = span_of(g, all, sorted, n);
-    else
-        *out = (acf_range){0, 1};
-    acf_release(drawn);
-    return status;
-}
-
-/* The rows of t and below them an empty one, `times` over, with masks that ask for column j; in one block to release. */
-static acf_status repeat_rows(const grid *g, int times, double **x, uint8_t **given, uint8_t **target) {
-    const int64_t N = (g->t->N + 1) * times, D = g->t->D;
+/* Column j has the values x (times) in turn, or where that is NULL its own. */
+static acf_status repeat_rows(const asked_model *a, const double *x, int64_t times, asked_rows *out) {
+    const int64_t N = (a->t->N + 1) * times, D = a->t->D;
     size_t bytes;
     if (!acf_bytes(N * D, sizeof(double) + 2, &bytes)) return ACF_EMEMORY;
-    if (!(*x = acf_alloc(bytes, "rows of a question"))) return ACF_EMEMORY;
-    *given = (uint8_t *)(*x + N * D), *target = *given + N * D;
+    if (!(out->cells = acf_alloc(bytes, "rows of a question"))) return ACF_EMEMORY;
+    out->given = (uint8_t *)(out->cells + N * D), out->target = out->given + N * D;
     for (int64_t i = 0; i < N; i++) {
         const int64_t row = i / times;
         for (int64_t k = 0; k < D; k++) {
-            const double v = row < g->t->N ? g->t->x[row * D + k] : (double)NAN;
-            (*x)[i * D + k] = k == g->j && times > 1 ? g->x[i % times] : v;
-            (*given)[i * D + k] = k != g->j && !isnan(v);
-            (*target)[i * D + k] = k == g->j;
+            const double v = row < a->t->N ? a->t->x[row * D + k] : (double)NAN;
+            out->cells[i * D + k] = k == a->j && x ? x[i % times] : v;
+            out->given[i * D + k] = k != a->j && !isnan(v);
+            out->target[i * D + k] = k == a->j;
         }
     }
     return ACF_OK;
@@ -270,66 +173,89 @@ static acf_status repeat_rows(const grid *g, int times, double **x, uint8_t **gi
 
 /* Each has the id of its row, in which it is not to be looked up; the empty one is no row of any table. */
 #define NO_ROW (((uint64_t)1 << 48) - 1)
-static acf_status name_rows(const grid *g, int times, acf_table *all) {
+static acf_status name_rows(const asked_model *a, int64_t times, acf_table *all) {
     uint64_t *id = acf_alloc((size_t)all->N * sizeof *id, "rows of a question");
-    for (int64_t i = 0; id && i < all->N; i++) id[i] = i / times < g->t->N ? acf_table_row_id(g->t, i / times) : NO_ROW;
+    for (int64_t i = 0; id && i < all->N; i++) id[i] = i / times < a->t->N ? acf_table_row_id(a->t, i / times) : NO_ROW;
     all->id = id;
     return id ? ACF_OK : ACF_EMEMORY;
 }
 
-static acf_status ask_rows(grid *g, int times, acf_range *span) {
-    double *x = NULL;
-    uint8_t *given, *target;
-    acf_table *all = NULL;
-    acf_status status = ACF_OK;
-    ACF_TRY(repeat_rows(g, times, &x, &given, &target));
-    ACF_TRY_DONE(acf_table_make(x, NULL, (g->t->N + 1) * times, g->t->D, g->t->column, &all));
-    ACF_TRY_DONE(name_rows(g, times, all));
-    if (span)
-        ACF_TRY_DONE(find_span(g, all, given, target, span));
-    else
-        ACF_TRY_DONE(acf_session_query_logp(g->s, all, (acf_query){given, target}, g->p));
-    for (int64_t i = 0; !span && i < all->N; i++) g->p[i] = exp(g->p[i]);
-done:
-    acf_table_free(all);
-    acf_release(x);
+static acf_status make_rows(const asked_model *a, const double *x, int64_t times, asked_rows *out) {
+    ACF_TRY(repeat_rows(a, x, times, out));
+    ACF_TRY(acf_table_make(out->cells, NULL, (a->t->N + 1) * times, a->t->D, a->t->column, &out->t));
+    return name_rows(a, times, out->t);
+}
+
+/* After a make_rows that failed, too. */
+static void free_rows(asked_rows *r) {
+    acf_table_free(r->t);
+    acf_release(r->cells);
+}
+
+static acf_status prepare_draws(asked_model *a) {
+    if (a->drawn) return ACF_OK;
+    ACF_TRY(make_rows(a, NULL, 1, &a->once));
+    a->drawn = acf_alloc((size_t)(a->once.t->N * a->t->D) * sizeof *a->drawn, "draws");
+    return a->drawn ? ACF_OK : ACF_EMEMORY;
+}
+
+static acf_status draw_rows(asked_model *a, uint32_t k, double *value) {
+    ACF_TRY(prepare_draws(a));
+    ACF_TRY(acf_session_query_draw(a->s, a->once.t, (acf_query){a->once.given, a->once.target}, 1, k, a->drawn));
+    for (int64_t i = 0; i < a->once.t->N; i++) value[i] = a->drawn[i * a->t->D + a->j];
+    return ACF_OK;
+}
+
+static acf_status score_rows(const asked_model *a, const double *x, int64_t G, double *logp) {
+    asked_rows r = {0};
+    acf_status status = make_rows(a, x, G, &r);
+    if (status == ACF_OK) status = acf_session_query_logp(a->s, r.t, (acf_query){r.given, r.target}, logp);
+    free_rows(&r);
     return status;
 }
 
-/* The mean of each OVER points; the one where the spike is, is called by it. */
-static void average_points(grid *g, acf_range span) {
-    const int G = g->G / OVER;
-    for (int64_t i = 0; i < (g->t->N + 1) * G; i++) {
-        double sum = 0;
-        for (int k = 0; k < OVER; k++) sum += g->p[i * OVER + k];
-        g->p[i] = sum / OVER;
-    }
-    for (int k = 0; k < G; k++) g->x[k] = span.lo + (span.hi - span.lo) * (k + 0.5) / G;
-    if (g->has_spike) g->x[(int)fmin(fmax((g->spike - span.lo) / (span.hi - span.lo) * G, 0), G - 1)] = g->spike;
-    g->G = G;
+static acf_status answer_draw(void *model, uint32_t k, double *value) {
+    asked_model *a = model;
+    const acf_status status = draw_rows(a, k, value);
+    a->failed = status != ACF_OK;
+    return status;
 }
 
-static acf_status draw_conditional(const char *path, const acf_plot_options *o, grid *g,
+static acf_status answer_logp(void *model, const double *x, int64_t G, double *logp) {
+    asked_model *a = model;
+    const acf_status status = score_rows(a, x, G, logp);
+    a->failed = status != ACF_OK;
+    return status;
+}
+
+static acf_status draw_conditional(const char *path, const acf_plot_options *o, asked_model *a,
                                    const acf_figure_column *column, const char *const *labels) {
-    const int64_t N = g->t->N;
-    char own[ACF_SERIES_MAX][32];
-    const char *label[ACF_SERIES_MAX];
-    double truth[ACF_SERIES_MAX];
-    acf_range span = {0, 1};
-    if (column->classes == 0) ACF_TRY(ask_rows(g, 1, &span));
-    for (int k = 0; k < g->G && !g->few; k++)
-        g->x[k] = column->classes > 0 ? k : span.lo + (span.hi - span.lo) * (k + 0.5) / g->G;
-    if (!g->few) ACF_TRY(ask_rows(g, g->G, NULL));
-    if (!g->few && column->classes == 0) average_points(g, span);
-    for (int64_t i = 0; i < N; i++) {
+    const acf_encoder *e = a->s->m->encoder;
+    const bool fits = a->t->D == e->D; /* else the model refuses the rows */
+    char own[ACF_FIGURE_ROWS_MAX][32];
+    const char *label[ACF_FIGURE_ROWS_MAX];
+    double truth[ACF_FIGURE_ROWS_MAX];
+    const acf_plot_library *plot;
+    ACF_TRY(acf_plot_load(&plot));
+    for (int64_t i = 0; i < a->t->N; i++) {
         snprintf(own[i], sizeof own[i], "row %lld", (long long)i + 1);
         label[i] = labels ? labels[i] : own[i];
-        truth[i] = g->t->x[i * g->t->D + g->j];
+        truth[i] = a->t->x[i * a->t->D + a->j];
     }
-    return acf_figure_conditional(path, o,
-                                  &(acf_figure_curves){*column, (int)N, g->G, g->x, g->p, g->p + N * g->G, truth, label,
-                                                       g->has_spike, g->spike, g->share, g->few, g->draws, g->beyond,
-                                                       g->furthest});
+    const acf_figure_query q = {.column = *column,
+                                .n = (int)a->t->N,
+                                .truth = truth,
+                                .label = label,
+                                .least = fits ? e->least[a->j] : 0,
+                                .most = fits ? e->most[a->j] : 0,
+                                .rounded = fits && e->resolution[a->j].every > 0,
+                                .model = a,
+                                .draw = answer_draw,
+                                .logp = answer_logp};
+    const acf_status status = plot->query(path, o, &q);
+    free_rows(&a->once);
+    acf_release(a->drawn);
+    return a->failed ? status : acf_plot_outcome(plot, status);
 }
 
 acf_status acf_plot_conditional(const char *path, const acf_plot_options *o, acf_session *s, const acf_table *t,
@@ -341,21 +267,15 @@ acf_status acf_plot_conditional(const char *path, const acf_plot_options *o, acf
     if (column < 0 || column >= t->D)
         return acf_fail(ACF_EUSAGE, "acf_plot_conditional: column %lld; the table has 0 to %lld", (long long)column,
                         (long long)t->D - 1);
-    if (t->N < 1 || t->N > ACF_SERIES_MAX)
+    if (t->N < 1 || t->N > ACF_FIGURE_ROWS_MAX)
         return acf_fail(ACF_EUSAGE, "acf_plot_conditional: %lld rows; expected 1 to %d", (long long)t->N,
-                        ACF_SERIES_MAX);
+                        ACF_FIGURE_ROWS_MAX);
     for (int64_t i = 0; labels && i < t->N; i++)
         if (!labels[i])
             return acf_fail(ACF_EUSAGE, "acf_plot_conditional: the label of row %lld is NULL", (long long)i);
     ACF_TRY(view(t, o, &f));
-    const int G = f.column[column].classes > 0 ? f.column[column].classes : GRID * OVER;
-    acf_status status = ACF_EMEMORY;
-    size_t bytes;
-    double *x = acf_bytes((t->N + 2) * (int64_t)G, sizeof(double), &bytes) ? acf_alloc(bytes, "a density") : NULL;
-    if (x)
-        status = draw_conditional(path, o, &(grid){.s = s, .t = t, .j = column, .G = G, .x = x, .p = x + G},
-                                  &f.column[column], labels);
-    acf_release(x);
+    acf_status status =
+        draw_conditional(path, o, &(asked_model){.s = s, .t = t, .j = column}, &f.column[column], labels);
     acf_release((void *)f.column);
     return status;
 }

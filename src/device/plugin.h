@@ -5,11 +5,10 @@
  *                   <--acf_plugin: devices, kernels by op id--
  *                   <--acf_services: acf_fail, acf_grad, ...--   what kernels call; cuda_services.cu gives them their usual names
  *
- * The plugin is found beside the library; for an executable that contains the library, beside it and in its ../lib, where it is
- * installed. Always by an absolute path: never in the working directory, never through LD_LIBRARY_PATH. It must have the
- * library's version, ABI number, number type and operations; whatever is wrong is a sentence (ACF_EDEVICE), never a crash.
+ * How it is found is said in base/shared_library.h. It must have the library's version, ABI number, number type and operations; whatever is
+ * wrong is a sentence (ACF_EDEVICE), never a crash.
  *
- * Threads: loading may be done by several at once. A plugin is never unloaded, as CUDA does not bear it. */
+ * Threads: loading may be done by several at once. A plugin is never unloaded. */
 #ifndef ACF_DEVICE_PLUGIN_H
 #define ACF_DEVICE_PLUGIN_H
 

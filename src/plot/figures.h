@@ -1,4 +1,5 @@
-/* The figures of acflow, each from plain arrays to a file: what they show is said at acf_plot_* in acflow.h; here is what they need.
+/* The figures of acflow, each from plain arrays to a file: what they show is said at acf_plot_* in acflow.h, what they are given in
+ * plot_library.h.
  *
  * Each function opens the page, draws, saves. They are called once per picture with whole tables, so passes over the data are single and
  * in memory order where possible; a million rows of 20 columns take about a second. Nothing is kept between calls. Options may be NULL.
@@ -7,24 +8,10 @@
 #define ACF_PLOT_FIGURES_H
 
 #include "plot/chart.h"
-
-/* How a column is called and written. */
-typedef struct acf_figure_column {
-    const char *name;          /* NULL: "column 3" */
-    int32_t classes;           /* 0: numbers */
-    const char *const *labels; /* (classes); NULL: codes */
-    double unit;               /* seconds of one, for times; 0: numbers */
-} acf_figure_column;
-
-typedef struct acf_figure_table {
-    const double *x; /* (N,D) row-major; NaN is missing */
-    int64_t N, D;
-    const acf_figure_column *column; /* (D) */
-} acf_figure_table;
+#include "plot/plot_library.h"
 
 acf_status acf_figure_missing(const char *path, const acf_plot_options *o, const acf_figure_table *t);
 
-/* completed (draws,N,D) */
 acf_status acf_figure_imputed(const char *path, const acf_plot_options *o, const acf_figure_table *t,
                               const double *completed, int32_t draws);
 
@@ -45,30 +32,18 @@ typedef struct acf_figure_curves {
 } acf_figure_curves;
 acf_status acf_figure_conditional(const char *path, const acf_plot_options *o, const acf_figure_curves *f);
 
-/* step, loss, valid (n): NaN where there is none. The first so many are of the first pass, the others of the second, whose steps count
- * from 1 again. */
+/* The same figure, asked of a model: the axis is where its draws are. */
+acf_status acf_figure_from_query(const char *path, const acf_plot_options *o, const acf_figure_query *q);
+
 acf_status acf_figure_training(const char *path, const acf_plot_options *o, const double *step, const double *loss,
                                const double *valid, int64_t n, int64_t first);
 
-/* drawn (n,D); column (k): 2 to ACF_PAIRS_MAX of the table's. */
-#define ACF_PAIRS_MAX 8
 acf_status acf_figure_pairs(const char *path, const acf_plot_options *o, const acf_figure_table *t, const double *drawn,
                             int64_t n, const int64_t *column, int k);
 
-/* cloud (down,across) */
-#define ACF_CLOUDS_MAX 64
 acf_status acf_figure_clouds(const char *path, const acf_plot_options *o, const acf_plot_cloud *cloud, int across,
                              int down, const char *const *names_across, const char *const *names_down);
 
-/* A grid of images: pixel (n,H,W,C) of 8 bits, row by row, n at most down * across. name_across (across), name_down and remark_down (down),
- * caption (n): any may be NULL. */
-typedef struct acf_figure_sheet {
-    int across, down;
-    int64_t n, H, W, C;
-    const uint8_t *pixel;
-    double cell; /* width of an image in points; 0: 64, and as large as the page allows */
-    const char *const *name_across, *const *name_down, *const *remark_down, *const *caption;
-} acf_figure_sheet;
 acf_status acf_figure_images(const char *path, const acf_plot_options *o, const acf_figure_sheet *f, const char *title,
                              const char *facts);
 

@@ -97,6 +97,7 @@ static inline bool acf_kind_is_numeric(const acf_kind *k) { return k->role == AC
 
 extern const acf_kind *const acf_kinds[]; /* all, then NULL */
 extern const acf_kind acf_kind_auto;      /* no kind: of a column the user says nothing of. Not among acf_kinds */
+extern const acf_kind acf_kind_category;  /* what a file's dictionary is */
 
 /* The kind of this name; of this word of n bytes in the option `types`. NULL: there is none. */
 const acf_kind *acf_kind_named(const char *name);

@@ -430,6 +430,7 @@ static void prepare(acf_profile *p, const acf_table_file *f, const acf_field_spe
 /* The codes of a dictionary are texts even where they look like numbers: such columns are wished to be categories, unless the user has said what
  * they are. */
 static void wish_dictionaries(const acf_profile *p, const acf_table_file *f, const acf_field_spec **wish) {
+    static const acf_field_spec category = {.kind = &acf_kind_category};
     for (int64_t c = 0; c < f->columns; c++) {
         const acf_profile_column *of = &p->column[c];
         if (wish[c] || acf_reader_describe(f->reader, c).storage != ACF_STORAGE_DICTIONARY) continue;
