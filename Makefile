@@ -29,8 +29,10 @@ WARN := -Wall -Wextra -Wshadow -Wconversion -Wvla -Wstrict-prototypes -Wmissing-
 FLAGS := -std=gnu11 -O3 -march=$(ARCH) -fno-math-errno -fno-trapping-math -fopenmp -fvisibility=hidden -g \
          -Iinclude -Isrc $(WARN)
 LIBS = $(shell pkg-config --libs jansson zlib libpng libjpeg) -lm
+PKG_CFLAGS := $(shell pkg-config --cflags jansson zlib libpng libjpeg)
+# What draws pictures, and the tests, which look at them, need cairo; nothing else does.
 PLOT_LIBS = $(shell pkg-config --libs cairo)
-PKG_CFLAGS = $(shell pkg-config --cflags jansson zlib cairo libpng libjpeg)
+PLOT_CFLAGS := $(shell pkg-config --cflags cairo)
 
 SRC := $(filter-out %_test.c src/cli/% src/plot/%,$(wildcard src/*/*.c))
 PLOT := $(filter-out %_test.c,$(wildcard src/plot/*.c))
@@ -48,7 +50,8 @@ all: $(B)/acflow $(B)/libacflow.a $(B)/libacflow.so $(B)/libacflow_plot.so
 define variant
 $(B)/$(1)/%.o: %.c Makefile
 	@mkdir -p $$(@D)
-	$(2) $(FLAGS) $(PKG_CFLAGS) $(3) -MMD -MP -c $$< -o $$@
+	$(2) $(FLAGS) $$(PKG_CFLAGS) $(3) -MMD -MP -c $$< -o $$@
+$(B)/$(1)/src/plot/%.o $(B)/$(1)/%_test.o: PKG_CFLAGS += $$(PLOT_CFLAGS)
 $(B)/$(1)/acflow-test: $$(patsubst %.c,$(B)/$(1)/%.o,$(SRC) $(PLOT) $(TESTS))
 	$(2) -fopenmp $(3) $$^ $$(LIBS) $$(PLOT_LIBS) -lcmocka -o $$@
 -include $$(patsubst %.c,$(B)/$(1)/%.d,$(SRC) $(PLOT) $(CLI) $(TESTS) $(BENCH) $(LABS) $(EXAMPLES))
@@ -149,7 +152,7 @@ test: need
 	@B=$(B) tests/run.sh
 # For mutate.sh: how the f64 variant is compiled and linked.
 print-f64:
-	@echo '$(CC) $(FLAGS) $(PKG_CFLAGS) $(DEBUG) -DACF_DOUBLE'
+	@echo '$(CC) $(FLAGS) $(PKG_CFLAGS) $(PLOT_CFLAGS) $(DEBUG) -DACF_DOUBLE'
 	@echo '$(LIBS) $(PLOT_LIBS) -lcmocka'
 test-long: test
 	@B=$(B) tests/static.sh

@@ -80,7 +80,7 @@ typedef enum acf_status {
     ACF_EIO,        /* a file cannot be read or written */
     ACF_EMODEL,     /* a model file is damaged, or of a newer version */
     ACF_EMEMORY,    /* out of memory, on the host or on the device */
-    ACF_EDEVICE,    /* a device is absent or failed */
+    ACF_EDEVICE,    /* a device, or the library for it or for pictures, is absent or does not fit; or a device failed */
     ACF_ENUMERIC,   /* a singular matrix or a non-finite value: names operation, row and column */
     ACF_EINTERRUPT, /* stopped on request, after saving */
     ACF_STATUS_COUNT
@@ -757,7 +757,11 @@ ACF_API acf_status acf_image_eval_json(const acf_image_evaluation *e, char *out,
  * whatever the table holds: a name too long for its place ends in an ellipsis, more columns than fit are shown in part, and the figure says so.
  * Letters that the machine's sans-serif font lacks appear as boxes. The same call gives the same file, byte for byte, on one machine.
  *
- * All fail with: ACF_EUSAGE (the ending of the name, a size out of range), ACF_EIO, ACF_EMEMORY, and what is said at each. */
+ * Pictures are drawn by libacflow_plot.so, which is loaded at the first of these calls from the folder of libacflow; a program that is linked with
+ * libacflow.a has it beside itself or in ../lib. Only that library needs cairo.
+ *
+ * All fail with: ACF_EUSAGE (the ending of the name, a size out of range), ACF_EIO, ACF_EMEMORY, ACF_EDEVICE (libacflow_plot.so is not there, or is
+ * of another version), and what is said at each. */
 
 /* How values of a column are written; all zero: as numbers. */
 typedef struct acf_plot_column {

@@ -8,6 +8,9 @@
  * `failure`. Its sources are this folder, which includes nothing but base/. A program that contains both (make static, the tests) has the entry
  * linked in, and loads nothing.
  *
+ * A new figure is a function in a fig_*.c of this folder, a line in figures.h, a member below and its value in plot_library.c; the public
+ * function in api/plot_api.c checks its arguments, loads the library and calls the member.
+ *
  * What figures show is said at acf_plot_* in acflow.h; options may be NULL. All fail with ACF_EUSAGE (path, size), ACF_EIO, ACF_EMEMORY. */
 #ifndef ACF_PLOT_PLOT_LIBRARY_H
 #define ACF_PLOT_PLOT_LIBRARY_H
