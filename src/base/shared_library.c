@@ -12,9 +12,9 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The folder that this code was loaded from, absolute and without links, and whether that is the main program's; false where it cannot be
- * said. The name the loader knows may be relative (a library found through a relative rpath), and would then depend on the
- * working directory of now: not taken. The main program has no name there. */
+/* The folder that this code was loaded from, absolute and without links, and whether that is the main program's; false
+ * where it cannot be said. The name the loader knows may be relative (a library found through a relative rpath), and
+ * would then depend on the working directory of now: not taken. The main program has no name there. */
 static bool own_folder(char out[PATH_MAX], bool *program) {
     Dl_info info;
     struct link_map *map = NULL;
@@ -43,8 +43,8 @@ acf_status acf_shared_library_find(const acf_shared_library *l, char path[PATH_M
                     program ? " or the folder ../lib of it" : "", l->build);
 }
 
-/* RTLD_LOCAL: its names are its own. RTLD_NOW: a library that it needs and that is missing is a sentence here and not a crash
- * later. RTLD_NODELETE: it stays loaded, as CUDA does not bear to be unloaded. */
+/* RTLD_LOCAL: its names are its own. RTLD_NOW: a library that it needs and that is missing is a sentence here and not a
+ * crash later. RTLD_NODELETE: it stays loaded, as CUDA does not bear to be unloaded. */
 acf_status acf_shared_library_open(const acf_shared_library *l, const char *path, void **entry) {
     ACF_ASSERT(path[0] == '/');
     void *file = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);

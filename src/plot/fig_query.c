@@ -1,5 +1,6 @@
-/* What a model expects of one column, for the figure of fig_conditional.c: which values are shown, and how probable they are. Numbers: draws
- * say where the axis is, whether few values repeat, and whether one is a spike; the densities are the model's. */
+/* What a model expects of one column, for the figure of fig_conditional.c: which values are shown, and how probable
+ * they are. Numbers: draws say where the axis is, whether few values repeat, and whether one is a spike; the densities
+ * are the model's. */
 #include "plot/figures.h"
 
 #include "base/arena.h"
@@ -9,8 +10,7 @@
 #include <string.h>
 
 #define GRID 600
-#define OVER                                                                                                           \
-    3 /* points of the density for each of the grid, which has their mean: what is narrower than a pixel is not hit or missed */
+#define OVER 3         /* points of the density for each of the grid, which has their mean */
 #define DRAWS 64       /* of each row, to find where its density is */
 #define DRAWS_MAX 1024 /* where probabilities are counted in them */
 #define FEW_VALUES 20  /* that have a bar each */
@@ -21,11 +21,10 @@ typedef struct grid {
     const acf_figure_query *q;
     int64_t rows; /* n + 1 */
     int G;
-    double *x; /* (G) values of the column */
-    double *p; /* (rows, G) the answers, the last row with nothing given */
-    bool has_spike;
-    double spike, share[ACF_FIGURE_ROWS_MAX +
-                        1];  /* a value that makes up a tenth of the draws, and its part of those of each row */
+    double *x;                                    /* (G) values of the column */
+    double *p;                                    /* (rows, G) the answers, the last row with nothing given */
+    bool has_spike;                               /* a value makes up a tenth of the draws */
+    double spike, share[ACF_FIGURE_ROWS_MAX + 1]; /* that value, and its part of the draws of each row */
     bool few;                /* the draws have few values: x are these, and p their parts of the draws */
     int64_t draws;           /* of each row */
     double beyond, furthest; /* part of the draws that is not on the axis; how far they go */
@@ -41,7 +40,8 @@ static int64_t next_most(const double *sorted, int64_t n, double but) {
     return most;
 }
 
-/* A value that is drawn again and again, in a column of many others, none of which is nearly as frequent: where values are rounded, all of them repeat. */
+/* A value that is drawn again and again, in a column of many others, none of which is nearly as frequent: where values
+ * are rounded, all of them repeat. */
 #define FEW 12
 #define TOWERS 3
 static void find_spike(grid *g, const double *value, int64_t n, const double *sorted, int64_t n_sorted) {
@@ -126,7 +126,8 @@ static acf_status find_span(grid *g, acf_range *out) {
     return status;
 }
 
-/* The mean of each OVER points; the one where the spike is, is called by it. */
+/* The mean of each OVER points, so that what is narrower than a pixel is not hit or missed by chance. The point where the
+ * spike is has the spike's value. */
 static void average_points(grid *g, acf_range span) {
     const int G = g->G / OVER;
     for (int64_t i = 0; i < g->rows * G; i++) {

@@ -1,17 +1,18 @@
-/* The border between libacflow and libacflow_plot.so, which draws all pictures and needs cairo. It is loaded when a picture is asked for
- * (base/shared_library.h), so that libacflow needs neither cairo nor X11.
+/* The border between libacflow and libacflow_plot.so, which draws all pictures and needs cairo. It is loaded when a
+ * picture is asked for (base/shared_library.h), so that libacflow needs neither cairo nor X11.
  *
  *     libacflow.so  --dlopen, acflow_plot_library()-->   libacflow_plot.so
  *                   <--acf_plot_library: a function for each figure--
  *
- * Figures get plain arrays. The library has its own copy of what it uses of base/, so the sentence of a failure is handed over by
- * `failure`. Its sources are this folder, which includes nothing but base/. A program that contains both (make static, the tests) has the entry
- * linked in, and loads nothing.
+ * Figures get plain arrays. The library has its own copy of what it uses of base/, so the sentence of a failure is
+ * handed over by `failure`. Its sources are this folder, which includes nothing but base/. A program that contains both
+ * (make static, the tests) has the entry linked in, and loads nothing.
  *
- * A new figure is a function in a fig_*.c of this folder, a line in figures.h, a member below and its value in plot_library.c; the public
- * function in api/plot_api.c checks its arguments, loads the library and calls the member.
+ * A new figure is a function in a fig_*.c of this folder, a line in figures.h, a member below and its value in
+ * plot_library.c; the public function in api/plot_api.c checks its arguments, loads the library and calls the member.
  *
- * What figures show is said at acf_plot_* in acflow.h; options may be NULL. All fail with ACF_EUSAGE (path, size), ACF_EIO, ACF_EMEMORY. */
+ * What figures show is said at acf_plot_* in acflow.h; options may be NULL. All fail with ACF_EUSAGE (path, size),
+ * ACF_EIO, ACF_EMEMORY. */
 #ifndef ACF_PLOT_PLOT_LIBRARY_H
 #define ACF_PLOT_PLOT_LIBRARY_H
 
@@ -55,8 +56,8 @@ typedef struct acf_figure_query {
 #define ACF_PAIRS_MAX 8   /* columns */
 #define ACF_CLOUDS_MAX 64 /* panels on a side */
 
-/* A grid of images: pixel (n,H,W,C) of 8 bits, row by row, n at most down * across. name_across (across), name_down and remark_down (down),
- * caption (n): any may be NULL. */
+/* A grid of images: pixel (n,H,W,C) of 8 bits, row by row, n at most down * across. name_across (across), name_down and
+ * remark_down (down), caption (n): any may be NULL. */
 typedef struct acf_figure_sheet {
     int across, down;
     int64_t n, H, W, C;
@@ -78,8 +79,8 @@ typedef struct acf_plot_library {
     acf_status (*imputed)(const char *path, const acf_plot_options *o, const acf_figure_table *t,
                           const double *completed, int32_t draws);
     acf_status (*query)(const char *path, const acf_plot_options *o, const acf_figure_query *q);
-    /* step, loss, valid (n): NaN where there is none. The first so many are of the first pass, the others of the second, whose
-     * steps count from 1 again. */
+    /* step, loss, valid (n): NaN where there is none. The first so many are of the first pass, the others of the
+     * second, whose steps count from 1 again. */
     acf_status (*training)(const char *path, const acf_plot_options *o, const double *step, const double *loss,
                            const double *valid, int64_t n, int64_t first);
     /* drawn (n,D); column (k): 2 to ACF_PAIRS_MAX of the table's. */

@@ -1,4 +1,5 @@
-/* A library that draws and does not fit, for tests/cli/plot-library.sh: what is wrong with it is said on the compiler's command line. */
+/* A library that draws and does not fit, for tests/cli/plot-library.sh: what is wrong with it is said on the compiler's
+ * command line. */
 #include "plot/plot_library.h"
 
 #include <stdio.h>
