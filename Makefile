@@ -36,7 +36,8 @@ PLOT_CFLAGS := $(shell pkg-config --cflags cairo)
 
 SRC := $(filter-out %_test.c src/cli/% src/plot/%,$(wildcard src/*/*.c))
 PLOT := $(filter-out %_test.c,$(wildcard src/plot/*.c))
-CLI := $(wildcard src/cli/*.c)
+CLI := $(filter-out %_test.c,$(wildcard src/cli/*.c))
+CLI_PARTS := $(filter-out %/main.c,$(CLI)) # what tests can link
 TESTS := $(wildcard src/*/*_test.c tests/harness/*.c)
 BENCH := $(wildcard bench/*.c)
 LABS := $(wildcard bench/lab/*.c)
@@ -52,7 +53,7 @@ $(B)/$(1)/%.o: %.c Makefile
 	@mkdir -p $$(@D)
 	$(2) $(FLAGS) $$(PKG_CFLAGS) $(3) -MMD -MP -c $$< -o $$@
 $(B)/$(1)/src/plot/%.o $(B)/$(1)/%_test.o: PKG_CFLAGS += $$(PLOT_CFLAGS)
-$(B)/$(1)/acflow-test: $$(patsubst %.c,$(B)/$(1)/%.o,$(SRC) $(PLOT) $(TESTS))
+$(B)/$(1)/acflow-test: $$(patsubst %.c,$(B)/$(1)/%.o,$(SRC) $(PLOT) $(CLI_PARTS) $(TESTS))
 	$(2) -fopenmp $(3) $$^ $$(LIBS) $$(PLOT_LIBS) -lcmocka -o $$@
 -include $$(patsubst %.c,$(B)/$(1)/%.d,$(SRC) $(PLOT) $(CLI) $(TESTS) $(BENCH) $(LABS) $(EXAMPLES))
 endef
@@ -77,9 +78,9 @@ $(B)/libacflow.so: $(B)/libacflow.so.$(VERSION)
 # The library that draws: src/plot and, from the archive, what it uses of src/base. It exports one symbol.
 $(B)/libacflow_plot.so: $(patsubst %.c,$(B)/lib/%.o,$(PLOT)) $(B)/libacflow.a
 	$(CC) -shared -Wl,--no-undefined,--exclude-libs,ALL $^ $(PLOT_LIBS) -lm -o $@
-# The command line uses the public header only; linking it with the shared library keeps it honest.
+# The command line uses the public header (and jansson, for config files) only; linking it with the shared library keeps it honest.
 $(B)/acflow: $(patsubst %.c,$(B)/lib/%.o,$(CLI)) $(B)/libacflow.so
-	$(CC) $(filter %.o,$^) -L$(B) -lacflow -lm -Wl,-rpath,'$$ORIGIN:$$ORIGIN/../lib' -o $@
+	$(CC) $(filter %.o,$^) -L$(B) -lacflow $(shell pkg-config --libs jansson) -lm -Wl,-rpath,'$$ORIGIN:$$ORIGIN/../lib' -o $@
 
 $(B)/bench-%: $(B)/lib/bench/%.o $(B)/libacflow.a
 	$(CC) -fopenmp $^ $(LIBS) -o $@
@@ -119,7 +120,7 @@ gpu-test: cuda $(GPU)/acflow-test $(GPU)/acflow $(GPU)/acflow-bench $(GPU)/acflo
 	rm -rf $(GPU)/lib && mkdir $(GPU)/lib
 	ldd $(GPU)/acflow-test | awk '$$3 ~ /^\// && $$1 !~ /^lib(c|m|dl|rt|pthread)\.so/ { print $$3 }' | xargs cp -Lt $(GPU)/lib
 	strip -o $(GPU)/libacflow_cuda.so $(B)/libacflow_cuda.so
-$(GPU)/acflow-test: $(patsubst %.c,$(B)/f32/%.o,$(SRC) $(PLOT) $(TESTS))
+$(GPU)/acflow-test: $(patsubst %.c,$(B)/f32/%.o,$(SRC) $(PLOT) $(CLI_PARTS) $(TESTS))
 	$(call GPU_LINK,$(PLOT_LIBS) -lcmocka)
 $(GPU)/acflow: $(patsubst %.c,$(B)/lib/%.o,$(SRC) $(PLOT) $(CLI))
 	$(call GPU_LINK,$(PLOT_LIBS))

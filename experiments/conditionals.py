@@ -46,7 +46,7 @@ class Acflow:
 
     def read(self, path):
         """Values (NaN is missing), and classes of the columns: 0 of numbers."""
-        t = self.make('acf_table_read', path.encode(), None)
+        t = self.make('acf_table_read', path.encode(), None, None)
         rows, columns = self.lib.acf_table_rows(t), self.lib.acf_table_columns(t)
         x = np.ctypeslib.as_array(self.lib.acf_table_values(t), (rows, columns)).copy()
         classes = np.array([self.lib.acf_table_classes(t, C.c_int64(j)) for j in range(columns)], 'i4')

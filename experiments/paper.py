@@ -223,7 +223,7 @@ def device_name(lib, settings):
     name = name.value.decode()
     if settings['device'] == 'cuda' and not name.startswith('cuda'):
         text = ctypes.create_string_buffer(4096)
-        lib.call('acf_devices_text', text, ctypes.c_size_t(len(text)), ctypes.byref(needed))
+        lib.call('acf_devices', 0, text, ctypes.c_size_t(len(text)), ctypes.byref(needed))
         sys.exit('paper.py: no GPU: ' + text.value.decode())
     return f'{os.cpu_count()} cores' if name == 'cpu' else name[name.find('(') + 1:-1]
 
@@ -231,7 +231,7 @@ def device_name(lib, settings):
 def training(lib, model):
     """What the model says of its training: rows, steps, and seconds, also of those before an interruption."""
     info, needed = ctypes.create_string_buffer(1 << 20), ctypes.c_size_t()
-    lib.call('acf_model_info', model, info, ctypes.c_size_t(len(info)), ctypes.byref(needed))
+    lib.call('acf_model_info', model, 1, info, ctypes.c_size_t(len(info)), ctypes.byref(needed))
     return json.loads(info.value)['training']
 
 

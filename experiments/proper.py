@@ -172,7 +172,7 @@ def show(rows):
 
 def boys(lib, path, m):
     """lm(tv ~ age + hgt) of the file's imputations."""
-    table = lib.make('acf_table_read', path.encode(), lib.options)
+    table = lib.make('acf_table_read', path.encode(), None, lib.options)
     lib.lib.acf_table_name.restype = ctypes.c_char_p
     lib.lib.acf_table_rows.restype = lib.lib.acf_table_columns.restype = ctypes.c_int64
     shape = lib.lib.acf_table_rows(table), lib.lib.acf_table_columns(table)

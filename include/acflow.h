@@ -1,4 +1,4 @@
-/* acflow: one model of a table, or of images, that answers every conditional question p(x_u | x_o).
+/* acflow: one model of a table, or of images, for every conditional distribution p(x_u | x_o).
  *
  * This header is the whole public interface and its manual: what is not here is not promised.
  *
@@ -8,25 +8,25 @@
  *     acf_table_create(x, NULL, rows, columns, NULL, NULL, &table);             -- NaN is a missing cell
  *     acf_model_fit(table, o, NULL, NULL, &model);                              -- learns p(any columns | any others)
  *     acf_session_create(model, &s);
- *     acf_session_draw(s, table, NULL, NULL, 1, 0, completed);                  -- fills every hole with a draw
+ *     acf_session_draw(s, table, NULL, NULL, 1, 0, completed);                  -- fills every missing cell with a draw
  *     acf_session_logp(s, table, NULL, NULL, score);                            -- log p of every row
  *     acf_model_save(model, "model.safetensors");
  *
  * or from a file to a completed file:
  *
- *     acf_table_read("table.csv", o, &table);                                   -- finds out what the columns are
+ *     acf_table_read("table.csv", NULL, o, &table);                             -- types the columns
  *     acf_model_fit(table, o, NULL, NULL, &model);
  *     acf_session_create(model, &s);
  *     acf_session_draw(s, table, NULL, NULL, 1, 0, completed);
  *     acf_writer_open(table, "done.csv", &(acf_write_plan){.imputations = 1}, &writer);
- *     acf_writer_put(writer, completed, NULL, NULL);                            -- the file again, holes filled
+ *     acf_writer_put(writer, completed, NULL, NULL);                            -- the file, with its missing cells filled
  *     acf_writer_commit(writer);
  *
  * or of images:
  *
  *     acf_options_set(o, "preset", "tiny");
- *     acf_options_for_images(o, &all);                                          -- with what the preset says of reading
- *     acf_images_open("digits.idx.gz", all, &images);
+ *     acf_options_for_images(o, &all);                                          -- with the preset's options for reading
+ *     acf_images_open("digits.idx.gz", NULL, all, &images);
  *     acf_model_fit_images(images, o, NULL, NULL, &model);
  *     acf_image_session_create(model, &session);
  *     acf_images_masks(images, "left", 1, given);                               -- hides the left half of each
@@ -38,9 +38,10 @@
  * outlive the handle), `gives` (the caller frees it with the named function). Out-parameters come last and are
  * written only on success.
  *
- * Texts: a function that ends in (char *out, size_t cap, size_t *needed) writes a text with its NUL to out. *needed, where needed is not NULL, is set
- * to the bytes that takes, also when cap is too small, which is ACF_ESPACE; out may be NULL when cap is 0. JSON texts are objects, to which
- * later versions may add keys.
+ * Texts: a function that ends in (char *out, size_t cap, size_t *needed) writes a text with its NUL to out. *needed,
+ * where needed is not NULL, is set to the bytes that the text takes, also when cap is too small, which is ACF_ESPACE;
+ * out may be NULL when cap is 0. A function with an acf_format writes lines for people (ACF_TEXT) or a JSON object
+ * (ACF_JSON), to which later versions may add keys. The layout of the lines may change.
  *
  * A NULL where none is allowed is ACF_EUSAGE, everywhere.
  *
@@ -57,9 +58,9 @@ extern "C" {
 #endif
 
 #define ACF_VERSION_MAJOR 0
-#define ACF_VERSION_MINOR 1
+#define ACF_VERSION_MINOR 2
 #define ACF_VERSION_PATCH 0
-#define ACF_VERSION "0.1.0"
+#define ACF_VERSION "0.2.0"
 
 #if defined(__GNUC__)
 #define ACF_API __attribute__((visibility("default")))
@@ -69,7 +70,7 @@ extern "C" {
 
 /* ---- status ------------------------------------------------------------------------------------------------- */
 
-/* What a call came to. Every function that can fail returns one; the sentence is in acf_error(). */
+/* The result of a call. Every function that can fail returns one; the sentence is in acf_error(). */
 typedef enum acf_status {
     ACF_OK = 0,
     ACF_EINTERNAL,  /* a defect of acflow itself */
@@ -103,91 +104,55 @@ ACF_API acf_status acf_error_status(void);
 /* Version of the library that is loaded; compare it with ACF_VERSION, the version compiled against. */
 ACF_API const char *acf_version(void);
 
+/* What a description or a report is written as: see `Texts` above. */
+typedef enum acf_format { ACF_TEXT, ACF_JSON } acf_format;
+
 /* ---- options ------------------------------------------------------------------------------------------------ */
 
 /* A set of options by name, with defaults. One table (name, type, range, default, help) feeds this interface, the
- * command line, config files and what a model file records. */
+ * command line, config files and the options in a model file. */
 typedef struct acf_options acf_options;
 
-/* Makes a set with every option at its default; the environment variables ACF_NUM_THREADS and ACF_DEVICE supply those of
- * "threads" and "device". Gives *out; free it with acf_options_free.
+/* Makes a set with every option at its default. The environment variables ACF_NUM_THREADS and ACF_DEVICE supply the
+ * defaults of "threads" and "device". Gives *out; free it with acf_options_free.
  * Fails: ACF_EMEMORY, ACF_EUSAGE (a value in the environment that is not allowed). */
 ACF_API acf_status acf_options_create(acf_options **out);
-
-/* Smaller sets, given and failing likewise: the options that concern any program (`threads`, `device`, `log-level`, ...), for one that fits no model; and
- * these with how files are read (`separator`, `types`, ...), for one that asks a model that exists. */
-ACF_API acf_status acf_options_create_general(acf_options **out);
-ACF_API acf_status acf_options_create_reading(acf_options **out);
-ACF_API acf_status
-acf_options_create_images(acf_options **out); /* any program's, and how images are read: for one that knows no tables */
 
 /* Frees the set; NULL is allowed. */
 ACF_API void acf_options_free(acf_options *o);
 
-/* Sets one option from text ("8", "auto", "true"). Names are spelled with dashes; underscores do too. Borrows both
+/* Sets one option from text ("8", "auto", "true"). Names are spelled with dashes; underscores work too. Borrows both
  * strings. Fails: ACF_EUSAGE with a sentence that names the nearest known option, or the allowed range; ACF_EMEMORY. */
 ACF_API acf_status acf_options_set(acf_options *o, const char *name, const char *value);
 
-/* Reads a JSON config file, an object {"name": value}. Either all of it is taken or nothing. What was set by
- * acf_options_set or acf_options_parse stays: a file may be read before or after, with the same result.
- * Fails: ACF_EIO, ACF_EUSAGE, ACF_EMEMORY. */
-ACF_API acf_status acf_options_load(acf_options *o, const char *path);
+/* Reads options from JSON, an object {"name": value}: from the file at path, or, where json is not NULL, from this
+ * text, and path is then its name in error messages. Either all of it is taken or nothing. What acf_options_set has set
+ * stays: a file may be read before or after, with the same result. Fails: ACF_EIO, ACF_EUSAGE, ACF_EMEMORY. */
+ACF_API acf_status acf_options_load(acf_options *o, const char *path, const char *json);
 
 /* One option's value as text. Fails: ACF_EUSAGE (unknown name), ACF_ESPACE. */
 ACF_API acf_status acf_options_get(const acf_options *o, const char *name, char *out, size_t cap, size_t *needed);
 
-/* Every option of the set with type, range, default and help, one paragraph each. Fails: ACF_ESPACE. */
-ACF_API acf_status acf_options_help(const acf_options *o, char *out, size_t cap, size_t *needed);
-
-/* An option as the table defines it, for a program that lists them: a form, a completion, a binding. */
+/* An option as the table defines it, for a program that lists them: a form, a completion, a binding, a help page. */
 typedef struct acf_option_info {
     const char *name;
-    const char *type;     /* "int", "real", "bool", "text" or "choice" */
-    const char *standard; /* the default, as a user would write it */
-    const char *choices;  /* "a|b|c"; NULL: not a choice */
-    const char *help;     /* one line */
-    double min, max;      /* of a number; of a text, its bytes; else 0 */
-    int given;            /* else than 0: the set has it from acf_options_set or a command line */
+    const char *type;        /* "int", "real", "bool", "text" or "choice" */
+    const char *standard;    /* the default, as a user would write it */
+    const char *choices;     /* "a|b|c"; NULL: not a choice */
+    const char *help;        /* sentences, the last without its full stop; the first stands alone */
+    const char *section;     /* the heading it belongs under: "input", "model", "donors", "training", "queries",
+                              * "evaluation", "images", "image model", "image queries" or "machine" */
+    const char *environment; /* the environment variable that supplies the default; NULL: none */
+    double min, max;         /* of a number; of a text, its bytes; else 0 */
+    int automatic;           /* not 0: a whole number that may also be "auto" */
+    int essential;           /* not 0: one of the few that most users need */
+    int given;               /* not 0: acf_options_set has set it */
 } acf_option_info;
 
-/* How many options the set has (0 for NULL), and option i = 0, 1, ... of it; its strings are the library's and always valid.
- * Fails: ACF_EUSAGE (no such option). */
+/* How many options the set has (0 for NULL), and option i = 0, 1, ... of it; its strings are the library's and always
+ * valid. Fails: ACF_EUSAGE (no such option). */
 ACF_API int acf_options_count(const acf_options *o);
 ACF_API acf_status acf_options_at(const acf_options *o, int i, acf_option_info *out);
-
-/* ---- command lines ------------------------------------------------------------------------------------------ */
-
-/* A flag of the program itself, beside the options: where its input is, say, or what to print. */
-typedef struct acf_flag {
-    const char *name;   /* "output" for --output */
-    char letter;        /* 'o' for -o; 0 for none */
-    int takes_value;    /* 0: the flag alone says it all */
-    const char **value; /* set to the text after the flag (in argv), to "" for one that takes none; else left alone */
-} acf_flag;
-
-/* Takes options and flags out of a command line: --name VALUE, --name=VALUE, --flag and --no-flag for an option that is
- * true or false, -o VALUE, -oVALUE; "--" ends them. What remains is moved to the front of argv, in order, and counted
- * in *n_rest. argv[0] is an argument here, not the program's name. Borrows everything; flags may be NULL when there are
- * none.
- * Fails: ACF_EUSAGE with a sentence that names the nearest known flag, or the allowed range; then options before the
- * wrong one have been set and argv is in no particular order. */
-ACF_API acf_status acf_options_parse(acf_options *o, const acf_flag *flags, int n_flags, int argc, char **argv,
-                                     int *n_rest);
-
-/* A name that belongs to another part of the program. */
-typedef struct acf_elsewhere {
-    const char *name, *where; /* "draws", "acflow impute" */
-} acf_elsewhere;
-
-/* acf_options_load for a program with flags: the file may name these too, {"output": "a.csv", "draws": 3, "long": true}, a text or a number for
- * one that takes a value, true or false for one that takes none. One that the command line has set stays. Their texts live as long as o. A name that is
- * none of o's and none of the flags', but one of `elsewhere`, is refused with where it belongs. Borrows the lists, which may be NULL when they are
- * empty. Fails: ACF_EIO, ACF_EUSAGE, ACF_EMEMORY. */
-ACF_API acf_status acf_options_load_flags(acf_options *o, const char *path, const acf_flag *flags, int n_flags,
-                                          const acf_elsewhere *elsewhere, int n_elsewhere);
-
-/* Which of the n names is the word likely to mean? Its index, or -1 when none is near: for "did you mean". */
-ACF_API int acf_nearest_name(const char *word, const char *const *names, int n);
 
 /* ---- tables ------------------------------------------------------------------------------------------------- */
 
@@ -224,41 +189,39 @@ ACF_API int64_t acf_table_columns(const acf_table *t); /* 0 for NULL */
  * Missing cells of a constant column stay missing, because one value says nothing of them; the option `fill-constants`
  * has them filled with that value.
  *
- * o may be NULL. Gives *out; free with acf_table_free. Fails: ACF_EIO, ACF_EDATA (names file, line and column),
- * ACF_EUSAGE (an option that the file cannot follow), ACF_EMEMORY. */
-ACF_API acf_status acf_table_read(const char *path, const acf_options *o, acf_table **out);
+ * m NULL: the columns are found out. Else they are those of the table that the model was fitted to, and are found by name
+ * (or by position, where the file or the model has no names); levels that the model never saw count as missing.
+ *
+ * o may be NULL. Borrows all. Gives *out; free with acf_table_free. Fails: ACF_EIO, ACF_EDATA (names file, line and
+ * column; with a model also: a column is missing, unknown, or holds something else), ACF_EUSAGE (an option that the file
+ * cannot follow), ACF_EMODEL (the model was fitted to a matrix in memory), ACF_EMEMORY. */
+ACF_API acf_status acf_table_read(const char *path, const acf_model *m, const acf_options *o, acf_table **out);
 
-/* The same for a model that was made from a file: columns are what they were then, and are found by name (or by position, where the file or
- * the model has no names). Categories the model never saw count as missing. Borrows m. Fails also: ACF_EDATA (a column is missing,
- * or is not known, or holds something else), ACF_EMODEL (the model was made from a matrix in memory). */
-ACF_API acf_status acf_table_read_for(const char *path, const acf_model *m, const acf_options *o, acf_table **out);
-
-/* The same with the columns of a table that was read from a file: to validate on (acf_model_fit_validated). Borrows
- * t. Fails also: ACF_EUSAGE (t is from memory). */
+/* Reads a file with the columns of a table that was read from a file: to validate on (acf_model_fit_validated). Borrows
+ * t. Fails as acf_table_read, and with ACF_EUSAGE (t is from memory). */
 ACF_API acf_status acf_table_read_like(const char *path, const acf_table *t, const acf_options *o, acf_table **out);
 
 /* rows rows with the columns of a model, every cell missing but for those that `given` names, "age=40,sex=F" (NULL: none): to draw new rows
  * from. Gives *out. Fails: ACF_EUSAGE (a name or value the model does not know), ACF_EMODEL, ACF_ESHAPE, ACF_EMEMORY. */
 ACF_API acf_status acf_table_blank(const acf_model *m, int64_t rows, const char *given, acf_table **out);
 
-/* What was assumed or left out in reading, a sentence each that a user should see; 0 and NULL when there is nothing. They live as long as
- * the table. */
+/* Warnings from reading, a sentence each that a user should see: what was assumed or left out. 0 and NULL if there is
+ * none. They live as long as the table. */
 ACF_API int acf_table_warnings(const acf_table *t);
 ACF_API const char *acf_table_warning(const acf_table *t, int i);
 
-/* Missing cells of the file that a completed one has values for: those of modelled columns, and of constant ones that
- * are to be filled; 0 for NULL. For a table from memory: all missing ones. */
+/* Number of missing cells that can be imputed: those of modelled columns, and of constant columns with the option
+ * `fill-constants`; 0 for NULL. For a table from memory: all missing cells. */
 ACF_API int64_t acf_table_missing(const acf_table *t);
 
-/* A sentence about the other missing cells, of identifiers, constants, empty columns and columns that a model does not
- * know, which stay as they are: how many, in which columns, and what would have them filled in; "" when there are none.
+/* A sentence about the other missing cells (of identifiers, constants, empty columns and columns that the model does not
+ * have), which stay missing: how many, in which columns, and what to do to fill them; "" if there are none.
  * Fails: ACF_ESPACE. */
 ACF_API acf_status acf_table_unfilled(const acf_table *t, char *out, size_t cap, size_t *needed);
 
-/* The columns of the file with kind, missing cells, range or levels, and the warnings: as lines for people, or as JSON, which may be edited
- * and given back as the option `schema`. For a table from memory: its columns. Fails: ACF_ESPACE, ACF_EMEMORY. */
-ACF_API acf_status acf_table_describe(const acf_table *t, char *out, size_t cap, size_t *needed);
-ACF_API acf_status acf_table_describe_json(const acf_table *t, char *out, size_t cap, size_t *needed);
+/* The columns of the file with kind, missing cells, range or levels, and the warnings. The JSON may be edited and given
+ * back as the option `schema`. For a table from memory: its columns. Fails: ACF_ESPACE, ACF_EMEMORY. */
+ACF_API acf_status acf_table_describe(const acf_table *t, acf_format format, char *out, size_t cap, size_t *needed);
 
 /* How the table's file of text is written, in a line: "separator ';', decimal comma, header"; "" for any other table. acf_table_describe has it where it
  * is not as in most files. Fails: ACF_ESPACE. */
@@ -327,8 +290,8 @@ ACF_API void acf_writer_abort(acf_writer *w); /* leaves nothing behind; NULL is 
 
 /* ---- models ------------------------------------------------------------------------------------------------- */
 
-/* How training goes, after each step: what a progress display needs. Scores are mean negative log-likelihoods in nats, in units
- * where every real column has standard deviation 1; lower is better. Seconds count those before a resume too. */
+/* The progress of training, after each step. Scores are mean negative log-likelihoods in nats, in units where every real
+ * column has standard deviation 1; lower is better. Seconds include those before a resume. */
 typedef struct acf_fit_report {
     int64_t step,
         steps; /* taken, in this pass; at most (by the options `steps` and `epochs`), 0 when there is no such limit */
@@ -362,7 +325,7 @@ typedef struct acf_fit_report {
 typedef int (*acf_fit_callback)(void *ctx, const acf_fit_report *report);
 
 /* Learns a model of the table; its missing cells are allowed and are never looked at. Options: the sizes of the model and of
- * training (acf_options_help lists them), `seed`, `threads`, `device`. For wide tables `rank`, `flow` and `batch` follow the number of
+ * training (docs/cli.md; acf_options_at lists them), `seed`, `threads`, `device`. For wide tables `rank`, `flow` and `batch` follow the number of
  * columns where they were not set. The presets `paper`, `paper-2d` and `ar` are the paper's models and training, with
  * nothing added; what other options
  * add to them, acf_model_info says. The same table, options and seed give the same model, for any number of threads. callback may be NULL.
@@ -384,22 +347,23 @@ typedef int (*acf_fit_callback)(void *ctx, const acf_fit_report *report);
  * With `refit`, the default, training that came to its end is followed by a second pass over tables of at most
  * 200,000 observed cells, where cells or rows of it were held out: a network from the same seed is fitted to all
  * cells of all rows, for twice as many steps as were best, `lr` decaying over exactly these. On a small table what is
- * held out is worth that time; on a large one it matters less. With `refit` false, rows held out stay so. A member of
- * several (below) that never got better than the mixture it begins with, of a table of 40 rows or more,
- * has no second pass: the mixtures of the first differ. Of a table of fewer than 100 rows for each column the held-out cells also say how much wider the
- * distributions of reals, and how much less certain classes, should be than they were learned (`calibrate`). What model and reports say of validation stays what the first pass found. A second pass that
- * diverges is given up, and the model of the first is the result.
+ * held out is worth that time; on a large one it matters less. With `refit` false, rows held out stay so. An ensemble
+ * member that never improves on its initial mixture has no second pass, in tables of 40 rows or more: the mixtures of the first differ.
+ * In tables of fewer than 100 rows per column, predictions are recalibrated on the held-out cells (`calibrate`): the scales
+ * of reals and the temperature of classes. The validation scores of model and reports are those of the first pass. If the
+ * second pass diverges, the model of the first is the result.
  *
- * `members` models are fitted, each with the same options but from a seed of its own, and answer together: every density is the mean of theirs. `auto`, the
- * default, is 3 for a table of fewer than 2,000 rows and at most 56 columns and 1 for others: what a small table leaves open, no single network knows, and
- * their mean errs less.
+ * Ensemble: `members` models are fitted with the same options but different seeds; every density is the mean of theirs.
+ * `auto`, the default, is 3 for a table of fewer than 2,000 rows and at most 56 columns, otherwise 1.
  * On a CPU with several threads they are trained side by side, a thread each, unless a checkpoint is kept up to date
  * (`checkpoint-every` 0 or more). Reports come on the caller's thread; `member` says of which they are, and may fall.
  * One behind the first that diverges is left out, and a report says so; of an interrupted training the model has the members that were complete.
  *
- * With `recall`, the default, and a table of at most 20,000 rows and 128 columns, held-out cells are also asked whether rows like theirs tell more of them: then unknown cells are
- * looked up in the rows nearest to what is known, besides the networks, and the model, and its file, hold the rows of the table (acf_model_rows). A row is not looked up in itself, which is the one
- * of its number or id, where no cell that both have says otherwise. Several cells of a row are asked in turn, in the order of columns: log p and draws then take about as many times as long.
+ * Donors: with `recall`, the default, and a table of at most 20,000 rows and 128 columns, nearest-neighbour donors are used
+ * beside the networks where that improves the validation score on held-out cells. The model, and its file, then store the
+ * rows of the table (acf_model_rows). A row is not its own donor: that is the row of the same number or id, unless a cell
+ * that both have differs. Several target cells of a row are then answered one after the other, in the order of columns:
+ * log p and draws take about as many times as long.
  *
  * Training that does not come to its end still gives a model: the best one so far. *out is then set beside the status, which is
  *     ACF_EINTERRUPT   the callback ended training
@@ -444,7 +408,7 @@ ACF_API int acf_model_rows_by_id(
         m); /* 1: it knows them by their ids (option `id`), 0: by their numbers. Of a table that is read the other way a row is recognised by its cells alone; where rows are much alike, some are not, and score too well */
 ACF_API int acf_model_members(const acf_model *m); /* 1 or more: see `members` at acf_model_fit; 0 for NULL */
 
-/* All of it as JSON text: {"columns": [...], "options": {...}, "parameters", "training"}. Columns have "name" (where there is one),
+/* A description of the model. Text: a line "name: value" each. JSON: {"columns": [...], "options": {...}, "parameters", "training"}. Columns have "name" (where there is one),
  * "kind" and what was learned about their values; options are all that model and training were made with; training says how it
  * went: "end" (steps, epochs, patience, interrupted or diverged), "rows" (learned from, in the first pass), "held" (cells
  * that validation asks for), "steps", "epochs", "skipped",
@@ -455,10 +419,7 @@ ACF_API int acf_model_members(const acf_model *m); /* 1 or more: see `members` a
  * the "seed", the "options" and the "training" of each. With the preset `paper`, `paper-2d` or `ar`, "beyond_paper" names what is added to the paper's
  * model ("donors, refit, 3 ensemble members") and "other_than_paper" the other options that are not the preset's, each with the preset's value in brackets;
  * a text each, left out where there is nothing to say. Fails: ACF_ESPACE, ACF_EMEMORY. */
-ACF_API acf_status acf_model_info(const acf_model *m, char *out, size_t cap, size_t *needed);
-
-/* The same for a person, a line "name: value" each. */
-ACF_API acf_status acf_model_info_text(const acf_model *m, char *out, size_t cap, size_t *needed);
+ACF_API acf_status acf_model_info(const acf_model *m, acf_format format, char *out, size_t cap, size_t *needed);
 
 /* One safetensors file with everything a query needs (docs/format.md). The file that was there stays until the new one is whole.
  * A symbolic link stays one: what it points to is written, also where that is not there yet. Fails: ACF_EIO, ACF_EMEMORY. */
@@ -477,10 +438,10 @@ typedef struct acf_session acf_session;
 ACF_API acf_status acf_session_create(const acf_model *m, acf_session **out);
 ACF_API void acf_session_free(acf_session *s); /* NULL is allowed */
 
-/* A question is two masks over the table's cells (rows x columns, zero or not): what is given and what is asked for. A cell in both is
- * asked for; a cell in neither takes no part, which is how marginals are asked. Every row may have its own. Only cells that are
- * present can be given. given NULL: every present cell that is not asked for. asked NULL: for a score every present cell, so that
- * nothing is given and the answer is the joint density; for everything else every missing cell.
+/* A query has two masks over the table's cells (rows x columns, zero or not): the given cells, and the targets (`asked`). A
+ * cell in both is a target; a cell in neither is ignored, which gives marginals. Every row may have its own. Only cells
+ * that are present can be given. given NULL: every present cell that is not a target. asked NULL: for a score every
+ * present cell, so that nothing is given and the answer is the joint density; for everything else every missing cell.
  *
  * All fail with: ACF_ESHAPE (the table has not the model's columns), ACF_EDATA, ACF_ENUMERIC, ACF_EMEMORY, ACF_EDEVICE. */
 
@@ -543,8 +504,9 @@ ACF_API acf_status acf_session_interval(acf_session *s, const acf_table *t, cons
 
 /* ---- evaluation --------------------------------------------------------------------------------------------- */
 
-/* How well hidden cells are found again, in one column or over all. NaN: does not apply. Lower is better, except coverage. Scores of
- * numbers are in units of the column's standard deviation; over all they are averaged over columns, PFC over cells. */
+/* How well hidden cells are recovered, in one column or over all. NaN: does not apply. Lower is better, except coverage.
+ * Scores of numbers are in units of the column's standard deviation; over all they are averaged over columns, PFC over
+ * cells. */
 typedef struct acf_scores {
     int64_t cells; /* that were hidden and are scored */
     double nrmse;  /* numbers: root of the mean squared error; 1 is what the column's mean scores */
@@ -595,9 +557,8 @@ ACF_API acf_status acf_eval_scores(const acf_evaluation *e, int method, int64_t 
  * Fails: ACF_EUSAGE. */
 ACF_API acf_status acf_eval_row_scores(const acf_evaluation *e, acf_row_scores *out);
 
-/* A report for people, which says plainly where a baseline wins; and everything as JSON. Fails: ACF_ESPACE, ACF_EMEMORY. */
-ACF_API acf_status acf_eval_text(const acf_evaluation *e, char *out, size_t cap, size_t *needed);
-ACF_API acf_status acf_eval_json(const acf_evaluation *e, char *out, size_t cap, size_t *needed);
+/* The report. Text says plainly where a baseline is better; JSON has every figure. Fails: ACF_ESPACE, ACF_EMEMORY. */
+ACF_API acf_status acf_eval_report(const acf_evaluation *e, acf_format format, char *out, size_t cap, size_t *needed);
 
 /* ---- images ------------------------------------------------------------------------------------------------- */
 
@@ -611,9 +572,10 @@ ACF_API int acf_images_recognise(const char *path);
 /* Reads images: a PNG or JPEG file; a folder of them, in the order of their names; a .npy file of bytes, (images, rows, columns) or with channels
  * behind; an idx file as MNIST's, also .gz. Options: `image-channels`, `image-crop`, `image-centre`, `image-size`, `image-pad`, `image-bits`,
  * `image-turn`, `image-mirror`, `image-limit`, `strict`, `threads`; docs/images.md says what each does, and what becomes of palettes, transparency and 16 bits.
- * o may be NULL. Gives *out; free with acf_images_free. Fails: ACF_EIO, ACF_EDATA (not images, a damaged file, sizes that differ: names the
- * files), ACF_EUSAGE (options), ACF_EMEMORY. */
-ACF_API acf_status acf_images_open(const char *path, const acf_options *o, acf_images **out);
+ * With a model, the images are read as those it was fitted to were (`image-size`, `image-bits`, ...), unless o says otherwise.
+ * m and o may be NULL. Gives *out; free with acf_images_free. Fails: ACF_EIO, ACF_EDATA (not images, a damaged file, sizes that
+ * differ from each other or from the model's: names the files), ACF_EUSAGE (options; a model of a table), ACF_EMEMORY. */
+ACF_API acf_status acf_images_open(const char *path, const acf_model *m, const acf_options *o, acf_images **out);
 ACF_API void acf_images_free(acf_images *im); /* NULL is allowed */
 
 /* shape (4): images, rows, columns, channels (1 or 3). */
@@ -636,9 +598,8 @@ ACF_API acf_status acf_images_name(const acf_images *im, int64_t i, char *out, s
  * for number 17 of digits.npy. No two images of a set share one. acflow impute names its files so, and acf_image_eval_completed finds them by it. */
 ACF_API acf_status acf_images_file_name(const acf_images *im, int64_t i, char *out, size_t cap, size_t *needed);
 
-/* Number, size, levels in use, files left out: as lines for people, or as JSON. Fails: ACF_ESPACE, ACF_EMEMORY. */
-ACF_API acf_status acf_images_describe(const acf_images *im, char *out, size_t cap, size_t *needed);
-ACF_API acf_status acf_images_describe_json(const acf_images *im, char *out, size_t cap, size_t *needed);
+/* Number, size, levels in use, files left out. Fails: ACF_ESPACE, ACF_EMEMORY. */
+ACF_API acf_status acf_images_describe(const acf_images *im, acf_format format, char *out, size_t cap, size_t *needed);
 
 /* ---- models of images ----------------------------------------------------------------------------------------- */
 
@@ -656,10 +617,6 @@ ACF_API acf_status acf_model_fit_images(const acf_images *im, const acf_options 
 
 /* Whether a model is one of images (1) or of a table (0; also NULL). */
 ACF_API int acf_model_is_images(const acf_model *m);
-
-/* Reads images for a model: what was done to the images it was made from (`image-size`, `image-bits`, ...) is done to these, unless o says
- * otherwise. Fails also: ACF_EDATA (another size), ACF_EUSAGE (the model is of a table). */
-ACF_API acf_status acf_images_open_for(const char *path, const acf_model *m, const acf_options *o, acf_images **out);
 
 /* images images of the model's size, all black: to draw new ones from. Their frame is that of the images learned from. Gives *out. Fails:
  * ACF_EUSAGE, ACF_EMEMORY. */
@@ -694,12 +651,10 @@ ACF_API acf_status acf_image_session_logp(acf_image_session *s, const acf_images
 ACF_API acf_status acf_image_session_draw(acf_image_session *s, const acf_images *im, const uint8_t *given,
                                           uint64_t seed, uint32_t draw, uint8_t *out);
 
-/* The same with the best guess, the inverse of the latent mean, over the turned and mirrored copies that the model knows; and as real numbers, not rounded
- * to levels. */
+/* The same with the best guess, the inverse of the latent mean, averaged over the rotated and flipped copies that the model
+ * knows: out as levels, real (images, rows, columns, channels) before rounding to levels. Either may be NULL. */
 ACF_API acf_status acf_image_session_guess(acf_image_session *s, const acf_images *im, const uint8_t *given,
-                                           uint8_t *out);
-ACF_API acf_status acf_image_session_guess_real(acf_image_session *s, const acf_images *im, const uint8_t *given,
-                                                double *out);
+                                           uint8_t *out, double *real);
 
 /* out (steps + 1, images, rows, columns, channels): a Gibbs chain, which begins with `first`, levels of the images' shape (NULL: the images); each step
  * draws one half anew given the other: top, left, bottom, right, and again. Fails also: ACF_EUSAGE (steps below 1). */
@@ -715,8 +670,8 @@ ACF_API acf_status acf_picture_animate(const char *path, const uint8_t *level, c
 
 /* ---- evaluation of images ------------------------------------------------------------------------------------- */
 
-/* How well hidden pixels are found again: log p in nats and bits per dimension; PSNR, squared error, and precision and recall of distributions (PRD)
- * of best guess, draws and their mean, beside two simple fillings. docs/images.md explains the report. */
+/* How well hidden pixels are recovered: log p in nats and bits per dimension; PSNR, squared error, and precision and recall
+ * of distributions (PRD) of best guess, draws and their mean, beside two simple fillings. docs/images.md explains it. */
 typedef struct acf_image_evaluation acf_image_evaluation;
 
 /* Cuts images into those to learn from and, of the fraction `share` by seed, those to evaluate; turned copies stay with theirs. Gives both; free with
@@ -746,9 +701,10 @@ ACF_API acf_status acf_image_eval_features(const char *real, const char *const *
                                            acf_image_evaluation **out);
 ACF_API void acf_image_eval_free(acf_image_evaluation *e); /* NULL is allowed */
 
-/* A report for people, which says plainly where a simple filling wins; and everything as JSON. Fails: ACF_ESPACE, ACF_EMEMORY. */
-ACF_API acf_status acf_image_eval_text(const acf_image_evaluation *e, char *out, size_t cap, size_t *needed);
-ACF_API acf_status acf_image_eval_json(const acf_image_evaluation *e, char *out, size_t cap, size_t *needed);
+/* The report. Text says plainly where a simple filling is better; JSON has every figure. Fails: ACF_ESPACE,
+ * ACF_EMEMORY. */
+ACF_API acf_status acf_image_eval_report(const acf_image_evaluation *e, acf_format format, char *out, size_t cap,
+                                         size_t *needed);
 
 /* ---- pictures ----------------------------------------------------------------------------------------------- */
 
@@ -893,11 +849,8 @@ ACF_API acf_status acf_synth_write(const char *set, int64_t rows, const acf_synt
 
 /* ---- the machine -------------------------------------------------------------------------------------------- */
 
-/* Library and machine as JSON: version, build, CPU, cores, threads in use, kernels for products, peak memory. Fails: ACF_ESPACE, ACF_EMEMORY. */
-ACF_API acf_status acf_info(const acf_options *o, char *out, size_t cap, size_t *needed);
-
-/* The same for a person, a line "name: value" each. */
-ACF_API acf_status acf_info_text(const acf_options *o, char *out, size_t cap, size_t *needed);
+/* Library and machine: version, build, CPU, cores, threads in use, kernels for products, peak memory. Fails: ACF_ESPACE, ACF_EMEMORY. */
+ACF_API acf_status acf_info(const acf_options *o, acf_format format, char *out, size_t cap, size_t *needed);
 
 /* The option `device` is auto, cpu, cuda or cuda:N. auto takes the first GPU that libacflow_cuda.so (make cuda) can use, and else the
  * CPU. Where a GPU is asked for by name and the machine has none, the CPU takes its place, and this gives the sentence that says so and
@@ -909,12 +862,9 @@ ACF_API acf_status acf_device_remark(const acf_options *o, char *out, size_t cap
  * there are kernels for all that the model needs. Fails as acf_device_remark, and ACF_EMEMORY. */
 ACF_API acf_status acf_device_used(const acf_options *o, char *out, size_t cap, size_t *needed);
 
-/* The devices of this machine as JSON: {"devices": [{"name": "cpu" or "cuda:N", "model", "cores" or "memory_bytes" and "compute"}],
+/* The devices of this machine. JSON: {"devices": [{"name": "cpu" or "cuda:N", "model", "cores" or "memory_bytes" and "compute"}],
  * "cuda": why there is none, or null}. Fails: ACF_ESPACE, ACF_EMEMORY, ACF_EDEVICE. */
-ACF_API acf_status acf_devices(char *out, size_t cap, size_t *needed);
-
-/* The same for a person, a line "name: value" each. */
-ACF_API acf_status acf_devices_text(char *out, size_t cap, size_t *needed);
+ACF_API acf_status acf_devices(acf_format format, char *out, size_t cap, size_t *needed);
 
 #ifdef __cplusplus
 }

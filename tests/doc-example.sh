@@ -30,7 +30,7 @@ build() {
     done
     while read -r c; do
         [[ " $again " == *" $c "* ]] || objects+=("$B/f64/${c%.c}.o")
-    done < <(ls src/*/*.c tests/harness/*.c | grep -v '^src/cli/')
+    done < <(ls src/*/*.c tests/harness/*.c | grep -v '^src/cli/main\.c$')
     ${how[0]} "${objects[@]}" ${how[1]} -o "$tmp/$1"
 }
 

@@ -9,7 +9,7 @@
 #     - text that occurs exactly once in the file; white space does not count (tests/plant.pl)
 #     + what it becomes
 #
-# For a file of the command line (src/cli) the suites are scripts of tests/cli, and the mistake is planted in a program of its own.
+# For a file of the command line (src/cli) the suites are scripts of tests/cli where there are such, and the mistake is planted in a program of its own.
 #
 # The file is changed in a copy; it, or for a header what includes it, is compiled as the f64 variant is and linked with the
 # other objects of that variant, and the suites are run. A mutant that ends with status 0 has SURVIVED: a test is missing. So has an operation of
@@ -27,7 +27,7 @@ make -s --no-print-directory B="$B" "$B/f64/acflow-test" "$B/acflow" "$B/libacfl
 objects=()
 for o in "$B"/f64/src/*/*.o "$B"/f64/tests/*/*.o; do
     source=${o#"$B/f64/"}
-    [[ -e ${source%.o}.c && $o != "$B"/f64/src/cli/* ]] && objects+=("$o")
+    [[ -e ${source%.o}.c && $o != "$B"/f64/src/cli/main.o ]] && objects+=("$o")
 done
 
 # ---- read the lists ---------------------------------------------------------------------------------------------------
@@ -70,6 +70,9 @@ touched() {
     grep -l -F " $1" "$B"/f64/src/*/*.d "$B"/f64/tests/*/*.d | sed "s|^$B/f64/||; s|\.d\$|.c|"
 }
 
+# by_script INDEX: is its suite a script of tests/cli, and not one of the engine's?
+by_script() { [[ ${files[$1]} == src/cli/* && -e tests/cli/${suites[$1]%%,*}.sh ]]; }
+
 # A program with the mistake in it, and the scripts that should notice.
 try_cli() {
     local i=$1 file=$2 dir=$3 linked=() o
@@ -77,7 +80,7 @@ try_cli() {
     for o in "$B"/lib/src/cli/*.o; do
         [[ -e ${o:$((${#B} + 5)):-2}.c && $o != "$B/lib/${file%.c}.o" ]] && linked+=("$o")
     done
-    ${compile%% *} "$dir/changed.o" "${linked[@]}" -L"$B" -lacflow -lm -Wl,-rpath,"$PWD/$B" -o "$dir/acflow" 2>>"$dir/log" ||
+    ${compile%% *} "$dir/changed.o" "${linked[@]}" -L"$B" -lacflow -ljansson -lm -Wl,-rpath,"$PWD/$B" -o "$dir/acflow" 2>>"$dir/log" ||
         { verdict FAILED "$i" "does not link"; return; }
     # shellcheck disable=SC2086
     if ACFLOW=$PWD/$dir/acflow timeout 180 tests/cli/run.sh ${suites[$i]//,/ } >>"$dir/log" 2>&1; then verdict SURVIVED "$i" ""; else verdict caught "$i" ""; fi
@@ -95,7 +98,7 @@ try() {
     4) verdict FAILED "$i" "its text is there more than once"; return ;;
     *) verdict FAILED "$i" "it cannot be planted"; return ;;
     esac
-    [[ $file == src/cli/* ]] && { try_cli "$i" "$file" "$dir"; return; }
+    by_script "$i" && { try_cli "$i" "$file" "$dir"; return; }
     # The changed copy is found before the original. A mistake may leave a variable unused: -w, or the compiler would catch
     # it instead of the tests.
     local first="${compile%% *} -I$dir/src ${compile#* } -w" linked=() again=" " c o source
@@ -118,7 +121,7 @@ failed=0
 # Red is only worth something where the tests are green without the mistake, and exist.
 engine=() scripts=()
 for i in "${!files[@]}"; do
-    if [[ ${files[$i]} == src/cli/* ]]; then scripts+=("${suites[$i]}"); else engine+=("${suites[$i]}"); fi
+    if by_script "$i"; then scripts+=("${suites[$i]}"); else engine+=("${suites[$i]}"); fi
 done
 all=$(printf '%s\n' "${engine[@]//,/$'\n'}" | sort -u)
 known=$("$B/f64/acflow-test" --list)

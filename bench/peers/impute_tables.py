@@ -6,7 +6,7 @@
       [--tables wine,abalone,breast,yeast,mushroom,adult] [--seeds 1,2,3] [--rate 0.2] [--draws 20] [--threads 2]
       [--out results.csv]
 
-NAME=VALUE are options of acflow (acf_options_help lists them), for example encode=standard steps=2000. The protocol is that of
+NAME=VALUE are options of acflow (acflow help fit --all lists them), for example encode=standard steps=2000. The protocol is that of
 impute_peers.py in the --peers folder, whose table(), mcar() and score() are used as they are: 20 % of the observed cells of a
 table are removed, a model is fitted to what is left and completes the same table.
 

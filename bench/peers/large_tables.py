@@ -5,7 +5,7 @@
       [--tables power,gas,adult,mammography,amounts] [--methods acflow,trees,knn20,hgb] [--seeds 1] [--rows N]
       [--out results.csv] [--peers ../shared/peers] [--data ../shared/data] [--lib build/libacflow.so] [--threads 2]
 
-NAME=VALUE are options of acflow (acf_options_help lists them), for example device=cuda effort=best.
+NAME=VALUE are options of acflow (acflow help fit --all lists them), for example device=cuda effort=best.
 
 Tables: power and gas are 20,000 rows of the density sets, drawn at random; adult is that of impute_peers.py in the
 --peers folder (10,000 rows); mammography is as impute_csv.py reads it, without the class (11,182 rows of six numbers);

@@ -67,7 +67,8 @@ static void options_are_listed(void **state) {
     assert_int_equal(acf_options_count(NULL), 0);
     for (int i = 0; i < n; i++) {
         assert_int_equal(acf_options_at(o, i, &d), ACF_OK);
-        assert_true(d.help && *d.help);
+        assert_true(d.help && *d.help && *d.section);
+        assert_true(!d.automatic || acf_options_set(o, d.name, "auto") == ACF_OK);
         assert_int_equal(d.choices != NULL, strcmp(d.type, "choice") == 0);
         assert_int_equal(acf_options_set(o, d.name, d.standard), ACF_OK);
         for (const char *s = d.choices; s && *s; s += strcspn(s, "|"), s += *s == '|') {
@@ -79,13 +80,17 @@ static void options_are_listed(void **state) {
     assert_string_equal(d.name, "threads");
     assert_string_equal(d.type, "int");
     assert_true(d.min == 0 && d.max == 1024 && d.given);
-    acf_options *images;
-    assert_int_equal(acf_options_create_images(&images), ACF_OK);
-    assert_int_equal(acf_options_at(images, 0, &d), ACF_OK);
+    assert_string_equal(d.section, "machine");
+    assert_string_equal(d.environment, "ACF_NUM_THREADS");
+    assert_true(d.essential && !d.automatic);
+    acf_options *fresh;
+    assert_int_equal(acf_options_create(&fresh), ACF_OK);
+    assert_int_equal(acf_options_at(fresh, 0, &d), ACF_OK);
     assert_false(d.given);
-    assert_int_equal(acf_options_set(images, "separator", ";"), ACF_EUSAGE); /* no table is read */
-    assert_int_equal(acf_options_set(images, "image-size", "64"), ACF_OK);
-    acf_options_free(images);
+    assert_int_equal(acf_options_load(fresh, "text", "{\"threads\": 2}"), ACF_OK);
+    assert_int_equal(acf_options_at(fresh, 0, &d), ACF_OK);
+    assert_false(d.given); /* by a file */
+    acf_options_free(fresh);
     assert_int_equal(acf_options_at(o, n, &d), ACF_EUSAGE);
     assert_int_equal(acf_options_at(o, -1, &d), ACF_EUSAGE);
     assert_int_equal(acf_options_at(NULL, 0, &d), ACF_EUSAGE);
@@ -112,7 +117,7 @@ static acf_status load_text(acf_options *o, const char *text) {
     assert_true(fd >= 0);
     assert_int_equal(write(fd, text, strlen(text)), (ssize_t)strlen(text));
     close(fd);
-    acf_status status = acf_options_load(o, path);
+    acf_status status = acf_options_load(o, path, NULL);
     unlink(path);
     return status;
 }
@@ -126,26 +131,21 @@ static void config_files_are_loaded(void **state) {
     assert_non_null(strstr(acf_error(), "acflow-config-"));
     assert_value(o, "threads", "2"); /* nothing of a wrong file is taken */
     assert_int_equal(load_text(o, "{\"threads\": 5"), ACF_EUSAGE);
-    assert_int_equal(acf_options_load(o, "/nonexistent/config.json"), ACF_EIO);
+    assert_int_equal(acf_options_load(o, "/nonexistent/config.json", NULL), ACF_EIO);
     assert_int_equal(acf_options_set(o, "threads", "7"), ACF_OK);
     assert_int_equal(load_text(o, "{\"threads\": 5}"), ACF_OK);
     assert_value(o, "threads", "7");
 }
 
-static void command_lines_are_parsed(void **state) {
+static void options_are_loaded_from_a_text(void **state) {
     acf_options *o = *state;
-    const char *output = NULL;
-    const acf_flag flags[] = {{"output", 'o', 1, &output}};
-    char threads[] = "--threads=4", o_flag[] = "-o", file[] = "out.csv", rest[] = "in.csv";
-    char *argv[] = {threads, rest, o_flag, file};
-    int n_rest = -1;
-    assert_int_equal(acf_options_parse(o, flags, 1, 4, argv, &n_rest), ACF_OK);
-    assert_value(o, "threads", "4");
-    assert_string_equal(output, "out.csv");
-    assert_int_equal(n_rest, 1);
-    assert_ptr_equal(argv[0], rest);
-    assert_int_equal(acf_options_parse(o, NULL, 0, 0, NULL, &n_rest), ACF_OK);
-    assert_int_equal(n_rest, 0);
+    assert_int_equal(acf_options_load(o, "here", "{\"threads\": 2, \"epochs\": 3}"), ACF_OK);
+    assert_value(o, "threads", "2");
+    assert_value(o, "epochs", "3");
+    assert_int_equal(acf_options_load(o, "here", "{\"threads\": 4, \"epoch\": 3}"), ACF_EUSAGE);
+    assert_string_equal(acf_error(), "here: unknown option 'epoch'; did you mean 'epochs'?");
+    assert_value(o, "threads", "2");
+    assert_int_equal(acf_options_load(o, "here", ""), ACF_EUSAGE);
 }
 
 static void info_is_json(void **state) {
@@ -153,7 +153,7 @@ static void info_is_json(void **state) {
     char text[8192], exact[8192], lines[4096];
     size_t needed = 0;
     assert_int_equal(acf_options_set(o, "threads", "5"), ACF_OK);
-    assert_int_equal(acf_info(o, text, sizeof text, &needed), ACF_OK);
+    assert_int_equal(acf_info(o, ACF_JSON, text, sizeof text, &needed), ACF_OK);
     assert_int_equal(needed, strlen(text) + 1);
     json_t *j = json_loads(text, JSON_REJECT_DUPLICATES, NULL), *build = json_object_get(j, "build");
     assert_string_equal(json_string_value(json_object_get(j, "version")), ACF_VERSION);
@@ -171,11 +171,11 @@ static void info_is_json(void **state) {
     assert_string_equal(json_string_value(json_object_get(build, "precision")), "float");
 #endif
     json_decref(j);
-    assert_int_equal(acf_info(o, NULL, 0, &needed), ACF_ESPACE); /* asks for the size */
+    assert_int_equal(acf_info(o, ACF_JSON, NULL, 0, &needed), ACF_ESPACE); /* asks for the size */
     assert_in_range(needed, 200, sizeof exact);
-    assert_int_equal(acf_info(o, exact, 100, &needed), ACF_ESPACE);
+    assert_int_equal(acf_info(o, ACF_JSON, exact, 100, &needed), ACF_ESPACE);
     assert_int_equal(strlen(exact), 99);
-    assert_int_equal(acf_info_text(o, lines, sizeof lines, NULL), ACF_OK);
+    assert_int_equal(acf_info(o, ACF_TEXT, lines, sizeof lines, NULL), ACF_OK);
     assert_non_null(strstr(lines, "\nthreads:     5\n"));
     assert_non_null(strstr(lines, kernels));
     assert_int_equal(lines[strlen(lines) - 1], '\n');
@@ -184,7 +184,7 @@ static void info_is_json(void **state) {
 static void threads_zero_means_every_core(void **state) {
     acf_options *o = *state;
     char text[8192];
-    assert_int_equal(acf_info(o, text, sizeof text, NULL), ACF_OK);
+    assert_int_equal(acf_info(o, ACF_JSON, text, sizeof text, NULL), ACF_OK);
     json_t *j = json_loads(text, 0, NULL);
     int64_t threads = json_integer_value(json_object_get(j, "threads"));
     assert_int_equal(threads, json_integer_value(json_object_get(json_object_get(j, "cpu"), "cores")));
@@ -195,67 +195,26 @@ static void threads_zero_means_every_core(void **state) {
 static void null_is_met_with_a_sentence(void **state) {
     acf_options *o = *state;
     char text[8];
-    char *argv[] = {NULL};
-    const acf_flag nameless[] = {{NULL, 0, 0, NULL}};
-    int n_rest;
     acf_options_free(NULL);
     assert_int_equal(acf_options_create(NULL), ACF_EUSAGE);
     assert_string_equal(acf_error(), "acf_options_create: 'out' is NULL");
     assert_int_equal(acf_options_set(NULL, "a", "b"), ACF_EUSAGE);
     assert_int_equal(acf_options_set(o, NULL, "b"), ACF_EUSAGE);
     assert_int_equal(acf_options_set(o, "threads", NULL), ACF_EUSAGE);
-    assert_int_equal(acf_options_load(NULL, "a"), ACF_EUSAGE);
-    assert_int_equal(acf_options_load(o, NULL), ACF_EUSAGE);
-    assert_int_equal(acf_options_load_flags(NULL, "a", NULL, 0, NULL, 0), ACF_EUSAGE);
-    assert_int_equal(acf_options_load_flags(o, NULL, NULL, 0, NULL, 0), ACF_EUSAGE);
-    assert_int_equal(acf_options_load_flags(o, "a", NULL, 1, NULL, 0), ACF_EUSAGE);
-    assert_int_equal(acf_options_load_flags(o, "a", NULL, 0, NULL, 1), ACF_EUSAGE);
-    assert_int_equal(acf_options_load_flags(o, "a", nameless, 1, NULL, 0), ACF_EUSAGE);
-    assert_int_equal(acf_options_load_flags(o, "a", nameless, -1, NULL, 0), ACF_EUSAGE);
-    assert_int_equal(acf_options_create_images(NULL), ACF_EUSAGE);
+    assert_int_equal(acf_options_load(NULL, "a", NULL), ACF_EUSAGE);
+    assert_int_equal(acf_options_load(o, NULL, NULL), ACF_EUSAGE);
     assert_int_equal(acf_options_get(NULL, "a", text, 8, NULL), ACF_EUSAGE);
     assert_int_equal(acf_options_get(o, NULL, text, 8, NULL), ACF_EUSAGE);
     assert_int_equal(acf_options_get(o, "threads", NULL, 8, NULL), ACF_EUSAGE);
     assert_string_equal(acf_error(), "acf_options_get: 'out' is NULL with a capacity of 8");
-    assert_int_equal(acf_options_help(NULL, text, 8, NULL), ACF_EUSAGE);
-    assert_int_equal(acf_options_help(o, NULL, 8, NULL), ACF_EUSAGE);
-    assert_int_equal(acf_info(NULL, text, 8, NULL), ACF_EUSAGE);
-    assert_int_equal(acf_info(o, NULL, 8, NULL), ACF_EUSAGE);
-    assert_int_equal(acf_info_text(NULL, text, 8, NULL), ACF_EUSAGE);
-    assert_int_equal(acf_info_text(o, NULL, 8, NULL), ACF_EUSAGE);
-    assert_int_equal(acf_options_parse(NULL, NULL, 0, 0, NULL, &n_rest), ACF_EUSAGE);
-    assert_int_equal(acf_options_parse(o, NULL, 1, 0, NULL, &n_rest), ACF_EUSAGE);
-    assert_int_equal(acf_options_parse(o, NULL, 0, 1, NULL, &n_rest), ACF_EUSAGE);
-    assert_int_equal(acf_options_parse(o, NULL, 0, 1, argv, &n_rest), ACF_EUSAGE);
-    assert_int_equal(acf_options_parse(o, nameless, 1, 0, NULL, &n_rest), ACF_EUSAGE);
-    assert_int_equal(acf_options_parse(o, NULL, 0, 0, NULL, NULL), ACF_EUSAGE);
-    assert_int_equal(acf_options_parse(o, nameless, -1, 0, argv, &n_rest), ACF_EUSAGE);
-    assert_int_equal(acf_nearest_name(NULL, NULL, 3), -1);
-}
-
-static void help_asks_for_its_room(void **state) {
-    acf_options *o = *state;
-    char text[32768];
-    size_t needed = 0, again = 0;
-    assert_int_equal(acf_options_help(o, NULL, 0, &needed), ACF_ESPACE);
-    assert_true(needed > 100 && needed < sizeof text);
-    assert_int_equal(acf_options_help(o, text, needed, &again), ACF_OK); /* exactly that */
-    assert_int_equal(again, needed);
-    assert_non_null(strstr(text, "--threads N"));
-    assert_non_null(strstr(text, "--likelihood-units N")); /* the whole table: general, model, training */
-    assert_non_null(strstr(text, "--patience N"));
-}
-
-static void names_are_guessed(void **state) {
-    (void)state;
-    static const char *const names[] = {"info", "impute", "sample"};
-    assert_int_equal(acf_nearest_name("ifno", names, 3), 0);
-    assert_int_equal(acf_nearest_name("imptue", names, 3), 1);
-    assert_int_equal(acf_nearest_name("xyzzy", names, 3), -1);
+    assert_int_equal(acf_info(NULL, ACF_JSON, text, 8, NULL), ACF_EUSAGE);
+    assert_int_equal(acf_info(o, ACF_JSON, NULL, 8, NULL), ACF_EUSAGE);
+    assert_int_equal(acf_info(NULL, ACF_TEXT, text, 8, NULL), ACF_EUSAGE);
+    assert_int_equal(acf_info(o, ACF_TEXT, NULL, 8, NULL), ACF_EUSAGE);
 }
 
 #define WITH_SET(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 ACF_TESTS(api, cmocka_unit_test(versions_agree), WITH_SET(options_are_set_and_read), WITH_SET(options_are_listed),
           cmocka_unit_test(the_environment_sets_threads), WITH_SET(config_files_are_loaded),
-          WITH_SET(command_lines_are_parsed), WITH_SET(info_is_json), WITH_SET(threads_zero_means_every_core),
-          WITH_SET(null_is_met_with_a_sentence), WITH_SET(help_asks_for_its_room), cmocka_unit_test(names_are_guessed))
+          WITH_SET(options_are_loaded_from_a_text), WITH_SET(info_is_json), WITH_SET(threads_zero_means_every_core),
+          WITH_SET(null_is_met_with_a_sentence))

@@ -99,7 +99,7 @@ static void rows_are_looked_up_where_they_repeat(void **state) {
     char text[16384];
     acf_model *m = fit(true, options(NULL), NULL);
     assert_true(m->donors && m->donors->N == ROWS && !m->next->donors);
-    assert_int_equal(acf_model_info_text(m, text, sizeof text, NULL), ACF_OK);
+    assert_int_equal(acf_model_info(m, ACF_TEXT, text, sizeof text, NULL), ACF_OK);
     assert_non_null(strstr(text, "rows: 160, looked up beside the networks and kept in the model's file\n"));
     acf_table *t = table_of(true);
     acf_session *s;
@@ -115,7 +115,7 @@ static void rows_are_looked_up_where_they_repeat(void **state) {
     acf_session_free(s), acf_table_free(t), acf_model_free(m);
     m = fit(false, options(NULL), NULL);
     assert_null(m->donors);
-    assert_int_equal(acf_model_info_text(m, text, sizeof text, NULL), ACF_OK);
+    assert_int_equal(acf_model_info(m, ACF_TEXT, text, sizeof text, NULL), ACF_OK);
     assert_null(strstr(text, "looked up"));
     acf_model_free(m);
     m = fit(true, options(WITH("donors", "false")), NULL);

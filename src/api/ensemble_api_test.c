@@ -134,12 +134,12 @@ static void a_model_says_how_many(void **state) {
         fail_msg("%s", acf_error());
     assert_true(acf_model_members(m) == 3 && acf_model_members(two) == 2 && acf_model_members(one) == 1 &&
                 acf_model_members(NULL) == 0);
-    assert_int_equal(acf_model_info(two, text, sizeof text, NULL), ACF_OK);
+    assert_int_equal(acf_model_info(two, ACF_JSON, text, sizeof text, NULL), ACF_OK);
     const char *list = strstr(text, "\"members\": [");
     assert_true(list && strstr(list, "\"training\"") && strstr(text, "\"ensemble\": 2,"));
-    assert_int_equal(acf_model_info_text(two, text, sizeof text, NULL), ACF_OK);
+    assert_int_equal(acf_model_info(two, ACF_TEXT, text, sizeof text, NULL), ACF_OK);
     assert_non_null(strstr(text, "members: 2, whose densities are averaged\n"));
-    assert_int_equal(acf_model_info_text(one, text, sizeof text, NULL), ACF_OK);
+    assert_int_equal(acf_model_info(one, ACF_TEXT, text, sizeof text, NULL), ACF_OK);
     assert_null(strstr(text, "averaged"));
     acf_options *o = options(NULL);
     assert_true(acf_options_set(o, "ensemble", "0") == ACF_EUSAGE &&

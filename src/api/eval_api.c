@@ -21,9 +21,6 @@ acf_status acf_eval_run(const acf_table *truth, const acf_table *shown, const ac
     ACF_NEED(o);
     if (m) ACF_NEED_TABLE(m);
     ACF_NEED(out);
-    if (!acf_options_find(o, "eval-rate"))
-        return acf_fail(ACF_EUSAGE,
-                        "acf_eval_run: the options have nothing about evaluation; make them with acf_options_create");
     if (acf_options_int(o, "eval-draws") < 2)
         return acf_fail(ACF_EUSAGE, "eval-draws is %lld; of a table expected 2 or more",
                         (long long)acf_options_int(o, "eval-draws"));
@@ -60,17 +57,14 @@ acf_status acf_eval_row_scores(const acf_evaluation *e, acf_row_scores *out) {
     return ACF_OK;
 }
 
-acf_status acf_eval_text(const acf_evaluation *e, char *out, size_t cap, size_t *needed) {
+acf_status acf_eval_report(const acf_evaluation *e, acf_format format, char *out, size_t cap, size_t *needed) {
     ACF_NEED(e);
     ACF_NEED_BUFFER(out, cap);
-    acf_text t = acf_text_into(out, cap);
-    acf_evaluation_text(e, &t);
-    return acf_text_done(&t, needed);
-}
-
-acf_status acf_eval_json(const acf_evaluation *e, char *out, size_t cap, size_t *needed) {
-    ACF_NEED(e);
-    ACF_NEED_BUFFER(out, cap);
+    if (format == ACF_TEXT) {
+        acf_text t = acf_text_into(out, cap);
+        acf_evaluation_text(e, &t);
+        return acf_text_done(&t, needed);
+    }
     json_t *j;
     ACF_TRY(acf_evaluation_json(e, &j));
     return acf_json_deliver(j, out, cap, needed);

@@ -95,9 +95,6 @@ acf_status acf_model_fit_validated(const acf_table *t, const acf_table *valid, c
     *out = NULL;
     ACF_NEED(t);
     ACF_NEED(o);
-    if (!acf_options_find(o, "steps"))
-        return acf_fail(ACF_EUSAGE,
-                        "acf_model_fit: the options have nothing about training; make them with acf_options_create");
     acf_device *dev = NULL;
     acf_options *config = NULL;
     acf_holdout *hold = NULL;

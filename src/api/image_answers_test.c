@@ -124,13 +124,13 @@ static void masks_belong_to_their_images(void **state) {
     assert_int_equal(acf_images_masks(im, "rect:0.1-0.9 + mcar:0.5", 3, given), ACF_OK);
     assert_int_equal(acf_image_session_logp(s, im, given, all), ACF_OK);
     assert_int_equal(acf_image_session_draw(s, im, given, 5, 2, drawn), ACF_OK);
-    assert_int_equal(acf_image_session_guess(s, im, given, guess), ACF_OK);
+    assert_int_equal(acf_image_session_guess(s, im, given, guess, NULL), ACF_OK);
     for (size_t k = 0; k < sizeof target / sizeof *target; k++) {
         const int i = target[k];
         for (int j = 0; j < N; j++) memcpy(same + j * P, given + i * P, P);
         assert_int_equal(acf_image_session_logp(s, im, same, one), ACF_OK);
         assert_int_equal(acf_image_session_draw(s, im, same, 5, 2, once), ACF_OK);
-        assert_int_equal(acf_image_session_guess(s, im, same, alone), ACF_OK);
+        assert_int_equal(acf_image_session_guess(s, im, same, alone, NULL), ACF_OK);
         if (all[i] != one[i]) fail_msg("image %d: %.17g, and %.17g where all have its mask", i, all[i], one[i]);
         assert_memory_equal(drawn + i * P, once + i * P, P);
         assert_memory_equal(guess + i * P, alone + i * P, P);
@@ -209,7 +209,7 @@ static void questions_survive_lack_of_memory(void **state) {
             status = acf_image_session_create(m, &s);
             if (!status && what == 0) status = acf_image_session_logp(s, im, given, again);
             if (!status && what == 1) status = acf_image_session_draw(s, im, given, 1, 0, level);
-            if (!status && what == 2) status = acf_image_session_guess(s, im, given, level);
+            if (!status && what == 2) status = acf_image_session_guess(s, im, given, level, NULL);
             if (!status && what == 3) status = acf_image_session_gibbs(s, im, NULL, 1, 2, level);
             if (!status && what == 4) status = acf_images_blank(m, 2, &blank);
             if (!status && what == 5) status = acf_images_masks(im, "left + rect", 1, given);

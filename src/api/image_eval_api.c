@@ -28,11 +28,8 @@ acf_status acf_images_split(const acf_images *im, double share, uint64_t seed, a
     return status;
 }
 
-/* What an evaluation takes from the options: where they know of evaluation, what they say; the CPU with their threads. */
+/* What an evaluation takes from the options; the CPU with their threads. */
 static acf_status open_job(const acf_options *o, acf_image_job *job) {
-    if (!acf_options_find(o, "eval-draws"))
-        return acf_fail(ACF_EUSAGE,
-                        "acf_image_eval: the options have nothing about evaluation; make them with acf_options_create");
     job->how = acf_eval_settings_read(o);
     return acf_device_open_cpu((int)acf_options_int(o, "threads"), &job->cpu);
 }
@@ -91,17 +88,15 @@ acf_status acf_image_eval_features(const char *real, const char *const *complete
 
 void acf_image_eval_free(acf_image_evaluation *e) { acf_release(e); }
 
-acf_status acf_image_eval_text(const acf_image_evaluation *e, char *out, size_t cap, size_t *needed) {
+acf_status acf_image_eval_report(const acf_image_evaluation *e, acf_format format, char *out, size_t cap,
+                                 size_t *needed) {
     ACF_NEED(e);
     ACF_NEED_BUFFER(out, cap);
-    acf_text t = acf_text_into(out, cap);
-    acf_image_evaluation_text(e, &t);
-    return acf_text_done(&t, needed);
-}
-
-acf_status acf_image_eval_json(const acf_image_evaluation *e, char *out, size_t cap, size_t *needed) {
-    ACF_NEED(e);
-    ACF_NEED_BUFFER(out, cap);
+    if (format == ACF_TEXT) {
+        acf_text t = acf_text_into(out, cap);
+        acf_image_evaluation_text(e, &t);
+        return acf_text_done(&t, needed);
+    }
     json_t *j;
     ACF_TRY(acf_image_evaluation_json(e, &j));
     return acf_json_deliver(j, out, cap, needed);

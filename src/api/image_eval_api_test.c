@@ -59,7 +59,7 @@ static void refused(acf_status status, acf_status expected, const char *word) {
 static json_t *report(const acf_image_evaluation *e) {
     static char text[1 << 17];
     json_t *j;
-    assert_int_equal(acf_image_eval_json(e, text, sizeof text, NULL), ACF_OK);
+    assert_int_equal(acf_image_eval_report(e, ACF_JSON, text, sizeof text, NULL), ACF_OK);
     assert_int_equal(acf_json_parse((acf_json_source){"a report", ACF_EINTERNAL}, text, strlen(text), 100000, &j),
                      ACF_OK);
     return j;
@@ -104,7 +104,7 @@ static void figures_are_those_of_single_questions(void **state) {
     assert_int_equal(acf_images_masks(shapes, "left", 1, given), ACF_OK);
     assert_int_equal(acf_image_session_logp(s, shapes, given, lp), ACF_OK);
     assert_int_equal(acf_image_session_logp(s, shapes, NULL, whole), ACF_OK);
-    assert_int_equal(acf_image_session_guess_real(s, shapes, given, guess), ACF_OK);
+    assert_int_equal(acf_image_session_guess(s, shapes, given, NULL, guess), ACF_OK);
     for (uint32_t d = 0; d < 2; d++) {
         assert_int_equal(acf_image_session_draw(s, shapes, given, 1, d, level), ACF_OK);
         for (int k = 0; k < N * P; k++)
@@ -188,12 +188,9 @@ static void wrong_questions_are_refused(void **state) {
     (void)state;
     acf_image_evaluation *e = NULL;
     acf_images *small;
-    acf_options *general;
     assert_int_equal(acf_images_make(acf_images_pixels(shapes), 2, 4, 4, 1, NULL, &small), ACF_OK);
-    assert_int_equal(acf_options_create_general(&general), ACF_OK);
     refused(acf_image_eval_run(NULL, learned, NULL, NULL, o, &e), ACF_EUSAGE, "'im' is NULL");
     refused(acf_image_eval_run(shapes, NULL, NULL, NULL, o, &e), ACF_EUSAGE, "'m' is NULL");
-    refused(acf_image_eval_run(shapes, learned, NULL, NULL, general, &e), ACF_EUSAGE, "nothing about evaluation");
     refused(acf_image_eval_run(shapes, learned, NULL, small, o, &e), ACF_ESHAPE, "another size");
     refused(acf_image_eval_run(shapes, learned, "midle", NULL, o, &e), ACF_EUSAGE, "midle");
     refused(acf_image_eval_run(small, learned, "left", NULL, o, &e), ACF_EDATA, "4 x 4 pixels");
@@ -202,12 +199,11 @@ static void wrong_questions_are_refused(void **state) {
     refused(acf_image_eval_features("no.npy", (const char *const[]){"no.npy"}, 0, o, &e), ACF_EUSAGE, "0 sets");
     refused(acf_image_eval_features("no.npy", (const char *const[]){NULL}, 1, o, &e), ACF_EUSAGE, "NULL");
     refused(acf_image_eval_features("no.npy", (const char *const[]){"no.npy"}, 1, o, &e), ACF_EIO, "no.npy");
-    refused(acf_image_eval_text(NULL, NULL, 0, NULL), ACF_EUSAGE, "NULL");
-    refused(acf_image_eval_json(NULL, NULL, 0, NULL), ACF_EUSAGE, "NULL");
+    refused(acf_image_eval_report(NULL, ACF_TEXT, NULL, 0, NULL), ACF_EUSAGE, "NULL");
+    refused(acf_image_eval_report(NULL, ACF_JSON, NULL, 0, NULL), ACF_EUSAGE, "NULL");
     assert_null(e);
     acf_image_eval_free(NULL);
     acf_images_free(small);
-    acf_options_free(general);
 }
 
 #define WITH(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)

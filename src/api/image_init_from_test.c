@@ -99,7 +99,7 @@ static void steps_before_are_remembered(void **state) {
         assert_int_equal(m[k]->record.before, 3 + 4 * k);
         assert_int_equal(acf_model_load(s.path, o, &back), ACF_OK);
         assert_int_equal(back->record.before, 3 + 4 * k);
-        assert_int_equal(acf_model_info_text(back, text, sizeof text, NULL), ACF_OK);
+        assert_int_equal(acf_model_info(back, ACF_TEXT, text, sizeof text, NULL), ACF_OK);
         assert_non_null(strstr(text, k ? "started from a model after 7 steps" : "started from a model after 3 steps"));
         acf_model_free(back);
         acf_options_free(o);

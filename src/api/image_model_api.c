@@ -19,12 +19,9 @@ int acf_model_is_images(const acf_model *m) { return m && m->image; }
 /* ---- fitting -------------------------------------------------------------------------------------------------------------- */
 
 /* The model that the option `start` names, on the CPU (acf_model_free); NULL: none. */
-static acf_status open_start(const acf_options *o, const char *who, acf_model **out) {
+static acf_status open_start(const acf_options *o, acf_model **out) {
     acf_device *dev;
     *out = NULL;
-    if (!acf_options_find(o, "steps"))
-        return acf_fail(ACF_EUSAGE, "%s: the options have nothing about models; make them with acf_options_create",
-                        who);
     const char *path = acf_options_text(o, "init-from");
     if (!*path) return ACF_OK;
     ACF_TRY(acf_device_open_cpu(1, &dev));
@@ -74,7 +71,7 @@ acf_status acf_options_for_images(const acf_options *o, acf_options **out) {
     ACF_NEED(o);
     ACF_NEED(out);
     acf_model *from;
-    ACF_TRY(open_start(o, "acf_options_for_images", &from));
+    ACF_TRY(open_start(o, &from));
     acf_status status = complete_options(o, from, out);
     acf_model_free(from);
     return status;
@@ -108,7 +105,7 @@ acf_status acf_model_fit_images(const acf_images *im, const acf_options *o, acf_
     acf_model *m = NULL, *from = NULL;
     acf_fit how;
     acf_status status = ACF_OK;
-    ACF_TRY(open_start(o, "acf_model_fit_images", &from));
+    ACF_TRY(open_start(o, &from));
     ACF_TRY_DONE(acf_fit_read(o, &how));
     how.callback = callback, how.ctx = ctx;
     ACF_TRY_DONE(acf_device_open(acf_options_text(o, "device"), false, (int)acf_options_int(o, "threads"), &dev));
@@ -144,15 +141,25 @@ done:
     return status;
 }
 
-acf_status acf_images_open_for(const char *path, const acf_model *m, const acf_options *o, acf_images **out) {
+static acf_status open_images(const char *path, const acf_options *o, acf_images **out) {
+    acf_image_plan plan = {0};
+    acf_device *dev;
+    if (o) ACF_TRY(acf_image_plan_read(o, &plan));
+    ACF_TRY(acf_device_open_cpu(o ? (int)acf_options_int(o, "threads") : 0, &dev));
+    acf_status status = acf_images_read(dev, path, &plan, out);
+    acf_device_close(dev);
+    return status;
+}
+
+acf_status acf_images_open(const char *path, const acf_model *m, const acf_options *o, acf_images **out) {
     ACF_NEED(path);
-    ACF_NEED(m);
     ACF_NEED(out);
+    if (!m) return open_images(path, o, out);
     NEED_IMAGES(m);
     acf_options *all;
     acf_images *im = NULL;
     ACF_TRY(reading_options(m, o, &all));
-    acf_status status = acf_images_open(path, all, &im);
+    acf_status status = open_images(path, all, &im);
     acf_options_free(all);
     if (!status) status = acf_image_model_check(m, path, (const int64_t[]){im->H, im->W, im->C}, im->bits);
     if (status)
@@ -218,18 +225,12 @@ acf_status acf_image_session_draw(acf_image_session *s, const acf_images *im, co
     return acf_image_session_query_draw(s, im, given, seed, draw, out);
 }
 
-acf_status acf_image_session_guess(acf_image_session *s, const acf_images *im, const uint8_t *given, uint8_t *out) {
+acf_status acf_image_session_guess(acf_image_session *s, const acf_images *im, const uint8_t *given, uint8_t *out,
+                                   double *real) {
     ACF_NEED(s);
     ACF_NEED(im);
-    ACF_NEED(out);
-    return acf_image_session_query_guess(s, im, given, out, NULL);
-}
-
-acf_status acf_image_session_guess_real(acf_image_session *s, const acf_images *im, const uint8_t *given, double *out) {
-    ACF_NEED(s);
-    ACF_NEED(im);
-    ACF_NEED(out);
-    return acf_image_session_query_guess(s, im, given, NULL, out);
+    if (!real) ACF_NEED(out);
+    return acf_image_session_query_guess(s, im, given, out, real);
 }
 
 acf_status acf_image_session_gibbs(acf_image_session *s, const acf_images *im, const uint8_t *first, uint64_t seed,

@@ -172,7 +172,7 @@ static void moved_guess(acf_model *m, const uint8_t *level, const uint8_t *b, ac
     assert_int_equal(acf_images_make(pixel, 1, SIDE, SIDE, 1, NULL, &one), ACF_OK);
     m->seen.rotated = m->seen.flipped = false;
     acf_image_session *s = session(m);
-    assert_int_equal(acf_image_session_guess_real(s, one, mask, real), ACF_OK);
+    assert_int_equal(acf_image_session_guess(s, one, mask, NULL, real), ACF_OK);
     for (int p = 0; p < P; p++) out[p] = real[acf_image_moved(by, SIDE, SIDE, p)];
     acf_image_session_free(s);
     acf_images_free(one);
@@ -188,8 +188,8 @@ static void check_guess(acf_model *m, const acf_images *im, const uint8_t *given
         moved_guess(m, acf_images_pixels(im) + i * P, given + i * P, by[k], one);
         for (int p = 0; p < P; p++) expected[p] += one[p] / n;
     }
-    assert_int_equal(acf_image_session_guess_real(s, im, given, real), ACF_OK);
-    assert_int_equal(acf_image_session_guess(s, im, given, level), ACF_OK);
+    assert_int_equal(acf_image_session_guess(s, im, given, NULL, real), ACF_OK);
+    assert_int_equal(acf_image_session_guess(s, im, given, level, NULL), ACF_OK);
     for (int p = 0; p < P; p++) {
         if (fabs(real[i * P + p] - expected[p]) > 1e-3)
             fail_msg("image %d, pixel %d: %.5f, expected %.5f", i, p, real[i * P + p], expected[p]);

@@ -12,18 +12,6 @@
 
 int acf_images_recognise(const char *path) { return path && acf_images_is_source(path); }
 
-acf_status acf_images_open(const char *path, const acf_options *o, acf_images **out) {
-    ACF_NEED(path);
-    ACF_NEED(out);
-    acf_image_plan plan = {0};
-    acf_device *dev;
-    if (o) ACF_TRY(acf_image_plan_read(o, &plan));
-    ACF_TRY(acf_device_open_cpu(o ? (int)acf_options_int(o, "threads") : 0, &dev));
-    acf_status status = acf_images_read(dev, path, &plan, out);
-    acf_device_close(dev);
-    return status;
-}
-
 acf_status acf_images_shape(const acf_images *im, int64_t *shape) {
     ACF_NEED(im);
     ACF_NEED(shape);
@@ -86,10 +74,8 @@ static levels levels_of(const acf_images *im) {
     return l;
 }
 
-acf_status acf_images_describe(const acf_images *im, char *out, size_t cap, size_t *needed) {
+static acf_status describe_text(const acf_images *im, char *out, size_t cap, size_t *needed) {
     char first[ACF_IMAGE_NAME_MAX], last[ACF_IMAGE_NAME_MAX], bytes[ACF_NUMBER_MAX];
-    ACF_NEED(im);
-    ACF_NEED_BUFFER(out, cap);
     const levels l = levels_of(im);
     acf_text t = acf_text_into(out, cap);
     acf_text_addf(&t, "images:   %lld%s%s\n", (long long)im->N,
@@ -108,9 +94,7 @@ acf_status acf_images_describe(const acf_images *im, char *out, size_t cap, size
     return acf_text_done(&t, needed);
 }
 
-acf_status acf_images_describe_json(const acf_images *im, char *out, size_t cap, size_t *needed) {
-    ACF_NEED(im);
-    ACF_NEED_BUFFER(out, cap);
+static acf_status describe_json(const acf_images *im, char *out, size_t cap, size_t *needed) {
     const levels l = levels_of(im);
     json_t *j = json_pack("{s:I, s:I, s:I, s:I, s:i, s:{s:i, s:i, s:i, s:f}, s:b, s:b, s:I, s:I, s:s}", "images",
                           (json_int_t)im->N, "height", (json_int_t)im->H, "width", (json_int_t)im->W, "channels",
@@ -120,6 +104,12 @@ acf_status acf_images_describe_json(const acf_images *im, char *out, size_t cap,
                           acf_text_is_utf8(im->note, strlen(im->note)) ? im->note : "a file with an odd name");
     if (!j) return acf_fail(ACF_EMEMORY, "out of memory: a description of images");
     return acf_json_deliver(j, out, cap, needed);
+}
+
+acf_status acf_images_describe(const acf_images *im, acf_format format, char *out, size_t cap, size_t *needed) {
+    ACF_NEED(im);
+    ACF_NEED_BUFFER(out, cap);
+    return format == ACF_JSON ? describe_json(im, out, cap, needed) : describe_text(im, out, cap, needed);
 }
 
 /* ---- pictures ------------------------------------------------------------------------------------------------------------- */

@@ -64,7 +64,7 @@ static void images_are_told_from_tables(void **state) {
     } cases[] = {{"digits", 1}, {"digits.gz", 1}, {"t.csv.gz", 0}, {"t.csv", 0}, {"a.npy", 1},
                  {"m.npy", 0},  {"photo", 1},     {"p.txt", 1},    {"", 1},      {"nowhere", 0}};
     acf_images *im = NULL;
-    assert_int_equal(acf_images_open(NULL, NULL, &im), ACF_EUSAGE);
+    assert_int_equal(acf_images_open(NULL, NULL, NULL, &im), ACF_EUSAGE);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         if (acf_images_recognise(in_folder(cases[i].name)) != cases[i].yes) fail_msg("%s", cases[i].name);
     assert_string_equal(acf_error(), "acf_images_open: 'path' is NULL"); /* recognising records no failure */
@@ -89,7 +89,7 @@ static void options_do_what_they_say(void **state) {
         acf_options *o = options(cases[i].name, cases[i].value);
         acf_images *im;
         int64_t shape[4];
-        assert_int_equal(acf_images_open(path, o, &im), ACF_OK);
+        assert_int_equal(acf_images_open(path, NULL, o, &im), ACF_OK);
         assert_int_equal(acf_images_shape(im, shape), ACF_OK);
         assert_memory_equal(shape, cases[i].shape, sizeof shape);
         assert_int_equal(acf_images_bits(im), cases[i].bits);
@@ -113,7 +113,7 @@ static void options_do_what_they_say(void **state) {
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         acf_options *o = options(wrong[i][0], wrong[i][1]);
         acf_images *im = NULL;
-        assert_int_equal(acf_images_open(path, o, &im), ACF_EUSAGE);
+        assert_int_equal(acf_images_open(path, NULL, o, &im), ACF_EUSAGE);
         assert_string_equal(acf_error(), wrong[i][2]);
         acf_options_free(o);
     }
@@ -125,16 +125,16 @@ static void images_are_described(void **state) {
     size_t needed;
     acf_images *im;
     put_digits("digits");
-    assert_int_equal(acf_images_open(in_folder("digits"), NULL, &im), ACF_OK);
-    assert_int_equal(acf_images_describe(im, text, sizeof text, &needed), ACF_OK);
+    assert_int_equal(acf_images_open(in_folder("digits"), NULL, NULL, &im), ACF_OK);
+    assert_int_equal(acf_images_describe(im, ACF_TEXT, text, sizeof text, &needed), ACF_OK);
     assert_int_equal(needed, strlen(text) + 1);
     assert_non_null(strstr(
         text,
         "images:   6\nsize:     8 x 8 pixels (width, height), grey\nlevels:   0 to 250, 251 of 256 in use, mean 12"));
     assert_non_null(strstr(text, "names:    digits 0 ... digits 5\n"));
-    assert_int_equal(acf_images_describe_json(im, text, sizeof text, NULL), ACF_OK);
+    assert_int_equal(acf_images_describe(im, ACF_JSON, text, sizeof text, NULL), ACF_OK);
     assert_non_null(strstr(text, "\"height\": 8"));
-    assert_int_equal(acf_images_describe(im, NULL, 0, &needed), ACF_ESPACE);
+    assert_int_equal(acf_images_describe(im, ACF_TEXT, NULL, 0, &needed), ACF_ESPACE);
     assert_int_equal(acf_images_name(im, 3, text, sizeof text, NULL), ACF_OK);
     assert_string_equal(text, "digits 3");
     assert_int_equal(acf_images_name(im, 6, text, sizeof text, NULL), ACF_EUSAGE);
@@ -144,7 +144,7 @@ static void images_are_described(void **state) {
     assert_int_equal(needed, 9);
     assert_int_equal(acf_images_file_name(im, 6, text, sizeof text, NULL), ACF_EUSAGE);
     assert_int_equal(acf_images_shape(im, NULL), ACF_EUSAGE);
-    assert_int_equal(acf_images_describe(NULL, text, sizeof text, NULL), ACF_EUSAGE);
+    assert_int_equal(acf_images_describe(NULL, ACF_TEXT, text, sizeof text, NULL), ACF_EUSAGE);
     assert_true(acf_images_pixels(NULL) == NULL && acf_images_bits(NULL) == 0 && acf_images_note(NULL)[0] == 0);
     acf_images_free(im);
     acf_images_free(NULL);
@@ -196,7 +196,7 @@ static void sheets_are_drawn(void **state) {
             levels[k] = (uint8_t)(k < sizes[i][1] * sizes[i][2] ? 200 : 90);
         acf_lab_put_idx(&file, sizes[i][0], sizes[i][1], sizes[i][2], levels);
         acf_lab_folder_put(&folder, "a long name for a file of digits", file.b, file.n);
-        assert_int_equal(acf_images_open(in_folder("a long name for a file of digits"), NULL, &im), ACF_OK);
+        assert_int_equal(acf_images_open(in_folder("a long name for a file of digits"), NULL, NULL, &im), ACF_OK);
         if (acf_plot_images(picture_path(".png"), NULL, im) != ACF_OK) fail_msg("%s", acf_error());
         picture p = picture_read(picture_path(".png"));
         int64_t first = 0, other = 0;
@@ -222,7 +222,7 @@ static void masks_lie_over_images(void **state) {
     memset(grey, 100, sizeof grey);
     assert_int_equal(acf_image_write_png(in_folder("x.png"), grey, 8, 8, 1), ACF_OK);
     acf_options *o = options("image-bits", "8");
-    assert_int_equal(acf_images_open(path, o, &im), ACF_OK);
+    assert_int_equal(acf_images_open(path, NULL, o, &im), ACF_OK);
     assert_int_equal(acf_plot_masks(picture_path(".png"), NULL, "left", im, 0, 0, 1), ACF_OK);
     picture p = picture_read(picture_path(".png"));
     int64_t hole = 0, seen = 0;
@@ -246,7 +246,7 @@ static void completions_are_drawn(void **state) {
     acf_lab_put_idx(&file, 2, 8, 8, grey);
     acf_lab_folder_put(&folder, "x", file.b, file.n);
     acf_options *o = options("image-pad", "12");
-    assert_int_equal(acf_images_open(in_folder("x"), o, &im), ACF_OK);
+    assert_int_equal(acf_images_open(in_folder("x"), NULL, o, &im), ACF_OK);
     assert_int_equal(acf_images_frame(im, box), ACF_OK);
     assert_true(box[0] == 2 && box[1] == 2 && box[2] == 10 && box[3] == 10);
     assert_int_equal(acf_images_masks(im, "left", 1, given), ACF_OK);
@@ -288,7 +288,7 @@ static void large_sheets_of_completions_are_drawn(void **state) {
         uint8_t black[16 * 4] = {0};
         acf_lab_put_idx(&file, 16, 2, 2, black);
         acf_lab_folder_put(&folder, "y", file.b, file.n);
-        assert_int_equal(acf_images_open(in_folder("y"), o, &im), ACF_OK);
+        assert_int_equal(acf_images_open(in_folder("y"), NULL, o, &im), ACF_OK);
         for (int i = 0; i < 64; i++) ways[i] = acf_images_pixels(im), names[i] = "draw 1000";
         if (acf_plot_completed(picture_path(".png"), &(acf_plot_options){.scale = 0.5}, im, NULL, side[k] == 1 ? 16 : 2,
                                ways, names, side[k] == 1 ? 64 : 18) != ACF_OK)

@@ -86,9 +86,7 @@ static void gather(const acf_options *o, facts *f) {
 }
 
 /* The keys are a promise: scripts and bug reports read them. Add, never rename. */
-acf_status acf_info(const acf_options *o, char *out, size_t cap, size_t *needed) {
-    ACF_NEED(o);
-    ACF_NEED_BUFFER(out, cap);
+static acf_status info_json(const acf_options *o, char *out, size_t cap, size_t *needed) {
     facts f;
     gather(o, &f);
     json_t *j = json_pack("{s:s, s:{s:s, s:s, s:s, s:b}, s:{s:s, s:i}, s:I, s:s, s:I}", /* in output order */
@@ -100,9 +98,7 @@ acf_status acf_info(const acf_options *o, char *out, size_t cap, size_t *needed)
 }
 
 /* The same facts, aligned for the eye; the layout is no promise. */
-acf_status acf_info_text(const acf_options *o, char *out, size_t cap, size_t *needed) {
-    ACF_NEED(o);
-    ACF_NEED_BUFFER(out, cap);
+static acf_status info_text(const acf_options *o, char *out, size_t cap, size_t *needed) {
     facts f;
     gather(o, &f);
     char bytes[ACF_NUMBER_MAX];
@@ -117,6 +113,12 @@ acf_status acf_info_text(const acf_options *o, char *out, size_t cap, size_t *ne
     return acf_text_done(&t, needed);
 }
 
+acf_status acf_info(const acf_options *o, acf_format format, char *out, size_t cap, size_t *needed) {
+    ACF_NEED(o);
+    ACF_NEED_BUFFER(out, cap);
+    return format == ACF_JSON ? info_json(o, out, cap, needed) : info_text(o, out, cap, needed);
+}
+
 /* ---- devices --------------------------------------------------------------------------------------------------------- */
 
 acf_status acf_device_remark(const acf_options *o, char *out, size_t cap, size_t *needed) {
@@ -127,7 +129,7 @@ acf_status acf_device_remark(const acf_options *o, char *out, size_t cap, size_t
     if (strcmp(name, "auto") != 0)
         ACF_TRY(acf_device_choose(name, true, &c)); /* auto is content with anything: no need to look */
     acf_text t = acf_text_into(out, cap);
-    if (c.why[0]) acf_text_addf(&t, "working on the CPU, as %s", c.why);
+    if (c.why[0]) acf_text_addf(&t, "computing on the CPU: %s", c.why);
     return acf_text_done(&t, needed);
 }
 
@@ -146,8 +148,7 @@ static const acf_plugin *gpus(int *count, char why[ACF_SENTENCE_MAX]) {
     return p;
 }
 
-acf_status acf_devices(char *out, size_t cap, size_t *needed) {
-    ACF_NEED_BUFFER(out, cap);
+static acf_status devices_json(char *out, size_t cap, size_t *needed) {
     char cpu[ACF_EXCERPT_MAX], why[ACF_SENTENCE_MAX];
     int count;
     const acf_plugin *p = gpus(&count, why);
@@ -172,8 +173,7 @@ acf_status acf_devices(char *out, size_t cap, size_t *needed) {
     return acf_json_deliver(j, out, cap, needed);
 }
 
-acf_status acf_devices_text(char *out, size_t cap, size_t *needed) {
-    ACF_NEED_BUFFER(out, cap);
+static acf_status devices_text(char *out, size_t cap, size_t *needed) {
     char cpu[ACF_EXCERPT_MAX], why[ACF_SENTENCE_MAX], bytes[ACF_NUMBER_MAX];
     int count;
     const acf_plugin *p = gpus(&count, why);
@@ -188,4 +188,9 @@ acf_status acf_devices_text(char *out, size_t cap, size_t *needed) {
                       f.major, f.minor);
     }
     return acf_text_done(&t, needed);
+}
+
+acf_status acf_devices(acf_format format, char *out, size_t cap, size_t *needed) {
+    ACF_NEED_BUFFER(out, cap);
+    return format == ACF_JSON ? devices_json(out, cap, needed) : devices_text(out, cap, needed);
 }

@@ -73,9 +73,7 @@ static acf_status add_paper(json_t *all, const char *key, paper_text say, const 
 }
 
 /* The members in output order; each is NULL after a failure, and released by who packs them. */
-acf_status acf_model_info(const acf_model *m, char *out, size_t cap, size_t *needed) {
-    ACF_NEED(m);
-    ACF_NEED_BUFFER(out, cap);
+static acf_status info_json(const acf_model *m, char *out, size_t cap, size_t *needed) {
     acf_status status = ACF_OK;
     json_t *encoder = NULL, *options = NULL, *training = NULL, *all;
     ACF_TRY_DONE(m->image ? acf_image_model_to_json(m, &encoder) : acf_encoder_to_json(m->encoder, &encoder));
@@ -153,9 +151,7 @@ static acf_status paper_line(const acf_model *m, const char *what, paper_text sa
     return ACF_OK;
 }
 
-acf_status acf_model_info_text(const acf_model *m, char *out, size_t cap, size_t *needed) {
-    ACF_NEED(m);
-    ACF_NEED_BUFFER(out, cap);
+static acf_status info_text(const acf_model *m, char *out, size_t cap, size_t *needed) {
     acf_text t = acf_text_into(out, cap);
     acf_text_addf(&t, "parameters: %lld\n", (long long)acf_model_parameters(m));
     if (m->next) acf_text_addf(&t, "members: %d, whose densities are averaged\n", acf_model_members(m));
@@ -182,4 +178,10 @@ acf_status acf_model_info_text(const acf_model *m, char *out, size_t cap, size_t
         ACF_TRY(option_lines(one, m->config, &t));
     }
     return acf_text_done(&t, needed);
+}
+
+acf_status acf_model_info(const acf_model *m, acf_format format, char *out, size_t cap, size_t *needed) {
+    ACF_NEED(m);
+    ACF_NEED_BUFFER(out, cap);
+    return format == ACF_JSON ? info_json(m, out, cap, needed) : info_text(m, out, cap, needed);
 }

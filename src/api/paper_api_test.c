@@ -70,15 +70,15 @@ static void presets_reach_every_member(void **state) {
 static void info_shows_every_member(void **state) {
     (void)state;
     acf_model *m = FIT("preset", "paper", "ensemble", "2");
-    assert_int_equal(acf_model_info_text(m, text, sizeof text, NULL), ACF_OK);
+    assert_int_equal(acf_model_info(m, ACF_TEXT, text, sizeof text, NULL), ACF_OK);
     const char *other = strstr(text, "options of member 2 that differ:\n");
     assert_non_null(other);
     assert_int_equal(strncmp(strchr(other, '\n') + 1, "  seed  ", 8), 0);
     assert_null(strchr(strchr(strchr(other, '\n') + 1, '\n') + 1, '\n')); /* the seed alone */
     assert_int_equal(acf_options_set_text(m->next->config, "dropout", "0.25"), ACF_OK);
-    assert_int_equal(acf_model_info_text(m, text, sizeof text, NULL), ACF_OK);
+    assert_int_equal(acf_model_info(m, ACF_TEXT, text, sizeof text, NULL), ACF_OK);
     assert_non_null(strstr(strstr(text, "options of member 2 that differ:\n"), "dropout              0.25\n"));
-    assert_int_equal(acf_model_info(m, text, sizeof text, NULL), ACF_OK);
+    assert_int_equal(acf_model_info(m, ACF_JSON, text, sizeof text, NULL), ACF_OK);
     json_t *j = json_loads(text, 0, NULL), *members = json_object_get(j, "members"),
            *second = json_object_get(json_array_get(members, 1), "options");
     assert_true(json_array_size(members) == 2 && json_real_value(json_object_get(second, "dropout")) == 0.25);
@@ -87,12 +87,12 @@ static void info_shows_every_member(void **state) {
 }
 
 static void expect_lines(acf_model *m, const char *beyond, const char *other) {
-    assert_int_equal(acf_model_info_text(m, text, sizeof text, NULL), ACF_OK);
+    assert_int_equal(acf_model_info(m, ACF_TEXT, text, sizeof text, NULL), ACF_OK);
     if ((strstr(text, "beyond the paper: ") != NULL) != (beyond != NULL) || (beyond && !strstr(text, beyond)))
         fail_msg("expected %s in %s", beyond, text);
     if (other && !strstr(text, other)) fail_msg("expected %s in %s", other, text);
     if (!other) assert_null(strstr(text, "other than the paper"));
-    assert_int_equal(acf_model_info(m, text, sizeof text, NULL), ACF_OK);
+    assert_int_equal(acf_model_info(m, ACF_JSON, text, sizeof text, NULL), ACF_OK);
     assert_true((strstr(text, "\"beyond_paper\": \"") != NULL) == (beyond != NULL));
     acf_model_free(m);
 }
@@ -130,8 +130,8 @@ static void survives_without_memory(void **state) {
         for (int64_t n = 1;; n++) {
             const int64_t live = acf_alloc_live();
             acf_alloc_fail_at(n);
-            acf_status status =
-                json ? acf_model_info(m, text, sizeof text, NULL) : acf_model_info_text(m, text, sizeof text, NULL);
+            acf_status status = json ? acf_model_info(m, ACF_JSON, text, sizeof text, NULL)
+                                     : acf_model_info(m, ACF_TEXT, text, sizeof text, NULL);
             acf_alloc_fail_at(0);
             assert_int_equal(acf_alloc_live(), live);
             if (status == ACF_OK) break;

@@ -88,12 +88,12 @@ static acf_status fit(acf_options *o, watch *w, acf_model **out) {
 
 static void scores(const acf_model *m, double *out) { acf_fit_lab_scores(m, some_table(), out); }
 
-static char *text_of(const acf_model *m, acf_status (*get)(const acf_model *, char *, size_t, size_t *)) {
+static char *text_of(const acf_model *m, acf_format format) {
     size_t needed = 0;
-    assert_int_equal(get(m, NULL, 0, &needed), ACF_ESPACE);
+    assert_int_equal(acf_model_info(m, format, NULL, 0, &needed), ACF_ESPACE);
     char *text = malloc(needed);
     assert_non_null(text);
-    assert_int_equal(get(m, text, needed, NULL), ACF_OK);
+    assert_int_equal(acf_model_info(m, format, text, needed, NULL), ACF_OK);
     return text;
 }
 
@@ -199,9 +199,8 @@ static void the_model_says_so(void **state) {
         fail_msg("%s", acf_error());
     assert_int_equal(acf_model_save(m, path), ACF_OK);
     if (acf_model_load(path, NULL, &again)) fail_msg("%s", acf_error());
-    char *json = text_of(m, acf_model_info), *same = text_of(again, acf_model_info),
-         *other = text_of(plain, acf_model_info);
-    char *lines = text_of(again, acf_model_info_text), *other_lines = text_of(plain, acf_model_info_text);
+    char *json = text_of(m, ACF_JSON), *same = text_of(again, ACF_JSON), *other = text_of(plain, ACF_JSON);
+    char *lines = text_of(again, ACF_TEXT), *other_lines = text_of(plain, ACF_TEXT);
     assert_string_equal(json, same);
     assert_non_null(strstr(json, "\"refit\": \"done\""));
     assert_non_null(strstr(other, "\"refit\": \"none\""));

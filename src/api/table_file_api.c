@@ -20,24 +20,13 @@ static acf_status need_schema(const acf_model *m) {
         "this model was made from a matrix in memory, so it does not know the columns of a file; make one from a file");
 }
 
-acf_status acf_table_read(const char *path, const acf_options *o, acf_table **out) {
+acf_status acf_table_read(const char *path, const acf_model *m, const acf_options *o, acf_table **out) {
     ACF_NEED(path);
     ACF_NEED(out);
     acf_read_options *w;
+    if (m) ACF_TRY(need_schema(m));
     ACF_TRY(acf_read_options_read(o, &w));
-    acf_status status = acf_table_file_read(path, w, out);
-    acf_read_options_free(w);
-    return status;
-}
-
-acf_status acf_table_read_for(const char *path, const acf_model *m, const acf_options *o, acf_table **out) {
-    ACF_NEED(path);
-    ACF_NEED(m);
-    ACF_NEED(out);
-    acf_read_options *w;
-    ACF_TRY(need_schema(m));
-    ACF_TRY(acf_read_options_read(o, &w));
-    acf_status status = acf_table_file_read_for(path, w, m->schema, out);
+    acf_status status = m ? acf_table_file_read_for(path, w, m->schema, out) : acf_table_file_read(path, w, out);
     acf_read_options_free(w);
     return status;
 }
@@ -110,19 +99,11 @@ static acf_status describe(const acf_table *t, bool json, acf_text *out) {
     return status;
 }
 
-acf_status acf_table_describe(const acf_table *t, char *out, size_t cap, size_t *needed) {
+acf_status acf_table_describe(const acf_table *t, acf_format format, char *out, size_t cap, size_t *needed) {
     ACF_NEED(t);
     ACF_NEED_BUFFER(out, cap);
     acf_text text = acf_text_into(out, cap);
-    ACF_TRY(describe(t, false, &text));
-    return acf_text_done(&text, needed);
-}
-
-acf_status acf_table_describe_json(const acf_table *t, char *out, size_t cap, size_t *needed) {
-    ACF_NEED(t);
-    ACF_NEED_BUFFER(out, cap);
-    acf_text text = acf_text_into(out, cap);
-    ACF_TRY(describe(t, true, &text));
+    ACF_TRY(describe(t, format == ACF_JSON, &text));
     return acf_text_done(&text, needed);
 }
 

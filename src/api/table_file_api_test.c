@@ -104,7 +104,7 @@ static void a_file_is_completed(void **state) {
     acf_model *m, *loaded;
     acf_session *s;
     acf_writer *w;
-    ok(acf_table_read(path_of("in.csv"), o, &t));
+    ok(acf_table_read(path_of("in.csv"), NULL, o, &t));
     assert_int_equal(acf_table_rows(t), ROWS);
     assert_int_equal(acf_table_columns(t), 4);
     assert_int_equal(acf_table_warnings(t), 0);
@@ -116,10 +116,10 @@ static void a_file_is_completed(void **state) {
     ok(acf_model_load(path_of("m.safetensors"), o, &loaded));
     put("new.csv",
         "dose,kind,age,seen\n2.50,young,25,2021-01-02\n,,61,\n6.10,?,,2021-05-06\n3.3,middle,33,2021-07-08\n");
-    assert_int_equal(acf_table_read_for(path_of("new.csv"), loaded, o, &fresh), ACF_EDATA);
+    assert_int_equal(acf_table_read(path_of("new.csv"), loaded, o, &fresh), ACF_EDATA);
     assert_non_null(strstr(acf_error(), "in another order than when the model was made"));
     ok(acf_options_set(o, "any-order", "true"));
-    ok(acf_table_read_for(path_of("new.csv"), loaded, o, &fresh));
+    ok(acf_table_read(path_of("new.csv"), loaded, o, &fresh));
     assert_int_equal(acf_table_warnings(fresh), 3); /* no key, another order, a kind never seen */
     assert_non_null(strstr(acf_table_warning(fresh, 2), "'middle', row 4"));
     assert_null(acf_table_warning(fresh, 3));
@@ -162,7 +162,7 @@ static void new_rows_are_drawn(void **state) {
     acf_writer *w;
     double done[20];
     ok(acf_options_set(o, "steps", "5"));
-    ok(acf_table_read(path_of("in.csv"), o, &t));
+    ok(acf_table_read(path_of("in.csv"), NULL, o, &t));
     ok(acf_model_fit(t, o, NULL, NULL, &m));
     ok(acf_table_blank(m, 5, "age=40,kind=old", &blank));
     ok(acf_session_create(m, &s));
@@ -189,7 +189,7 @@ static void tables_tell_about_themselves(void **state) {
     char text[4096], *json;
     size_t needed = 0;
     int64_t j = -1;
-    ok(acf_table_read(path_of("in.csv"), NULL, &t));
+    ok(acf_table_read(path_of("in.csv"), NULL, NULL, &t));
     assert_string_equal(acf_table_name(t, 1), "kind");
     assert_string_equal(acf_table_kind(t, 0), "integer");
     assert_string_equal(acf_table_kind(t, 3), "date");
@@ -212,11 +212,11 @@ static void tables_tell_about_themselves(void **state) {
     assert_int_equal(acf_table_format(t, 1, 0, text, 3, &needed), ACF_ESPACE);
     assert_int_equal(acf_table_format(t, 9, 0, text, 3, &needed), ACF_EUSAGE);
     assert_int_equal(acf_table_format(t, 0, (double)NAN, text, 3, &needed), ACF_EUSAGE);
-    ok(acf_table_describe(t, text, sizeof text, &needed));
+    ok(acf_table_describe(t, ACF_TEXT, text, sizeof text, &needed));
     assert_non_null(strstr(text, "in.csv: 150 rows, 5 columns, 4 modelled\n"));
-    assert_int_equal(acf_table_describe_json(t, NULL, 0, &needed), ACF_ESPACE);
+    assert_int_equal(acf_table_describe(t, ACF_JSON, NULL, 0, &needed), ACF_ESPACE);
     assert_non_null(json = malloc(needed));
-    ok(acf_table_describe_json(t, json, needed, NULL));
+    ok(acf_table_describe(t, ACF_JSON, json, needed, NULL));
     json_t *v = json_loads(json, JSON_REJECT_DUPLICATES, NULL);
     assert_int_equal(json_array_size(json_object_get(v, "columns")), 5);
     json_decref(v);
@@ -235,7 +235,7 @@ static void tables_from_memory_have_columns_too(void **state) {
     assert_int_equal(acf_table_warnings(t), 0);
     ok(acf_table_format(t, 0, 0.1, text, sizeof text, NULL));
     assert_string_equal(text, "0.1");
-    ok(acf_table_describe(t, text, sizeof text, NULL));
+    ok(acf_table_describe(t, ACF_TEXT, text, sizeof text, NULL));
     assert_non_null(strstr(text, "b       category    -               2 levels: 0 (1), 1 (1)\n"));
     acf_table_free(t);
 }
@@ -250,7 +250,7 @@ static void constants_are_read_and_not_fitted_to(void **state) {
     char text[512];
     put("constants.csv", "a;b\nk;1\n;1\nk;\n");
     ok(acf_options_create(&o));
-    ok(acf_table_read(path_of("constants.csv"), o, &t));
+    ok(acf_table_read(path_of("constants.csv"), NULL, o, &t));
     assert_true(acf_table_columns(t) == 0 && acf_table_rows(t) == 3 && acf_table_missing(t) == 0);
     ok(acf_table_unfilled(t, text, sizeof text, NULL));
     assert_string_equal(text, "2 missing cells stay as they are: a (constant) 1, b (constant) 1; a column with one "
@@ -258,9 +258,9 @@ static void constants_are_read_and_not_fitted_to(void **state) {
                               "'fill-constants' to fill it with that value");
     acf_table_free(t);
     ok(acf_options_set(o, "fill-constants", "true"));
-    ok(acf_table_read(path_of("constants.csv"), o, &t));
+    ok(acf_table_read(path_of("constants.csv"), NULL, o, &t));
     assert_int_equal(acf_table_missing(t), 2);
-    ok(acf_table_describe(t, text, sizeof text, NULL));
+    ok(acf_table_describe(t, ACF_TEXT, text, sizeof text, NULL));
     assert_non_null(strstr(text, ": 3 rows, 2 columns, 0 modelled\nseparator ';', decimal point, header\n\ncolumn"));
     ok(acf_table_dialect(t, text, sizeof text, NULL));
     assert_string_equal(text, "separator ';', decimal point, header");
@@ -284,7 +284,7 @@ static void models_of_matrices_read_no_files(void **state) {
     ok(acf_options_set(o, "steps", "2"));
     ok(acf_table_create(x, NULL, 32, 2, NULL, NULL, &t));
     ok(acf_model_fit(t, o, NULL, NULL, &m));
-    assert_int_equal(acf_table_read_for(path_of("in.csv"), m, o, &fresh), ACF_EMODEL);
+    assert_int_equal(acf_table_read(path_of("in.csv"), m, o, &fresh), ACF_EMODEL);
     assert_non_null(strstr(acf_error(), "made from a matrix in memory"));
     assert_int_equal(acf_table_blank(m, 1, NULL, &fresh), ACF_EMODEL);
     acf_model_free(m);
@@ -301,14 +301,13 @@ static void null_is_met_with_a_sentence(void **state) {
     const double x = 1;
     const acf_write_plan plan = {1, 0, 0};
     ok(acf_table_create(&x, NULL, 1, 1, NULL, NULL, &t));
-    assert_int_equal(acf_table_read(NULL, NULL, &t), ACF_EUSAGE);
+    assert_int_equal(acf_table_read(NULL, NULL, NULL, &t), ACF_EUSAGE);
     assert_string_equal(acf_error(), "acf_table_read: 'path' is NULL");
-    assert_int_equal(acf_table_read("a", NULL, NULL), ACF_EUSAGE);
-    assert_int_equal(acf_table_read_for("a", NULL, NULL, &t), ACF_EUSAGE);
+    assert_int_equal(acf_table_read("a", NULL, NULL, NULL), ACF_EUSAGE);
     assert_int_equal(acf_table_blank(NULL, 1, NULL, &t), ACF_EUSAGE);
-    assert_int_equal(acf_table_describe(NULL, text, 8, NULL), ACF_EUSAGE);
-    assert_int_equal(acf_table_describe(t, NULL, 8, NULL), ACF_EUSAGE);
-    assert_int_equal(acf_table_describe_json(NULL, text, 8, NULL), ACF_EUSAGE);
+    assert_int_equal(acf_table_describe(NULL, ACF_TEXT, text, 8, NULL), ACF_EUSAGE);
+    assert_int_equal(acf_table_describe(t, ACF_TEXT, NULL, 8, NULL), ACF_EUSAGE);
+    assert_int_equal(acf_table_describe(NULL, ACF_JSON, text, 8, NULL), ACF_EUSAGE);
     assert_int_equal(acf_table_dialect(NULL, text, 8, NULL), ACF_EUSAGE);
     assert_int_equal(acf_table_find(NULL, "a", &j), ACF_EUSAGE);
     assert_int_equal(acf_table_find(t, NULL, &j), ACF_EUSAGE);

@@ -66,7 +66,7 @@ static acf_table *open_table(const char *name) {
     char path[128];
     acf_table *t = NULL;
     snprintf(path, sizeof path, "%s/%s", folder.path, name);
-    if (acf_table_read(path, NULL, &t)) fail_msg("%s", acf_error());
+    if (acf_table_read(path, NULL, NULL, &t)) fail_msg("%s", acf_error());
     return t;
 }
 
@@ -149,7 +149,7 @@ static void a_piped_table_is_shared(void **state) {
     assert_int_equal(write(end[1], table_text, strlen(table_text)), (ssize_t)strlen(table_text));
     close(end[1]);
     snprintf(path, sizeof path, "/dev/fd/%d", end[0]);
-    if (acf_table_read(path, NULL, &t)) fail_msg("%s", acf_error());
+    if (acf_table_read(path, NULL, NULL, &t)) fail_msg("%s", acf_error());
     close(end[0]);
     work w = {.right = reads_texts, .t = t};
     assert_int_equal(acf_table_texts(t, add_text, &w.hash), ACF_OK);

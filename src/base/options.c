@@ -15,16 +15,28 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ROW(name_, type_, min_, max_, standard_, choices_, env_, flags_, help_)                                        \
-    {name_, ACF_OPTION_##type_, min_, max_, standard_, help_, choices_, env_, flags_},
+#define ROW(name_, type_, min_, max_, standard_, choices_, env_, section_, flags_, help_)                              \
+    {name_, ACF_OPTION_##type_, min_, max_, standard_, help_, choices_, env_, flags_, ACF_SECTION_##section_},
 const acf_option acf_option_table[] = {ACF_GENERAL_OPTIONS(ROW) ACF_FILE_OPTIONS(ROW) ACF_IMAGE_OPTIONS(
     ROW) ACF_MODEL_OPTIONS(ROW) ACF_IMAGE_MODEL_OPTIONS(ROW) ACF_TRAIN_OPTIONS(ROW) ACF_EVAL_OPTIONS(ROW)};
 const int acf_option_count = sizeof acf_option_table / sizeof acf_option_table[0];
-#define ONE(...) +1
-const int acf_option_general = ACF_GENERAL_OPTIONS(ONE);
-const acf_option acf_option_images[] = {ACF_GENERAL_OPTIONS(ROW) ACF_IMAGE_OPTIONS(ROW)};
-const int acf_option_image_count = sizeof acf_option_images / sizeof acf_option_images[0];
-const int acf_option_reading = ACF_GENERAL_OPTIONS(ONE) ACF_FILE_OPTIONS(ONE) ACF_IMAGE_OPTIONS(ONE);
+
+const char *acf_option_section_name(acf_option_section section) {
+    static const char *const name[] = {
+        [ACF_SECTION_NONE] = "",
+        [ACF_SECTION_INPUT] = "input",
+        [ACF_SECTION_MODEL] = "model",
+        [ACF_SECTION_DONORS] = "donors",
+        [ACF_SECTION_TRAINING] = "training",
+        [ACF_SECTION_QUERIES] = "queries",
+        [ACF_SECTION_EVALUATION] = "evaluation",
+        [ACF_SECTION_IMAGES] = "images",
+        [ACF_SECTION_IMAGE_MODEL] = "image model",
+        [ACF_SECTION_IMAGE_QUERIES] = "image queries",
+        [ACF_SECTION_MACHINE] = "machine",
+    };
+    return name[section];
+}
 
 /* One value; which member counts follows from the type. */
 typedef struct value {
@@ -34,16 +46,9 @@ typedef struct value {
     acf_origin origin;
 } value;
 
-/* A text that lives as long as its set. */
-typedef struct kept {
-    struct kept *next;
-    char text[];
-} kept;
-
 struct acf_options {
     const acf_option *table;
     int n;
-    kept *kept;    /* the last one; owned */
     value value[]; /* n of them, in the order of the table */
 };
 
@@ -270,10 +275,6 @@ acf_status acf_options_make(const acf_option *table, int n, acf_options **out) {
 void acf_options_free(acf_options *o) {
     if (!o) return;
     for (int i = 0; i < o->n; i++) acf_release(o->value[i].text);
-    for (kept *k = o->kept, *next; k; k = next) {
-        next = k->next;
-        acf_release(k);
-    }
     acf_release(o);
 }
 
@@ -292,15 +293,6 @@ acf_status acf_options_copy(const acf_options *o, acf_options **out) {
     }
     *out = copy;
     return ACF_OK;
-}
-
-const char *acf_options_keep(acf_options *o, const char *text) {
-    const size_t n = strlen(text) + 1;
-    kept *k = acf_alloc(sizeof *k + n, "an option");
-    if (!k) return NULL;
-    memcpy(k->text, text, n);
-    k->next = o->kept, o->kept = k;
-    return k->text;
 }
 
 acf_status acf_options_set_from(acf_options *o, const char *name, const char *text, acf_origin origin) {
@@ -435,35 +427,6 @@ acf_status acf_options_to_json(const acf_options *o, acf_options_which which, js
     if (!object) return acf_fail(ACF_EMEMORY, "out of memory: options as JSON");
     *out = object;
     return ACF_OK;
-}
-
-/* ---- help ------------------------------------------------------------------------------------------------------- */
-
-#define HELP_WIDTH 78
-#define HELP_INDENT 6
-
-/* Three lines: how it is written, what it does, and in brackets what is allowed. */
-static void help_paragraph(const acf_option *d, acf_text *out) {
-    static const char *const argument[] = {[ACF_OPTION_INT] = " N",
-                                           [ACF_OPTION_REAL] = " X",
-                                           [ACF_OPTION_BOOL] = "",
-                                           [ACF_OPTION_TEXT] = " TEXT",
-                                           [ACF_OPTION_CHOICE] = " WORD"};
-    char facts[512];
-    acf_text_addf(out, "  --%s%s\n%*s", d->name, argument[d->type], HELP_INDENT, "");
-    acf_text_wrap(out, d->help, HELP_INDENT, HELP_WIDTH, HELP_INDENT);
-    acf_text t = acf_text_into(facts, sizeof facts);
-    write_expected(&t, d);
-    acf_text_addf(&t, "; default %s", *d->standard ? d->standard : "empty");
-    if (d->env) acf_text_addf(&t, ", or what the environment variable %s says", d->env);
-    if (d->type == ACF_OPTION_BOOL) acf_text_addf(&t, "; --no-%s turns it off", d->name);
-    acf_text_addf(out, "\n%*s(", HELP_INDENT, "");
-    acf_text_wrap(out, facts, HELP_INDENT + 1, HELP_WIDTH - 1, HELP_INDENT + 1);
-    acf_text_add(out, ")\n");
-}
-
-void acf_options_describe(const acf_options *o, acf_text *out) {
-    for (int i = 0; i < o->n; i++) help_paragraph(&o->table[i], out);
 }
 
 /* ---- typed reading ---------------------------------------------------------------------------------------------- */

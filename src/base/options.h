@@ -1,6 +1,6 @@
 /* Options: one table of definitions, and a set of values that obeys it.
  *
- * Whatever names an option goes through here: --flags, config files, the C API, the model file. So a name, its range,
+ * Whatever names an option goes through here: the command line, config files, the C API, the model file. So a name, its range,
  * its default and its help are written once, in a table (option_table.h has acflow's; tests bring their own).
  *
  *     table  { name, type, min, max, default, help, ... }   const, shared
@@ -25,24 +25,44 @@ typedef enum acf_option_type {
 } acf_option_type;
 
 /* Flags. RECORDED: a file of a table model stores this option. IMAGE: one of an image model does. AUTO: a whole number above 0, or the word `auto`,
- * which reads as ACF_INT_AUTO and is whoever uses the option to settle. */
+ * which reads as ACF_INT_AUTO and is whoever uses the option to settle. ESSENTIAL: the short help of a command shows it. */
 enum {
     ACF_OPTION_RECORDED = 1,
     ACF_OPTION_AUTO = 2,
     ACF_OPTION_IMAGE = 4,
-    ACF_OPTION_BOTH = ACF_OPTION_RECORDED | ACF_OPTION_IMAGE
+    ACF_OPTION_BOTH = ACF_OPTION_RECORDED | ACF_OPTION_IMAGE,
+    ACF_OPTION_ESSENTIAL = 8
 };
 #define ACF_INT_AUTO 0
+
+/* Sections, in the order of the help. */
+typedef enum acf_option_section {
+    ACF_SECTION_NONE, /* in tables of tests */
+    ACF_SECTION_INPUT,
+    ACF_SECTION_MODEL,
+    ACF_SECTION_DONORS,
+    ACF_SECTION_TRAINING,
+    ACF_SECTION_QUERIES,
+    ACF_SECTION_EVALUATION,
+    ACF_SECTION_IMAGES, /* how images are read */
+    ACF_SECTION_IMAGE_MODEL,
+    ACF_SECTION_IMAGE_QUERIES,
+    ACF_SECTION_MACHINE
+} acf_option_section;
+
+/* "input", "image model", ...: what acf_option_info calls a section. */
+const char *acf_option_section_name(acf_option_section section);
 
 typedef struct acf_option {
     const char *name;
     acf_option_type type;
     double min, max;
     const char *standard; /* the default, as a user would write it: it passes the same checks */
-    const char *help;     /* one line, no full stop */
+    const char *help;     /* sentences, the last without its full stop */
     const char *choices;  /* "a|b|c", for CHOICE */
     const char *env;      /* environment variable that supplies the default: machine facts only; or NULL */
     unsigned flags;
+    acf_option_section section;
 } acf_option;
 
 typedef enum acf_origin { ACF_FROM_DEFAULT, ACF_FROM_PRESET, ACF_FROM_ENV, ACF_FROM_FILE, ACF_FROM_USER } acf_origin;
@@ -50,10 +70,6 @@ typedef enum acf_origin { ACF_FROM_DEFAULT, ACF_FROM_PRESET, ACF_FROM_ENV, ACF_F
 /* The table of this build (option_table.h). */
 extern const acf_option acf_option_table[];
 extern const int acf_option_count;
-extern const int acf_option_general;         /* the first so many concern any program; */
-extern const acf_option acf_option_images[]; /* those and how images are read */
-extern const int acf_option_image_count;
-extern const int acf_option_reading; /* and so many any that reads a table or images; the others models and training */
 
 /* A set with every option at its default, or at what the environment says. Keeps table. Gives *out; free it with
  * acf_options_free. Fails: ACF_EMEMORY, ACF_EUSAGE (a wrong value in the environment). */
@@ -61,9 +77,6 @@ acf_status acf_options_make(const acf_option *table, int n, acf_options **out);
 
 /* Another set with the same values and origins. Gives *out; free it with acf_options_free. Fails: ACF_EMEMORY. */
 acf_status acf_options_copy(const acf_options *o, acf_options **out);
-
-/* A copy of a text that lives as long as the set. NULL and ACF_EMEMORY when there is no memory. */
-const char *acf_options_keep(acf_options *o, const char *text);
 
 /* Sets one option from text, as the user's word. Fails: ACF_EUSAGE with the nearest name or the range; ACF_EMEMORY. */
 acf_status acf_options_set_text(acf_options *o, const char *name, const char *value);
@@ -91,9 +104,6 @@ acf_status acf_options_to_json(const acf_options *o, acf_options_which which, js
 
 /* One value as text. Fails: ACF_EUSAGE (unknown name). */
 acf_status acf_options_write(const acf_options *o, const char *name, acf_text *out);
-
-/* Help for every option, a paragraph each. */
-void acf_options_describe(const acf_options *o, acf_text *out);
 
 /* Typed reading for library code: the name must be in the table with that type (our defect otherwise). Text is
  * borrowed until the option is set again. */

@@ -8,8 +8,8 @@
 
 #include <stdbool.h>
 
-/* A subcommand: one file, one line in main.c's list. `run` gets the arguments behind its name and returns the exit
- * code; `page` and `flags` (job.h) are what --help, the man page and the completion are printed from. */
+/* A subcommand: one file, one line in commands.c. `run` gets the arguments behind its name and returns the exit code;
+ * `page` and `flags` (help.h) are what --help, the man page and the completion are printed from. */
 typedef struct cli_command {
     const char *name, *summary;
     int (*run)(int argc, char **argv);

@@ -85,11 +85,12 @@ static int put_command(const cli_command *c) {
     cli_flag flags[CLI_FLAGS_MAX];
     acf_options *o;
     acf_option_info d;
-    const int n = cli_page_flags(c->page, c->flags, c->n_flags, flags);
-    if (cli_page_options(c->page, &o) != ACF_OK) return cli_failed(c->name);
+    const int n = cli_page_flags(c->page, c->flags, c->n_flags, NULL, flags);
+    if (acf_options_create(&o) != ACF_OK) return cli_failed(c->name);
     cli_print("        %s)\n            words='", c->name);
     for (int i = 0; i < n; i++) cli_print("%s--%s", i ? " " : "", flags[i].name);
     for (int i = 0; i < acf_options_count(o) && acf_options_at(o, i, &d) == ACF_OK; i++) {
+        if (!cli_takes(c->page->sections, &d)) continue;
         cli_print(" --%s", d.name);
         if (strcmp(d.type, "bool") == 0) cli_print(" --no-%s", d.name);
     }
@@ -101,7 +102,8 @@ static int put_command(const cli_command *c) {
     }
     cli_print("            case $last in\n");
     for (int i = 0; i < n; i++) put_flag_value(&flags[i]);
-    for (int i = 0; i < acf_options_count(o) && acf_options_at(o, i, &d) == ACF_OK; i++) put_option_value(&d);
+    for (int i = 0; i < acf_options_count(o) && acf_options_at(o, i, &d) == ACF_OK; i++)
+        if (cli_takes(c->page->sections, &d)) put_option_value(&d);
     cli_print("            esac ;;\n");
     acf_options_free(o);
     return 0;

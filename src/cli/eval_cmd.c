@@ -7,37 +7,43 @@
 
 static const char *output, *model_path, *shown_path, *json, *log_path, *mask, *truth_path, *features;
 static const cli_flag flags[] = {
-    {"model", 'm', "FILE", "score this model as it is, instead of fitting one to what is not hidden", &model_path},
-    {"masked", 0, "FILE",
-     "the same table with holes: its missing cells are asked for, instead of hiding some at random", &shown_path},
-    {"json", 0, NULL, "everything as JSON", &json},
-    {"mask", 0, "MASK",
-     "of images, what is hidden: a mixture, or a PNG whose white is; else what the model was trained with", &mask},
-    {"truth", 0, "IMAGES",
-     "the true images: what is evaluated are completed ones, as acflow impute writes them, or others of the same names",
-     &truth_path},
-    {"features", 0, "FILE",
-     "features of real images, .npy: what is evaluated are such files of completed ones, one for each set", &features},
-    {"log", 0, "FILE", "write every training step as a line of JSON, for acflow plot training", &log_path},
-    {"output", 'o', "FILE", "where the report goes; - or nothing is standard output", &output},
+    {"model", 'm', "FILE", "input", "Model to evaluate (default: fit one to the other cells)", &model_path},
+    {"masked", 0, "FILE", "evaluation", "Masked table: its missing cells are scored (default: hide cells at random)",
+     &shown_path},
+    {"json", 0, NULL, "output", "Write JSON instead of text", &json},
+    {"mask", 0, "MASK", "images",
+     "Hidden pixels: a PNG (white is hidden) or a mixture such as left. By default the training masks of the model",
+     &mask},
+    {"truth", 0, "IMAGES", "images",
+     "Original images. IMAGES are then completed ones, as acflow impute writes them, or others of the same names",
+     &truth_path, .more = true},
+    {"features", 0, "FILE", "images",
+     "Features of real images (.npy). The inputs are then such files of completed images, one per set", &features,
+     .more = true},
+    {"log", 0, "FILE", "training", "Training log to write, a JSON object per step. acflow plot training draws it",
+     &log_path, .more = true},
+    {"output", 'o', "FILE", "output", "Report to write (default: standard output)", &output},
 };
 enum { FLAGS = sizeof flags / sizeof flags[0] };
 
 static const cli_page page = {
-    "eval", "TABLE|IMAGES [OPTIONS]",
-    "Hides cells of the table, fits a model to the others and asks it for them: error of the single value, sharpness and coverage of the draws,\n"
-    "likelihood; beside the column mean and chained linear regressions on the same cells. Says where those are better.\n"
-    "With --model also -log p(x_u | x_o) of the rows, half of their cells given, in nats a row: standardised as in\n"
-    "papers, and in the table's units.\n\n"
-    "Of images: sets a fifth of them aside and fits to the others, or takes --model. Likelihood of what masks hide and of whole images; PSNR,\n"
-    "squared error, precision and recall of best guess, draws and their mean, beside the mean image and a smooth filling.",
+    "eval",
+    "TABLE|IMAGES [OPTIONS]",
+    "Hides cells of a table, fits a model to the others, and scores how well it recovers the hidden cells, beside the "
+    "column mean and linear regression. The report says where these are better.",
+    "The report has the error of the single value, the sharpness and coverage of the draws, and the likelihood. With "
+    "--model it also has -log p(x_u | x_o) of the rows in nats per row, with half of the cells given: standardised as "
+    "in papers, and in the table's units.\n\n"
+    "For images: holds out a fifth of them and fits to the others, or takes --model. The report has the likelihood of "
+    "the hidden pixels and of whole images, and PSNR, squared error, precision and recall of best guess, draws and "
+    "their mean, beside the mean image and a smooth filling.",
     "  acflow eval patients.csv\n"
     "  acflow eval patients.csv --eval-rate 0.5 --json -o report.json\n"
+    "  acflow eval test/ --model faces.safetensors --mask left\n",
     "  acflow eval truth.csv --masked holes.csv --model m.safetensors\n"
-    "  acflow eval test/ --model faces.safetensors --mask left\n"
     "  acflow eval completed/ --truth test/ --mask left\n"
     "  acflow eval draws1.npy draws2.npy --features real.npy\n",
-    CLI_ALL};
+    "docs/tables.md, docs/images.md"};
 
 /* With a table of holes nothing is hidden at random. */
 static void say_hidden(const cli_job *job) {
@@ -53,11 +59,8 @@ static int score(cli_job *job, const char *path) {
     acf_evaluation *e = NULL;
     int code = 0;
     if (model_path && acf_model_load(model_path, job->o, &m) != ACF_OK) return cli_failed("eval");
-    if ((m ? acf_table_read_for(path, m, job->o, &truth) : acf_table_read(path, job->o, &truth)) != ACF_OK)
-        code = cli_failed("eval");
-    if (!code && shown_path &&
-        (m ? acf_table_read_for(shown_path, m, job->o, &shown) : acf_table_read(shown_path, job->o, &shown)) != ACF_OK)
-        code = cli_failed("eval");
+    if (acf_table_read(path, m, job->o, &truth) != ACF_OK) code = cli_failed("eval");
+    if (!code && shown_path && acf_table_read(shown_path, m, job->o, &shown) != ACF_OK) code = cli_failed("eval");
     if (!code) cli_say_warnings(shown ? shown : truth), cli_say_ids(job, m), say_hidden(job);
     if (!code && m) code = cli_say_unused(job);
     if (!code && !m && shown) code = cli_fit_table(job, shown, NULL, log_path, &m);
@@ -65,8 +68,7 @@ static int score(cli_job *job, const char *path) {
         code = cli_eval_table(job, truth, log_path, &e);
     else if (!code && acf_eval_run(truth, shown, m, job->o, NULL, NULL, &e) != ACF_OK)
         code = cli_failed("eval");
-    if (!code)
-        code = cli_put_report("eval", output, json ? (cli_writer)acf_eval_json : (cli_writer)acf_eval_text, e, json);
+    if (!code) code = cli_put_report("eval", output, (cli_writer)acf_eval_report, e, json ? ACF_JSON : ACF_TEXT);
     acf_eval_free(e);
     acf_model_free(m);
     acf_table_free(shown);
@@ -79,12 +81,11 @@ static int score_pictures(cli_job *job, char **argv) {
     const cli_eval_wish what = {model_path, mask, truth_path, features, log_path, output, json != NULL};
     if (shown_path) return cli_usage("eval", "--masked is for tables; images have --mask");
     if (features && (model_path || mask || truth_path))
-        return cli_usage("eval", "--features stands alone: it takes files of features, no model, mask or truth");
+        return cli_usage("eval", "--features cannot be combined with --model, --mask or --truth");
     if (features) return cli_eval_features(job, &what, (const char *const *)argv, job->n_rest);
     if (truth_path && model_path)
-        return cli_usage(
-            "eval",
-            "--truth is for images that are completed already, --model for those that it completes; give one of them");
+        return cli_usage("eval",
+                         "--truth cannot be combined with --model: it is for images that are completed already");
     return truth_path ? cli_eval_completed(job, &what, argv[0]) : cli_eval_pictures(job, &what, argv[0]);
 }
 
@@ -107,9 +108,9 @@ static int run(int argc, char **argv) {
     int code = cli_job_open(&job, &page, flags, FLAGS, argc, argv);
     if (code >= 0) return code;
     if (job.n_rest < 1)
-        code = cli_usage("eval", "which table, or which images?");
+        code = cli_usage("eval", "a table, or images, is required");
     else if (job.n_rest > 1 && !features)
-        code = cli_usage("eval", "eval takes one table, but there is also '%s'", argv[1]);
+        code = cli_usage("eval", "eval takes one input, but there is also '%s'", argv[1]);
     else if ((code = check(&job, argv)) != 0) {
     } else if (mask || truth_path || features || acf_images_recognise(argv[0]))
         code = score_pictures(&job, argv);
@@ -119,4 +120,4 @@ static int run(int argc, char **argv) {
     return code;
 }
 
-const cli_command cli_eval = {"eval", "hide cells and see how well they are found again", run, &page, flags, FLAGS};
+const cli_command cli_eval = {"eval", "hide cells and score how well they are recovered", run, &page, flags, FLAGS};

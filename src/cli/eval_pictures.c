@@ -5,9 +5,7 @@
 #include <stdlib.h>
 
 static int put_report(const cli_eval_wish *what, const acf_image_evaluation *e) {
-    return cli_put_report("eval", what->output,
-                          what->json ? (cli_writer)acf_image_eval_json : (cli_writer)acf_image_eval_text, e,
-                          what->json);
+    return cli_put_report("eval", what->output, (cli_writer)acf_image_eval_report, e, what->json ? ACF_JSON : ACF_TEXT);
 }
 
 /* ---- a model -------------------------------------------------------------------------------------------------------------- */
@@ -42,7 +40,7 @@ int cli_eval_pictures(cli_job *job, const cli_eval_wish *what, const char *path)
     int code = 0;
     if (what->model && acf_model_load(what->model, job->o, &m) != ACF_OK) return cli_failed("eval");
     if (m && !acf_model_is_images(m))
-        code = cli_usage("eval", "'%s' holds images, but '%s' is a model of a table", path, what->model);
+        code = cli_usage("eval", "'%s' has images, but '%s' is a model of a table", path, what->model);
     if (!code) code = open_images(job, path, m, &im);
     if (!code && !m) code = fit_others(job, what, &im, &learned, &m);
     if (!code && acf_image_eval_run(im, m, what->mask, learned, job->o, &e) != ACF_OK) code = cli_failed("eval");

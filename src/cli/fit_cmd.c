@@ -7,42 +7,51 @@
 
 static const char *output, *log_path, *valid_path;
 static const cli_flag flags[] = {
-    {"output", 'o', "FILE", "where the model goes (safetensors); needed", &output},
-    {"valid-table", 0, "FILE",
-     "validate on the rows of this table, asked with the masks of training, and hold nothing out of TABLE",
-     &valid_path},
-    {"log", 0, "FILE", "write every step as a line of JSON, for acflow plot training", &log_path},
+    {"output", 'o', "FILE", "output", "Model file to write (safetensors; required)", &output},
+    {"valid-table", 0, "FILE", "training",
+     "Table to validate on, with the training masks. Nothing of TABLE is then held out", &valid_path, .more = true},
+    {"log", 0, "FILE", "training", "Training log to write, a JSON object per step. acflow plot training draws it",
+     &log_path, .more = true},
 };
 enum { FLAGS = sizeof flags / sizeof flags[0] };
 
+static const char *const sections[] = {"input",  "model",       "donors",  "training",
+                                       "images", "image model", "machine", NULL};
+
 static const cli_page page = {
-    "fit", "TABLE|IMAGES -o MODEL [OPTIONS]",
-    "Learns one model of the table, which may have holes: CSV, TSV and the like, plain or gzip, an NPY matrix, or - for standard input.\n"
-    "Columns are typed from their cells and shown. The model answers every question about the columns: see impute, score, sample.\n\n"
-    "Images are a folder of PNG or JPEG files, one such file, an idx file as MNIST's, or .npy of bytes in 3 or 4 dimensions; --preset says what model.",
+    "fit",
+    "TABLE|IMAGES -o MODEL [OPTIONS]",
+    "Fits one model to a table, which may have missing cells, or to images. The model answers every query about the "
+    "columns: see acflow impute, score and sample.",
+    "A table is CSV, TSV or a relative, plain or gzip, an NPY matrix, or - for standard input. Columns are typed from "
+    "their cells; the types are shown.\n\n"
+    "Images are a folder of PNG or JPEG files, one such file, an idx file as MNIST's, or .npy of bytes in 3 or 4 "
+    "dimensions; --preset selects the model.\n\n"
+    "^C stops training and keeps its state in MODEL.checkpoint; the same command with --resume continues.",
     "  acflow fit patients.csv -o patients.safetensors\n"
     "  acflow fit patients.csv -o m.safetensors --types zip=category,id=identifier --missing -999\n"
-    "  acflow fit big.csv.gz -o m.safetensors --steps 50000      ^C ends it and keeps m.safetensors.checkpoint;\n"
-    "  acflow fit big.csv.gz -o m.safetensors --steps 50000 --resume      goes on from there\n"
-    "  acflow fit faces/ --preset tiny --image-size 32 -o faces.safetensors\n"
-    "  acflow fit more/ --init-from faces.safetensors --seed 2 -o better.safetensors      from a model on\n",
-    CLI_ALL};
+    "  acflow fit faces/ --preset tiny --image-size 32 -o faces.safetensors\n",
+    "  acflow fit big.csv.gz -o m.safetensors --steps 50000      ^C stops it and keeps m.safetensors.checkpoint;\n"
+    "  acflow fit big.csv.gz -o m.safetensors --steps 50000 --resume      continues from there\n"
+    "  acflow fit more/ --init-from faces.safetensors --seed 2 -o better.safetensors      continues a model\n",
+    "docs/tables.md, docs/images.md",
+    sections};
 
 /* Trains, then saves; the checkpoint has done its service once the model is there. */
 static int fit(cli_job *job, const char *path) {
     acf_table *t = NULL, *valid = NULL;
     acf_model *m = NULL;
-    if (acf_table_read(path, job->o, &t) != ACF_OK) return cli_failed("fit");
+    if (acf_table_read(path, NULL, job->o, &t) != ACF_OK) return cli_failed("fit");
     cli_show_table(job, t);
     int code = valid_path && acf_table_read_like(valid_path, t, job->o, &valid) != ACF_OK ? cli_failed("fit") : 0;
     if (!code && valid) cli_say_warnings(valid);
     if (!code) code = cli_fit_table(job, t, valid, log_path, &m);
     if (!code && acf_model_save(m, output) != ACF_OK) code = cli_failed("fit");
-    if (!code && !job->quiet && acf_model_rows(m))
-        fprintf(
-            stderr,
-            "Rows like their own tell more of unknown cells, so the model looks them up: %s holds all %lld rows of the table. --no-donors leaves them out.\n",
-            output, (long long)acf_model_rows(m));
+    if (!code && !job->is.quiet && acf_model_rows(m))
+        fprintf(stderr,
+                "Nearest-neighbour donors improved the validation score, so %s stores the %lld training rows. "
+                "Use --no-donors to leave them out.\n",
+                output, (long long)acf_model_rows(m));
     if (!code) cli_drop_state(job);
     acf_model_free(m);
     acf_table_free(valid);
@@ -63,19 +72,21 @@ static int run(int argc, char **argv) {
     int code = cli_job_open(&job, &page, flags, FLAGS, argc, argv);
     if (code >= 0) return code;
     if (job.n_rest != 1)
-        code = cli_usage("fit", job.n_rest ? "fit takes one table, but there is also '%s'" : "which table?%s",
-                         job.n_rest ? argv[1] : "");
+        code = cli_usage(
+            "fit", job.n_rest ? "fit takes one input, but there is also '%s'" : "a table, or images, is required%s",
+            job.n_rest ? argv[1] : "");
     else if (!output)
-        code = cli_usage("fit", "where should the model go? -o FILE");
+        code = cli_usage("fit", "-o is required: the model file to write");
     else if ((code = cli_keep_state(&job, output)) != 0 || (code = check(&job, argv[0])) != 0) {
     } else if (!acf_images_recognise(argv[0]))
         code = fit(&job, argv[0]);
     else if (valid_path)
-        code = cli_usage("fit", "--valid-table is for tables; of images a part is held out, --valid");
+        code = cli_usage("fit", "--valid-table is for tables; for images set --valid, the fraction to hold out");
     else
         code = cli_fit_pictures(&job, argv[0], output, log_path);
     cli_job_close(&job);
     return code;
 }
 
-const cli_command cli_fit = {"fit", "learn a model of a table with holes, or of images", run, &page, flags, FLAGS};
+const cli_command cli_fit = {"fit", "fit a model to a table with missing cells, or to images", run, &page, flags,
+                             FLAGS};

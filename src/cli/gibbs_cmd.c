@@ -8,21 +8,27 @@
 
 static const char *output, *model_path, *steps_text, *seed_text, *animate;
 static const cli_flag flags[] = {
-    {"model", 'm', "FILE", "a model of images from acflow fit; needed", &model_path},
-    {"steps", 0, "N", "how many halves are drawn anew (50)", &steps_text},
-    {"seed", 0, "N", "what the random numbers come from (1)", &seed_text},
-    {"animate", 0, NULL, "an animated PNG instead of a strip", &animate},
-    {"output", 'o', "FILE", "where the chain goes, a PNG; needed", &output},
+    {"model", 'm', "FILE", "input", "Model of images from acflow fit (required)", &model_path},
+    {"steps", 0, "N", "queries", "Number of steps, each of which redraws half of the image (default 50)", &steps_text},
+    {"seed", 0, "N", "queries", "Seed of the random numbers (default 1)", &seed_text},
+    {"animate", 0, NULL, "output", "Write an animated PNG instead of a strip", &animate},
+    {"output", 'o', "FILE", "output", "PNG file to write (required)", &output},
 };
 enum { FLAGS = sizeof flags / sizeof flags[0] };
 
+static const char *const sections[] = {"queries", "images", "image queries", "machine", NULL};
+
 static const cli_page page = {
-    "gibbs", "[IMAGE] --model MODEL -o FILE [OPTIONS]",
-    "Draws one half of an image given the other, again and again: top, left, bottom, right. The chain begins with the image, or with one drawn\n"
-    "from the model; it wanders through what the model holds possible.",
+    "gibbs",
+    "[IMAGE] --model MODEL -o FILE [OPTIONS]",
+    "Draws a Gibbs chain of images: each step redraws one half given the other, in the order top, left, bottom, "
+    "right. It starts from IMAGE, or from an image drawn from the model.",
+    NULL,
     "  acflow gibbs --model faces.safetensors --steps 50 -o chain.png\n"
     "  acflow gibbs photo.png --model faces.safetensors --steps 200 --animate -o chain.png\n",
-    CLI_IMAGES};
+    NULL,
+    "docs/images.md",
+    sections};
 
 #define STRIP 10 /* images in a row of the strip */
 #define FRAME_MS 80
@@ -54,7 +60,7 @@ static int chain(const acf_model *m, const acf_options *o, const char *path, lon
         acf_image_session_create(m, &s) == ACF_OK ? first_image(m, o, s, path, seed, &im, &first) : cli_failed("gibbs");
     if (!code && acf_images_shape(im, shape) != ACF_OK) code = cli_failed("gibbs");
     if (!code && shape[0] != 1)
-        code = cli_usage("gibbs", "a chain begins with one image, but '%s' holds %lld", path, (long long)shape[0]);
+        code = cli_usage("gibbs", "a chain starts from one image, but '%s' has %lld", path, (long long)shape[0]);
     shape[0] = steps + 1;
     if (!code && !(all = malloc((size_t)(shape[0] * shape[1] * shape[2] * shape[3]))))
         code = cli_no_memory("the chain");
@@ -92,9 +98,9 @@ static int run(int argc, char **argv) {
     if (job.n_rest > 1)
         code = cli_usage("gibbs", "gibbs takes one image, but there is also '%s'", argv[1]);
     else if (!model_path)
-        code = cli_usage("gibbs", "by which model? --model FILE");
+        code = cli_usage("gibbs", "--model is required (make one of images with acflow fit)");
     else if (!output)
-        code = cli_usage("gibbs", "where should the chain go? -o FILE.png");
+        code = cli_usage("gibbs", "-o is required: the PNG file to write");
     else if ((code = cli_need_png("gibbs", output)) != 0) {
     } else if ((steps_text && !cli_number("gibbs", "steps", steps_text, 1, 10000, &steps)) ||
                (seed_text && !cli_number("gibbs", "seed", seed_text, 0, 9007199254740992, &seed)))
@@ -103,7 +109,7 @@ static int run(int argc, char **argv) {
     } else if (acf_model_load(model_path, job.o, &m) != ACF_OK)
         code = cli_failed("gibbs");
     else if (!acf_model_is_images(m))
-        code = cli_usage("gibbs", "'%s' is a model of a table; a chain is one of images", model_path);
+        code = cli_usage("gibbs", "'%s' is a model of a table, expected one of images", model_path);
     else
         code = chain(m, job.o, job.n_rest ? argv[0] : NULL, steps, seed);
     acf_model_free(m);
@@ -111,4 +117,4 @@ static int run(int argc, char **argv) {
     return code;
 }
 
-const cli_command cli_gibbs = {"gibbs", "a chain of images, half after half drawn anew", run, &page, flags, FLAGS};
+const cli_command cli_gibbs = {"gibbs", "draw a Gibbs chain of images", run, &page, flags, FLAGS};

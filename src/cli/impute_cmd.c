@@ -10,37 +10,44 @@
 static const char *output, *model_path, *save_path, *draws_text, *stacked, *interval_text, *guess, *draw_one, *log_path,
     *mask, *truth;
 static const cli_flag flags[] = {
-    {"output", 'o', "FILE", "where the completed table goes; - or nothing is standard output", &output},
-    {"model", 'm', "FILE", "a model from acflow fit; without one a model is fitted to this table first", &model_path},
-    {"save-model", 0, "FILE", "keep the model that was fitted", &save_path},
-    {"draws", 0, "M", "M completed tables, each a draw from what the model holds possible (with --long)", &draws_text},
-    {"long", 0, NULL,
-     "one file in mice's long format: the original and all draws, with .imp and .id last; without --draws or --draw one completed table, of means",
+    {"output", 'o', "FILE", "output", "Completed table (default: standard output). For images: a folder", &output},
+    {"model", 'm', "FILE", "input", "Model from acflow fit (default: fit one to TABLE)", &model_path},
+    {"save-model", 0, "FILE", "output", "Save the fitted model", &save_path},
+    {"draws", 0, "M", "output", "Number of completed tables of draws. Needs --long for more than one", &draws_text},
+    {"long", 0, NULL, "output",
+     "Write one file in mice's long format. It has the original and all completed tables, with the columns .imp and .id last; without --draws or --draw one table of means",
      &stacked},
-    {"draw", 0, NULL, "one draw instead of the mean: a completed table with the right spread", &draw_one},
-    {"best-guess", 0, NULL, "the paper's best guess instead of the mean", &guess},
-    {"intervals", 0, "P", "behind each numeric column the ends of its P % interval, such as 90", &interval_text},
-    {"mask", 0, "MASK",
-     "of images, what is hidden: a PNG whose white is, or a mixture such as left or rect:0.1-0.5 (docs/images.md)",
+    {"draw", 0, NULL, "output", "Impute a draw instead of the mean. Draws keep the spread of a column", &draw_one},
+    {"best-guess", 0, NULL, "output", "Impute the paper's best guess instead of the mean", &guess, .more = true},
+    {"intervals", 0, "P", "output", "Add columns with P % intervals, such as 90", &interval_text},
+    {"mask", 0, "MASK", "images",
+     "Pixels to fill in: a PNG (white is hidden) or a mixture such as left or rect:0.1-0.5. Its size is that of the image file or of the model's images (docs/images.md)",
      &mask},
-    {"truth", 0, "IMAGES", "of images, what was there: shown on the sheet beside what was filled in", &truth},
-    {"log", 0, "FILE", "write every training step as a line of JSON, for acflow plot training", &log_path},
+    {"truth", 0, "IMAGES", "images", "Original images to show beside the results", &truth, .more = true},
+    {"log", 0, "FILE", "training", "Training log to write, a JSON object per step. acflow plot training draws it",
+     &log_path, .more = true},
 };
 enum { FLAGS = sizeof flags / sizeof flags[0] };
 
+static const char *const sections[] = {"input",  "model",         "donors",  "training", "queries",
+                                       "images", "image queries", "machine", NULL};
+
 static const cli_page page = {
-    "impute", "TABLE|IMAGES [-o FILE] [OPTIONS]",
-    "Fills the holes of a table. Observed cells come back byte for byte; what is filled in looks like its column: whole numbers stay\n"
-    "whole and within their bounds, decimals are as many as there were, categories are categories. Filled in is the mean of what the model expects (the most\n"
-    "probable category), unless --draw, --draws or --best-guess says otherwise.\n\n"
-    "Of images: -o is a folder, which gets NAME.1.png, NAME.2.png, ... for --draws, NAME.guess.png, and sheet.png: input, draws, best guess, and the original or --truth.\n"
-    "A mask has the size of the image, or that which the model makes of it. Pixels that are given come back bit for bit.",
+    "impute",
+    "TABLE|IMAGES [-o FILE] [OPTIONS]",
+    "Fills in the missing cells of a table, or the hidden pixels of images. By default each missing cell gets its "
+    "mean given the rest of the row, or its most probable category.",
+    "Observed cells are copied byte for byte. Imputed cells follow the format of their column: whole numbers stay "
+    "whole and within their bounds, decimals keep their number, categories keep their names.\n\n"
+    "For images, -o is a folder. It gets NAME.1.png, NAME.2.png, ... for --draws, NAME.guess.png, and sheet.png with "
+    "the input, the draws, the best guess, and the original or --truth. Given pixels do not change.",
     "  acflow impute patients.csv -o complete.csv\n"
     "  acflow impute new.csv --model patients.safetensors -o complete.csv --intervals 90\n"
-    "  acflow impute patients.csv --draws 20 --long -o draws.csv       in R: mice::as.mids(read.csv(\"draws.csv\"))\n"
+    "  acflow impute patients.csv --draws 20 --long -o draws.csv       in R: mice::as.mids(read.csv(\"draws.csv\"))\n",
     "  acflow impute patients.csv --save-model m.safetensors > complete.csv\n"
     "  acflow impute photo.png --mask hole.png --model faces.safetensors --draws 8 -o out/\n",
-    CLI_ALL};
+    "docs/tables.md, docs/images.md",
+    sections};
 
 typedef struct plan {
     long long draws, interval, seed;
@@ -114,10 +121,10 @@ static bool needs_model(const acf_table *t) {
 
 /* Which holes will stay, before hours of training. */
 static int say_left(const acf_table *t) {
-    char *text = cli_text("impute", (cli_writer)acf_table_unfilled, t);
-    if (!text) return acf_status_exit(acf_error_status());
+    char text[2048];
+    if (acf_table_unfilled(t, text, sizeof text, NULL) != ACF_OK && acf_error_status() != ACF_ESPACE)
+        return cli_failed("impute");
     if (*text) cli_say(CLI_WARN, "%s", text);
-    free(text);
     return 0;
 }
 
@@ -129,9 +136,9 @@ static int say_table(const cli_job *job, const acf_table *t, bool given) {
     else if (!cli_show_table(job, t))
         return acf_status_exit(acf_error_status());
     int code = say_left(t);
-    if (!code && !job->quiet && acf_table_missing(t) == 0)
-        fprintf(stderr, "There is nothing to fill in: the table is copied as it is%s.\n",
-                given || save_path ? "" : ", and no model is fitted");
+    if (!code && !job->is.quiet && acf_table_missing(t) == 0)
+        fprintf(stderr, "The table has no missing cells to fill in. It is copied%s.\n",
+                given || save_path ? "" : "; no model is fitted");
     return code;
 }
 
@@ -158,8 +165,7 @@ static int impute(cli_job *job, const char *path, const plan *p) {
     if (!code && model_path) code = cli_say_unused(job);
     if (code) return code;
     if (model_path && acf_model_load(model_path, job->o, &m) != ACF_OK) return cli_failed("impute");
-    if ((m ? acf_table_read_for(path, m, job->o, &t) : acf_table_read(path, job->o, &t)) != ACF_OK)
-        code = cli_failed("impute");
+    if (acf_table_read(path, m, job->o, &t) != ACF_OK) code = cli_failed("impute");
     if (!code) code = say_table(job, t, m != NULL);
     if (!code) code = check_plan(t, p);
     const bool needed = needs_model(t);
@@ -168,7 +174,7 @@ static int impute(cli_job *job, const char *path, const plan *p) {
     if (!code && job->own_state) cli_drop_state(job);
     if (!code) code = write_all(needed ? m : NULL, t, p);
     if (!code)
-        cli_say(CLI_INFO, "%lld cells filled in %lld rows", (long long)acf_table_missing(t),
+        cli_say(CLI_INFO, "filled in %lld cells in %lld rows", (long long)acf_table_missing(t),
                 (long long)acf_table_rows(t));
     acf_model_free(m);
     acf_table_free(t);
@@ -182,12 +188,13 @@ static int make_plan(const cli_job *job, plan *p) {
     if (draws_text && !cli_number("impute", "draws", draws_text, 1, 100000, &p->draws)) return 2;
     if (interval_text && !cli_number("impute", "intervals", interval_text, 1, 99, &p->interval)) return 2;
     if (p->draws > 1 && !stacked)
-        return cli_usage("impute", "%lld completed tables do not fit in one: add --long", p->draws);
-    if ((draw_one || draws_text) && guess) return cli_usage("impute", "--best-guess and draws exclude each other");
-    if (stacked && p->interval)
-        return cli_usage("impute", "--intervals are of one table; draws in long format have their own spread");
+        return cli_usage("impute", "--draws %lld makes several completed tables; add --long to write them to one file",
+                         p->draws);
+    if ((draw_one || draws_text) && guess)
+        return cli_usage("impute", "--best-guess cannot be combined with --draw or --draws");
+    if (stacked && p->interval) return cli_usage("impute", "--intervals cannot be combined with --long");
     if (save_path && model_path)
-        return cli_usage("impute", "--save-model keeps a model that is fitted here; --model brings one");
+        return cli_usage("impute", "--save-model cannot be combined with --model: no model is fitted");
     if (acf_options_get(job->o, "seed", seed, sizeof seed, NULL) == ACF_OK) p->seed = strtoll(seed, NULL, 10);
     return -1;
 }
@@ -195,9 +202,9 @@ static int make_plan(const cli_job *job, plan *p) {
 /* Hidden pixels of images. */
 static int inpaint(const cli_job *job, const char *path) {
     long long draws = 1;
-    if (!model_path) return cli_usage("impute", "by which model? --model FILE; acflow fit makes one of images");
-    if (!mask) return cli_usage("impute", "what is hidden? --mask FILE, or a mixture such as left");
-    if (!output) return cli_usage("impute", "where should the images go? -o FOLDER");
+    if (!model_path) return cli_usage("impute", "--model is required for images (make one with acflow fit)");
+    if (!mask) return cli_usage("impute", "--mask is required for images: a PNG, or a mixture such as left");
+    if (!output) return cli_usage("impute", "-o is required for images: the folder to write to");
     if (stacked || interval_text || guess || draw_one || save_path)
         return cli_usage(
             "impute", "--long, --intervals, --best-guess, --draw and --save-model are for tables; images have --draws");
@@ -217,7 +224,9 @@ static int run(int argc, char **argv) {
     int code = cli_job_open(&job, &page, flags, FLAGS, argc, argv);
     if (code >= 0) return code;
     if (job.n_rest != 1)
-        code = cli_usage("impute", job.n_rest ? "impute takes one table, but there is also '%s'" : "which table?%s",
+        code = cli_usage("impute",
+                         job.n_rest ? "impute takes one input, but there is also '%s'"
+                                    : "a table, or images, is required%s",
                          job.n_rest ? argv[1] : "");
     else if (mask || acf_images_recognise(argv[0]))
         code = inpaint(&job, argv[0]);
@@ -230,4 +239,5 @@ static int run(int argc, char **argv) {
     return code;
 }
 
-const cli_command cli_impute = {"impute", "fill the holes of a table, or of images", run, &page, flags, FLAGS};
+const cli_command cli_impute = {
+    "impute", "fill in missing cells of a table, or hidden pixels of images", run, &page, flags, FLAGS};

@@ -15,141 +15,70 @@
 
 /* ---- pages and flags ----------------------------------------------------------------------------------------------------- */
 
-acf_status cli_page_options(const cli_page *page, acf_options **out) {
-    const cli_options which = page->options;
-    if (which == CLI_GENERAL) return acf_options_create_general(out);
-    if (which == CLI_IMAGES) return acf_options_create_images(out);
-    return which == CLI_READING ? acf_options_create_reading(out) : acf_options_create(out);
-}
-
-/* Words of n bytes, from `column` on in lines of 80, indented. Returns the column behind them. */
-static size_t show_words(const char *text, size_t n, size_t indent, size_t column) {
-    for (size_t k = 0, word; k < n; k += word + 1) {
-        word = strcspn(text + k, " \n");
-        if (column && column + 1 + word > 80) column = 0, cli_print("\n");
-        cli_print("%*s%.*s", column ? 1 : (int)indent, "", (int)word, text + k);
-        column += word + (column ? 1 : indent);
-    }
-    return column;
-}
-
-/* Text as the man page has it (manual.c): a line that is indented or empty stands as it is; the others are filled to paragraphs. */
-static void show_text(const char *text, size_t indent) {
-    size_t column = 0;
-    for (size_t n; *text; text += n + (text[n] == '\n')) {
-        n = strcspn(text, "\n");
-        if (n && *text != ' ')
-            column = show_words(text, n, indent, column);
-        else
-            cli_print("%s%.*s\n", column ? "\n" : "", (int)n, text), column = 0;
-    }
-    if (column) cli_print("\n");
-}
-
-static void show_flag(const cli_flag *f) {
-    if (f->letter)
-        cli_print("  -%c, ", f->letter);
-    else
-        cli_print("  ");
-    cli_print("--%s%s%s\n", f->name, f->metavar ? " " : "", f->metavar ? f->metavar : "");
-    show_text(f->help, 6);
-}
-
-static const cli_flag common[] = {
-    {"config", 0, "FILE", "read options from a JSON file, such as {\"threads\": 2}; flags win over it", NULL},
-    {"progress", 0, "MODE",
-     "how training shows itself: auto (a line on a terminal), bar, json (an object a line) or none", NULL,
-     "auto|bar|json|none"},
-    {"quiet", 'q', NULL, "say nothing but errors", NULL},
-    {"help", 'h', NULL, "show this page", NULL},
-};
-enum { COMMON = sizeof common / sizeof common[0] };
-
-int cli_page_flags(const cli_page *page, const cli_flag *flags, int n_flags, cli_flag out[CLI_FLAGS_MAX]) {
-    int n = 0;
-    for (int i = 0; i < n_flags; i++) out[n++] = flags[i];
-    for (int i = 0; i < COMMON; i++)
-        if (page->options == CLI_ALL || strcmp(common[i].name, "progress") != 0) out[n++] = common[i];
-    return n;
-}
-
-int cli_show_page(const cli_page *page, const cli_flag *flags, int n_flags) {
-    acf_options *o;
-    cli_print("Usage: acflow %s %s\n\n", page->name, page->usage);
-    show_text(page->about, 0);
-    cli_print("\n");
-    cli_flag all[CLI_FLAGS_MAX];
-    const int n = cli_page_flags(page, flags, n_flags, all);
-    for (int i = 0; i < n; i++) show_flag(&all[i]);
-    if (cli_page_options(page, &o) != ACF_OK) return cli_failed(page->name);
-    char *text = cli_text(page->name, (cli_writer)acf_options_help, o);
-    acf_options_free(o);
-    if (!text) return acf_status_exit(acf_error_status());
-    cli_print("\nOptions:\n%s\nExamples:\n%s", text, page->examples);
-    free(text);
-    return 0;
-}
-
-/* Every flag and option that some command has, under the first that has it: what a config file may have for another. Gives *out, for free(); its
+/* Every flag and option that some command has, under the first that has it: what a mistyped or misplaced name may belong to. Gives *out, for free(); its
  * names are the library's and the commands' own. -1: no memory. */
-static int all_names(acf_elsewhere **out) {
+static int all_names(const acf_options *o, cli_elsewhere **out) {
     int n = 0, capacity = 0;
     *out = NULL;
     for (const cli_command *const *c = cli_commands; *c; c++) {
-        acf_options *o;
         acf_option_info d;
-        if (cli_page_options((*c)->page, &o) != ACF_OK) return -1;
         capacity += (*c)->n_flags + acf_options_count(o);
-        acf_elsewhere *more = realloc(*out, (size_t)capacity * sizeof *more);
-        if (more) *out = more;
-        for (int i = 0; more && i < (*c)->n_flags; i++) more[n++] = (acf_elsewhere){(*c)->flags[i].name, (*c)->name};
-        for (int i = 0; more && i < acf_options_count(o) && acf_options_at(o, i, &d) == ACF_OK; i++)
-            more[n++] = (acf_elsewhere){d.name, (*c)->name};
-        acf_options_free(o);
+        cli_elsewhere *more = realloc(*out, (size_t)capacity * sizeof *more);
         if (!more) return -1;
+        *out = more;
+        for (int i = 0; i < (*c)->n_flags; i++) more[n++] = (cli_elsewhere){(*c)->flags[i].name, (*c)->name};
+        for (int i = 0; i < acf_options_count(o) && acf_options_at(o, i, &d) == ACF_OK; i++)
+            if (cli_takes((*c)->page->sections, &d)) more[n++] = (cli_elsewhere){d.name, (*c)->name};
     }
     return n;
 }
 
-/* The config file: options and flags of the command but --config and --help, which are for the command line. */
-static int load_config(cli_job *job, const acf_flag *flags, int n_flags) {
-    acf_flag own[CLI_FLAGS_MAX];
-    acf_elsewhere *others;
-    int n = 0;
-    for (int i = 0; i < n_flags; i++)
-        if (flags[i].value != &job->config && flags[i].value != &job->help) own[n++] = flags[i];
-    const int n_others = all_names(&others);
-    int code = n_others < 0 ? cli_no_memory("options") : 0;
-    if (!code && acf_options_load_flags(job->o, job->config, own, n, others, n_others) != ACF_OK)
-        code = cli_failed(job->page->name);
-    free(others);
-    return code;
+/* A sentence of the reader of flags; the status is as the library's. */
+static int refused(const cli_job *job, const cli_line *line, acf_status status) {
+    if (status == ACF_EUSAGE) return cli_usage(job->page->name, "%s", line->why);
+    cli_say(CLI_ERROR, "%s", line->why);
+    return acf_status_exit(status);
+}
+
+/* The config file: options and flags of the command but --config, --help and --all, which are for the command line. */
+static acf_status load_config(cli_job *job, cli_line *line) {
+    cli_flag own[CLI_FLAGS_MAX];
+    const cli_flag *all = line->flags;
+    const int n = line->n_flags;
+    line->flags = own, line->n_flags = 0;
+    for (int i = 0; i < n; i++)
+        if (all[i].value != &job->is.config && all[i].value != &job->is.help && all[i].value != &job->is.all)
+            own[line->n_flags++] = all[i];
+    const acf_status status = cli_load(line, job->is.config, &job->kept);
+    line->flags = all, line->n_flags = n;
+    return status;
+}
+
+static int read_line(cli_job *job, cli_line *line, int argc, char **argv) {
+    acf_status status = cli_parse(line, argc, argv, &job->n_rest);
+    cli_listen(job->o);
+    if (status == ACF_OK && job->is.config && !job->is.help && !job->is.all) status = load_config(job, line);
+    return status == ACF_OK ? -1 : refused(job, line, status);
 }
 
 static int parse(cli_job *job, const cli_flag *flags, int n_flags, int argc, char **argv) {
-    acf_flag all[CLI_FLAGS_MAX];
-    const char **own[COMMON] = {&job->config, &job->progress, &job->quiet, &job->help};
-    int n = 0;
-    for (int i = 0; i < n_flags; i++)
-        all[n++] = (acf_flag){flags[i].name, flags[i].letter, flags[i].metavar != NULL, flags[i].value};
-    for (int i = 0; i < COMMON; i++)
-        if (job->page->options == CLI_ALL || own[i] != &job->progress)
-            all[n++] = (acf_flag){common[i].name, common[i].letter, common[i].metavar != NULL, own[i]};
-    acf_status status = acf_options_parse(job->o, all, n, argc, argv, &job->n_rest);
-    cli_listen(job->o);
-    if (status != ACF_OK) return cli_failed(job->page->name);
-    if (job->help) return cli_show_page(job->page, flags, n_flags);
-    if (job->config) {
-        const int code = load_config(job, all, n);
-        if (code) return code;
-    }
-    if (job->quiet && acf_options_set(job->o, "log-level", "error") != ACF_OK) return cli_failed(job->page->name);
+    cli_flag all[CLI_FLAGS_MAX];
+    cli_elsewhere *others;
+    cli_line line = {
+        .o = job->o, .sections = job->page->sections, .flags = all, .n_elsewhere = all_names(job->o, &others)};
+    line.elsewhere = others;
+    line.n_flags = cli_page_flags(job->page, flags, n_flags, &job->is, all);
+    int code = line.n_elsewhere < 0 ? cli_no_memory("options") : read_line(job, &line, argc, argv);
+    free(others);
+    if (code >= 0) return code;
+    if (job->is.help || job->is.all) return cli_show_page(job->page, flags, n_flags, job->is.all);
+    if (job->is.quiet && acf_options_set(job->o, "log-level", "error") != ACF_OK) return cli_failed(job->page->name);
     cli_listen(job->o);
     static const char *const modes[] = {"auto", "bar", "json", "none"};
-    bool known = !job->progress;
-    for (int i = 0; i < 4 && !known; i++) known = strcmp(job->progress, modes[i]) == 0;
+    bool known = !job->is.progress;
+    for (int i = 0; i < 4 && !known; i++) known = strcmp(job->is.progress, modes[i]) == 0;
     return known ? -1
-                 : cli_usage(job->page->name, "--progress is '%s'; expected auto, bar, json or none", job->progress);
+                 : cli_usage(job->page->name, "--progress is '%s'; expected auto, bar, json or none", job->is.progress);
 }
 
 /* Whoever asks for a GPU and gets the CPU is told, once. Returns -1 to go on. */
@@ -162,7 +91,7 @@ static int say_device(const cli_job *job) {
 
 int cli_job_open(cli_job *job, const cli_page *page, const cli_flag *flags, int n_flags, int argc, char **argv) {
     *job = (cli_job){.page = page};
-    if (cli_page_options(page, &job->o) != ACF_OK) return cli_failed(page->name);
+    if (acf_options_create(&job->o) != ACF_OK) return cli_failed(page->name);
     int code = parse(job, flags, n_flags, argc, argv);
     if (code < 0) code = say_device(job);
     if (code >= 0) cli_job_close(job);
@@ -171,7 +100,8 @@ int cli_job_open(cli_job *job, const cli_page *page, const cli_flag *flags, int 
 
 void cli_job_close(cli_job *job) {
     acf_options_free(job->o);
-    job->o = NULL;
+    free(job->kept);
+    job->o = NULL, job->kept = NULL;
 }
 
 bool cli_number(const char *command, const char *flag, const char *text, long long least, long long most,
@@ -193,31 +123,27 @@ static bool is_off(const acf_options *o, const acf_option_info *d) {
            strcmp(value, "false") == 0;
 }
 
-/* Options that no training has a part in: the seed of draws, and how an evaluation goes about it. */
-static bool counts_for_any_model(const char *name) {
-    return strcmp(name, "seed") == 0 || strncmp(name, "eval-", 5) == 0;
+/* What only fitting looks at. The seed is also that of draws. */
+static bool is_of_fitting(const acf_option_info *d) {
+    static const char *const sections[] = {"model", "donors", "training", "image model", NULL};
+    return cli_takes(sections, d) && strcmp(d->name, "seed") != 0;
 }
 
-/* The options of any command and of reading files come first, and count for a model that is given, too. */
 int cli_say_unused(const cli_job *job) {
-    acf_options *reading;
     acf_option_info d;
-    if (acf_options_create_reading(&reading) != ACF_OK) return cli_failed(job->page->name);
-    for (int i = acf_options_count(reading); i < acf_options_count(job->o) && acf_options_at(job->o, i, &d) == ACF_OK;
-         i++)
-        if (d.given && !counts_for_any_model(d.name))
+    for (int i = 0; i < acf_options_count(job->o) && acf_options_at(job->o, i, &d) == ACF_OK; i++)
+        if (d.given && is_of_fitting(&d))
             cli_say(CLI_WARN, "--%s%s has no effect: the model is given", is_off(job->o, &d) ? "no-" : "", d.name);
-    acf_options_free(reading);
     return 0;
 }
 
 /* ---- text and tables ------------------------------------------------------------------------------------------------------ */
 
-char *cli_text(const char *command, cli_writer write, const void *object) {
+char *cli_text(const char *command, cli_writer write, const void *object, acf_format format) {
     size_t needed = 0;
-    acf_status status = write(object, NULL, 0, &needed);
+    acf_status status = write(object, format, NULL, 0, &needed);
     char *text = status == ACF_OK || status == ACF_ESPACE ? malloc(needed + 1) : NULL;
-    if (text && write(object, text, needed + 1, NULL) == ACF_OK) return text;
+    if (text && write(object, format, text, needed + 1, NULL) == ACF_OK) return text;
     if (text || (status != ACF_OK && status != ACF_ESPACE))
         cli_failed(command);
     else
@@ -227,10 +153,11 @@ char *cli_text(const char *command, cli_writer write, const void *object) {
 }
 
 bool cli_show_table(const cli_job *job, const acf_table *t) {
-    char *text = job->quiet ? NULL : cli_in_flags(cli_text(job->page->name, (cli_writer)acf_table_describe, t));
+    char *text =
+        job->is.quiet ? NULL : cli_in_flags(cli_text(job->page->name, (cli_writer)acf_table_describe, t, ACF_TEXT));
     if (text) fputs(text, stderr);
     free(text);
-    return job->quiet || text;
+    return job->is.quiet || text;
 }
 
 void cli_say_warnings(const acf_table *t) {
@@ -243,12 +170,12 @@ void cli_say_ids(const cli_job *job, const acf_model *m) {
     if (*id && !acf_model_rows_by_id(m))
         cli_say(
             CLI_WARN,
-            "the model knows the rows that it was fitted to by their numbers, and here rows go by --id %s: one that it was fitted to may be its own donor, and score too well. Fit with --id, too",
+            "the model identifies its training rows by number, but this table uses --id %s. Training rows may match themselves, so scores are optimistic. Fit with --id, too",
             id);
     if (!*id && acf_model_rows_by_id(m))
         cli_say(
             CLI_WARN,
-            "the model knows the rows that it was fitted to by an id, and here rows go by their numbers: one that it was fitted to may be its own donor, and score too well. Say --id here, too");
+            "the model identifies its training rows by an id, but this table uses row numbers. Training rows may match themselves, so scores are optimistic. Use --id here, too");
 }
 
 /* ---- the state of a training ------------------------------------------------------------------------------------------------ */
@@ -275,21 +202,17 @@ int cli_keep_state(cli_job *job, const char *model) {
     const bool go_on = strcmp(resume, "true") == 0;
     if (*path) return 0;
     if (!model || (stat(model, &st) == 0 && !S_ISREG(st.st_mode)))
-        return go_on ? cli_usage(job->page->name, "--resume goes on from a checkpoint; which one? --checkpoint FILE")
-                     : 0;
+        return go_on ? cli_usage(job->page->name, "--resume needs a checkpoint: --checkpoint FILE") : 0;
     if (snprintf(path, sizeof path, "%s" STATE_ENDING, model) >= (int)sizeof path)
         return 0; /* saving the model will say that its name is too long */
     const bool there = lstat(path, &st) == 0;
     if (there && !go_on)
         return cli_usage(
             job->page->name,
-            "'%s' has the state of a training of this model that was interrupted: --resume goes on with it; remove it to begin anew",
+            "'%s' is the checkpoint of an interrupted training of this model. Use --resume to continue, or remove the file to start again",
             path);
     if (!there && go_on) {
-        cli_say(
-            CLI_ERROR,
-            "there is nothing to go on from: '%s', where a training of this model is kept when it is interrupted, does not exist; begin without --resume",
-            path);
+        cli_say(CLI_ERROR, "nothing to resume: the checkpoint '%s' does not exist; start without --resume", path);
         return acf_status_exit(ACF_EIO);
     }
     job->own_state = true;
@@ -386,7 +309,7 @@ static void close_log(show *s) {
     if (!failed) errno = EIO;
     if (fclose(f) == 0 && !failed) return;
     if (s->bar && s->shown > 0) fputc('\n', stderr);
-    cli_say(CLI_ERROR, "the log '%s' is lost: %s; the training is not affected", s->log_path,
+    cli_say(CLI_ERROR, "cannot write the log '%s': %s; the log is lost, the training continues", s->log_path,
             strerror(failed ? why : errno));
 }
 
@@ -416,9 +339,9 @@ static int report(void *ctx, const acf_fit_report *r) {
 static void say_left(const cli_job *job, char *out, size_t cap) {
     char path[4096] = "";
     if (acf_options_get(job->o, "checkpoint", path, sizeof path, NULL) == ACF_OK && *path)
-        snprintf(out, cap, "interrupted; its state is in '%s': the same command with --resume goes on", path);
+        snprintf(out, cap, "interrupted; the checkpoint is '%s'. The same command with --resume continues", path);
     else
-        snprintf(out, cap, "interrupted, and nothing was kept; with --checkpoint FILE the next time it could go on");
+        snprintf(out, cap, "interrupted; nothing was kept. Use --checkpoint FILE to be able to resume");
 }
 
 /* What became of the training, said. */
@@ -434,18 +357,18 @@ static int ended(cli_job *job, acf_status status) {
 /* One line where training is on a GPU; that it is on the CPU instead has been said (say_device). */
 static void say_gpu(const cli_job *job) {
     char used[512];
-    if (job->quiet || acf_device_used(job->o, used, sizeof used, NULL) != ACF_OK || strncmp(used, "cuda", 4) != 0)
+    if (job->is.quiet || acf_device_used(job->o, used, sizeof used, NULL) != ACF_OK || strncmp(used, "cuda", 4) != 0)
         return;
-    fprintf(stderr, "working on %s\n", used);
+    fprintf(stderr, "Computing on %s.\n", used);
 }
 
 /* What quick leaves out. */
 static void say_effort(const cli_job *job) {
     char effort[16];
-    if (job->quiet || acf_options_get(job->o, "effort", effort, sizeof effort, NULL) != ACF_OK) return;
+    if (job->is.quiet || acf_options_get(job->o, "effort", effort, sizeof effort, NULL) != ACF_OK) return;
     if (strcmp(effort, "quick") != 0) return;
-    fputs("Effort quick: one small network beside the Gaussian mixture. --effort normal trains larger ones, some ten "
-          "times as long, and is a few percent better.\n",
+    fputs("Effort quick: one small network beside the Gaussian mixture. --effort normal trains larger networks, takes "
+          "about ten times as long, and is a few percent better.\n",
           stderr);
 }
 
@@ -470,9 +393,9 @@ static void catch_signals(void (*handler)(int)) {
 }
 
 static int train(cli_job *job, const course *c, const char *log) {
-    const char *mode = job->progress ? job->progress : "auto";
+    const char *mode = job->is.progress ? job->is.progress : "auto";
     show s = {.json = strcmp(mode, "json") == 0, .unit = c->im ? "images" : "rows", .log_path = log};
-    s.bar = strcmp(mode, "bar") == 0 || (strcmp(mode, "auto") == 0 && !job->quiet && isatty(STDERR_FILENO));
+    s.bar = strcmp(mode, "bar") == 0 || (strcmp(mode, "auto") == 0 && !job->is.quiet && isatty(STDERR_FILENO));
     if (log && !(s.log = fopen(log, "w"))) {
         cli_say(CLI_ERROR, "cannot write '%s': %s", log, strerror(errno));
         return acf_status_exit(ACF_EIO);

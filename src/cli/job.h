@@ -4,47 +4,17 @@
 #define ACF_CLI_JOB_H
 
 #include "cli/cli.h"
-
-/* A flag with its line in the help. */
-typedef struct cli_flag {
-    const char *name;
-    char letter;
-    const char *metavar; /* "FILE"; NULL: it takes no value */
-    const char *help;
-    const char **value;  /* as acf_flag's */
-    const char *choices; /* "a|b|c", what the completion offers; NULL: no such list */
-} cli_flag;
-
-/* Which options of the table a command has. */
-typedef enum cli_options { CLI_GENERAL, CLI_IMAGES, CLI_READING, CLI_ALL } cli_options;
-
-/* A subcommand's page. */
-typedef struct cli_page {
-    const char *name, *usage, *about, *examples;
-    cli_options options;
-    const char *(*word)(
-        int k); /* what its first argument may be, word k = 0, 1, ... until NULL, for the completion; NULL: a file */
-} cli_page;
-
-#define CLI_FLAGS_MAX 24 /* of a command, with those that every one has */
+#include "cli/help.h"
 
 /* A run of a subcommand: its options, and the flags every one has. */
 typedef struct cli_job {
     const cli_page *page;
     acf_options *o;
-    const char *config, *quiet, *progress, *help; /* NULL: not given */
-    int n_rest;                                   /* arguments, moved to the front of argv */
+    cli_common is;  /* the values of these flags */
+    char *kept;     /* texts from the config file; owned */
+    int n_rest;     /* arguments, moved to the front of argv */
     bool own_state; /* the checkpoint stands beside the model, where cli_keep_state put it */
 } cli_job;
-
-/* The command's own flags, then those every one has; returns how many. */
-int cli_page_flags(const cli_page *page, const cli_flag *flags, int n_flags, cli_flag out[CLI_FLAGS_MAX]);
-
-/* The options a command has, at their defaults. Gives *out; free it with acf_options_free. Fails as acf_options_create. */
-acf_status cli_page_options(const cli_page *page, acf_options **out);
-
-/* Prints the page with these flags and the command's options. */
-int cli_show_page(const cli_page *page, const cli_flag *flags, int n_flags);
 
 /* Reads the command line and the config file. Returns -1 to go on; else the exit code, and the job is closed already. Close with
  * cli_job_close. */
@@ -61,8 +31,8 @@ void cli_say_warnings(const acf_table *t);
 void cli_say_ids(const cli_job *job, const acf_model *m);
 
 /* Text of any length from the library; free it. NULL, and said, when there is none. */
-typedef acf_status (*cli_writer)(const void *object, char *out, size_t cap, size_t *needed);
-char *cli_text(const char *command, cli_writer write, const void *object);
+typedef acf_status (*cli_writer)(const void *object, acf_format format, char *out, size_t cap, size_t *needed);
+char *cli_text(const char *command, cli_writer write, const void *object, acf_format format);
 
 /* Before a model is trained that will be saved at `model`: with no --checkpoint, what is kept of it when it is interrupted, or memory runs out, goes to
  * MODEL.checkpoint, and --resume goes on from there. That file is refused where it is there and nobody wants it to go on, and where it is not there and

@@ -1,55 +1,62 @@
-/* acflow, the command line: picks the subcommand and runs it.
- *
- * A new subcommand is one file, one declaration in cli.h and one entry in `cli_commands`; help, man page, completion, "did you
- * mean" and dispatch follow from the list. */
+/* acflow, the command line: picks the subcommand and runs it. The subcommands are listed in commands.c. */
 #include "cli/manual.h"
+#include "cli/names.h"
 
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-const cli_command *const cli_commands[] = {&cli_fit,   &cli_impute, &cli_score, &cli_sample, &cli_eval,
-                                           &cli_gibbs, &cli_info,   &cli_synth, &cli_plot,   NULL};
-enum { N_COMMANDS = sizeof cli_commands / sizeof cli_commands[0] - 1 };
+#define NAMES_MAX 32
+
+static int count(void) {
+    int n = 0;
+    while (cli_commands[n]) n++;
+    return n;
+}
 
 static const cli_command *find(const char *name) {
-    for (int i = 0; i < N_COMMANDS; i++)
-        if (strcmp(cli_commands[i]->name, name) == 0) return cli_commands[i];
+    for (const cli_command *const *c = cli_commands; *c; c++)
+        if (strcmp((*c)->name, name) == 0) return *c;
     return NULL;
 }
 
-static const cli_program program = {
-    cli_commands, N_COMMANDS, "one model of a table, or of images, that answers every conditional question about it",
-    "Exit codes: 0 ok, 1 internal error, 2 usage, 3 data or files, 4 model file, 5 device or memory,\n"
-    "6 training diverged, 130 interrupted.\n",
-    "  acflow impute table.csv -o complete.csv           fill the holes of a table\n"
-    "  acflow fit table.csv -o model.safetensors         learn once, ask often\n"
-    "  acflow score new.csv --model model.safetensors --cells\n"
-    "  acflow fit digits.idx.gz --preset tiny -o m.safetensors      the same of images\n"
-    "  acflow help impute\n"};
+static cli_program program(void) {
+    return (cli_program){
+        cli_commands, count(), "one model of a table, or of images, for every conditional distribution",
+        "Exit codes: 0 ok, 1 internal error, 2 usage, 3 data or files, 4 model file, 5 device or memory,\n"
+        "6 training diverged, 130 interrupted.\n",
+        "  acflow impute table.csv -o complete.csv           fill in the missing cells of a table\n"
+        "  acflow fit table.csv -o model.safetensors         fit once, query often\n"
+        "  acflow score new.csv --model model.safetensors --cells\n"
+        "  acflow fit digits.idx.gz --preset tiny -o m.safetensors      a model of images\n"};
+}
 
 /* The first page a new user sees: what it is, the commands, and lines that work. */
 static int general_help(void) {
-    cli_print("acflow: %s\n\nUsage: acflow COMMAND [OPTIONS]\n\n", program.about);
-    for (int i = 0; i < N_COMMANDS; i++) cli_print("  %-8s %s\n", cli_commands[i]->name, cli_commands[i]->summary);
-    cli_print("  %-8s %s\n", "help", "show this page, or that of a command");
+    const cli_program p = program();
+    cli_print("acflow: %s\n\nUsage: acflow COMMAND [OPTIONS]\n\n", p.about);
+    for (int i = 0; i < p.n; i++) cli_print("  %-8s %s\n", p.commands[i]->name, p.commands[i]->summary);
+    cli_print("  %-8s %s\n", "help", "show this page, or help on a command: acflow help impute");
     cli_print("\n"
               "  -h, --help     show this page\n"
               "  --version      show the version\n"
               "\n%s\nExamples:\n%s",
-              program.exit_codes, program.examples);
+              p.exit_codes, p.examples);
     return 0;
 }
 
 /* Fails with the command that was probably meant; "help" is one of them. */
 static int unknown(const char *word) {
-    const char *names[N_COMMANDS + 1];
-    for (int i = 0; i < N_COMMANDS; i++) names[i] = cli_commands[i]->name;
-    names[N_COMMANDS] = "help";
-    int near = acf_nearest_name(word, names, N_COMMANDS + 1);
-    if (near < 0) return cli_usage("", "unknown command '%s'", word);
-    return cli_usage("", "unknown command '%s'; did you mean '%s'?", word, names[near]);
+    const char *names[NAMES_MAX];
+    int n = 0;
+    char seen[CLI_EXCERPT_MAX];
+    for (; cli_commands[n] && n < NAMES_MAX - 1; n++) names[n] = cli_commands[n]->name;
+    names[n++] = "help";
+    const int near = cli_nearest(word, names, n);
+    cli_excerpt(seen, word);
+    if (near < 0) return cli_usage("", "unknown command '%s'", seen);
+    return cli_usage("", "unknown command '%s'; did you mean '%s'?", seen, names[near]);
 }
 
 /* For `make man`: acflow help --commands, --completion, --man [COMMAND]. Not in --help, as no user needs them. */
@@ -59,25 +66,28 @@ static int print_for_make(int argc, char **argv) {
     if (argc > 1 + man)
         return cli_usage("", "help %s takes %s, but there is also '%s'", what, man ? "one command" : "nothing",
                          argv[1 + man]);
-    if (strcmp(what, "--completion") == 0) return cli_print_completion(&program);
+    const cli_program p = program();
+    if (strcmp(what, "--completion") == 0) return cli_print_completion(&p);
     if (strcmp(what, "--commands") == 0) {
-        for (int i = 0; i < N_COMMANDS; i++) cli_print("%s\n", cli_commands[i]->name);
+        for (int i = 0; i < p.n; i++) cli_print("%s\n", p.commands[i]->name);
         return 0;
     }
     if (!man) return cli_usage("", "help takes a command, but there is '%s'", what);
-    if (argc == 1) return cli_print_program_man(&program);
+    if (argc == 1) return cli_print_program_man(&p);
     const cli_command *c = find(argv[1]);
-    return c ? cli_print_man(&program, c) : unknown(argv[1]);
+    return c ? cli_print_man(&p, c) : unknown(argv[1]);
 }
 
-/* acflow help [COMMAND]: the same page as acflow COMMAND --help. */
+/* acflow help [COMMAND] [--all]: the same page as acflow COMMAND --help. */
 static int help_on(int argc, char **argv) {
     if (argc == 0) return general_help();
-    if (argv[0][0] == '-') return print_for_make(argc, argv);
-    if (argc > 1) return cli_usage("", "help takes one command, but there is also '%s'", argv[1]);
-    if (strcmp(argv[0], "help") == 0) return general_help();
-    const cli_command *c = find(argv[0]);
-    return c ? cli_show_page(c->page, c->flags, c->n_flags) : unknown(argv[0]);
+    const bool first = strcmp(argv[0], "--all") == 0, all = first || (argc > 1 && strcmp(argv[1], "--all") == 0);
+    const char *word = argv[first ? 1 : 0];
+    if (!first && word[0] == '-') return print_for_make(argc, argv);
+    if (argc > 1 + all) return cli_usage("", "help takes one command, but there is also '%s'", argv[1 + all]);
+    if (!word || strcmp(word, "help") == 0) return general_help();
+    const cli_command *c = find(word);
+    return c ? cli_show_page(c->page, c->flags, c->n_flags, all) : unknown(word);
 }
 
 /* Threads of OpenMP that wait for each other spin, by default for about a millisecond: where other programs want the cores too, that is

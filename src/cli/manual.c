@@ -1,14 +1,13 @@
 /* Man pages in the classic macros (man(7)), which every roff knows: see manual.h.
  *
- *     cli_page, cli_flag  --->  .TH .SH NAME SYNOPSIS DESCRIPTION  OPTIONS  EXAMPLES  SEE ALSO
- *     acf_options_help    --------------------------------------------^     (its paragraphs, refilled)
+ *     cli_page, cli_flag  --->  .TH .SH NAME SYNOPSIS DESCRIPTION  OPTIONS (.SS headings)  EXAMPLES  SEE ALSO
+ *     acf_options_at      --------------------------------------------^
  *
  * Text is left-adjusted and not hyphenated: names of options and files should be found by a search in the page. No date, so that the same
  * sources give the same bytes. */
 #include "cli/manual.h"
 
 #include <ctype.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* n bytes as roff text that prints as it stands: typewriter quotes and dashes, so that what is copied from a page works. */
@@ -72,20 +71,34 @@ static void put_flag(const cli_flag *f) {
     cli_print("\n");
 }
 
-/* The paragraphs of acf_options_help: "  --name N", then deeper lines of text. */
-static void put_options(const char *text) {
-    while (*text) {
-        const size_t n = strcspn(text, "\n"), blanks = strspn(text, " "), word = strcspn(text + blanks, " \n");
-        if (blanks == 2) {
-            cli_print(".TP\n\\fB");
-            put(text + blanks, word);
-            cli_print("\\fR\\fI");
-            put(text + blanks + word, n - blanks - word);
-            cli_print("\\fR");
-        } else
-            put(text + blanks, n - blanks);
-        cli_print("\n");
-        text += n + (text[n] == '\n');
+static void put_option(const acf_option_info *d) {
+    char facts[512];
+    cli_option_facts(d, facts, sizeof facts);
+    cli_print(".TP\n\\fB\\-\\-");
+    put_text(d->name);
+    cli_print("\\fR\\fI");
+    put_text(cli_option_metavar(d));
+    cli_print("\\fR\n");
+    put_text(d->help);
+    cli_print("\n(");
+    put_text(facts);
+    cli_print(")\n");
+}
+
+/* Flags and options of a section, under its heading where there are any. */
+static void put_section(const cli_page *page, const cli_flag *flags, int n_flags, const acf_options *o,
+                        const char *section, const char *heading) {
+    acf_option_info d;
+    int n = 0;
+    for (int i = 0; i < n_flags; i++) {
+        if (strcmp(flags[i].section, section) != 0) continue;
+        if (n++ == 0) cli_print(".SS %s\n", heading);
+        put_flag(&flags[i]);
+    }
+    for (int i = 0; i < acf_options_count(o) && acf_options_at(o, i, &d) == ACF_OK; i++) {
+        if (strcmp(d.section, section) != 0 || !cli_takes(page->sections, &d)) continue;
+        if (n++ == 0) cli_print(".SS %s\n", heading);
+        put_option(&d);
     }
 }
 
@@ -102,28 +115,30 @@ static void put_see_also(const cli_program *p, const cli_command *self) {
 int cli_print_man(const cli_program *p, const cli_command *c) {
     acf_options *o;
     cli_flag flags[CLI_FLAGS_MAX];
-    const int n = cli_page_flags(c->page, c->flags, c->n_flags, flags);
-    if (cli_page_options(c->page, &o) != ACF_OK) return cli_failed(c->name);
-    char *options = cli_text(c->name, (cli_writer)acf_options_help, o);
-    acf_options_free(o);
-    if (!options) return acf_status_exit(acf_error_status());
+    const char *section, *heading;
+    const int n = cli_page_flags(c->page, c->flags, c->n_flags, NULL, flags);
+    if (acf_options_create(&o) != ACF_OK) return cli_failed(c->name);
     put_head(c->name, c->summary);
     put_text(c->page->usage);
     cli_print("\n.SH DESCRIPTION\n");
     put_lines(c->page->about);
+    if (c->page->details) {
+        cli_print(".PP\n");
+        put_lines(c->page->details);
+    }
     cli_print(".SH OPTIONS\n");
-    for (int i = 0; i < n; i++) put_flag(&flags[i]);
-    put_options(options);
+    for (int k = 0; (heading = cli_heading(k, &section)); k++) put_section(c->page, flags, n, o, section, heading);
+    acf_options_free(o);
     cli_print(".SH EXAMPLES\n");
     put_lines(c->page->examples);
+    if (c->page->more_examples) put_lines(c->page->more_examples);
     put_see_also(p, c);
-    free(options);
     return 0;
 }
 
 int cli_print_program_man(const cli_program *p) {
-    static const cli_flag help = {"help", 'h', NULL, "show a page in brief; behind a command, its own", NULL};
-    static const cli_flag version = {"version", 0, NULL, "show the version", NULL};
+    static const cli_flag help = {"help", 'h', NULL, "general", "Show a summary; after a command, its help"};
+    static const cli_flag version = {"version", 0, NULL, "general", "Show the version"};
     put_head("", p->about);
     put_text("COMMAND [OPTIONS]");
     cli_print("\n.SH COMMANDS\n");

@@ -125,7 +125,7 @@ int cli_check_files(const cli_job *job, const cli_file *files, int n) {
     int count = 0, code = 0;
     for (int i = 0; i < n; i++)
         if (files[i].path) all[count++] = files[i];
-    if (job->config) all[count++] = (cli_file){CLI_READS, "--config", job->config};
+    if (job->is.config) all[count++] = (cli_file){CLI_READS, "--config", job->is.config};
     for (int i = 0; i < OPTION_FILES; i++) /* path is the option's name; a command may not have it */
         if (acf_options_get(job->o, named[i].path, text[i], sizeof text[i], NULL) == ACF_OK && *text[i])
             all[count++] =
@@ -190,13 +190,13 @@ int cli_output_close(cli_output *out, int code) {
     return code;
 }
 
-int cli_put_report(const char *command, const char *path, cli_writer write, const void *object, bool json) {
+int cli_put_report(const char *command, const char *path, cli_writer write, const void *object, acf_format format) {
     cli_output out;
-    char *text = cli_text(command, write, object);
+    char *text = cli_text(command, write, object, format);
     if (!text) return acf_status_exit(acf_error_status());
     int code = cli_output_open(&out, path);
     if (!code) {
-        fprintf(out.file, json ? "%s\n" : "%s", text);
+        fprintf(out.file, format == ACF_JSON ? "%s\n" : "%s", text);
         code = cli_output_close(&out, 0);
     }
     free(text);

@@ -40,7 +40,7 @@ int cli_output_open(cli_output *out, const char *path);
 int cli_output_close(cli_output *out, int code);
 
 /* All that the library writes about an object. */
-int cli_put_report(const char *command, const char *path, cli_writer write, const void *object, bool json);
+int cli_put_report(const char *command, const char *path, cli_writer write, const void *object, acf_format format);
 
 /* text as one CSV field. */
 void cli_put_field(FILE *f, const char *text);

@@ -8,7 +8,7 @@
 int cli_make_folder(const char *command, const char *path, const char *source) {
     struct stat to, from;
     if (strcmp(path, "-") == 0)
-        return cli_usage(command, "images do not go to standard output; give a folder: -o FOLDER");
+        return cli_usage(command, "images cannot go to standard output; give a folder: -o FOLDER");
     if (mkdir(path, 0777) != 0 && errno != EEXIST) {
         cli_say(CLI_ERROR, "cannot make the folder '%s': %s", path, strerror(errno));
         return acf_status_exit(ACF_EIO);
@@ -16,8 +16,8 @@ int cli_make_folder(const char *command, const char *path, const char *source) {
     if (stat(path, &to) == 0 && !S_ISDIR(to.st_mode))
         return cli_usage(command, "'%s' is a file; images go to a folder: -o FOLDER", path);
     if (source && stat(source, &from) == 0 && from.st_dev == to.st_dev && from.st_ino == to.st_ino)
-        return cli_usage(command,
-                         "'%s' is where the images come from, which could be written over; give another folder", path);
+        return cli_usage(
+            command, "'%s' is the folder of the input images, which could be overwritten; give another folder", path);
     return 0;
 }
 

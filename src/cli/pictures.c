@@ -18,8 +18,7 @@
 /* ---- images, models, masks ------------------------------------------------------------------------------------------------ */
 
 int cli_images(const char *command, const char *path, const acf_model *m, const acf_options *o, acf_images **out) {
-    if ((m ? acf_images_open_for(path, m, o, out) : acf_images_open(path, o, out)) != ACF_OK)
-        return cli_failed(command);
+    if (acf_images_open(path, m, o, out) != ACF_OK) return cli_failed(command);
     if (*acf_images_note(*out)) cli_say(CLI_WARN, "%s", acf_images_note(*out));
     return 0;
 }
@@ -44,7 +43,7 @@ static int open_work(work *w, const char *command, const acf_options *o, const c
     *w = (work){.command = command};
     if (acf_model_load(model, o, &w->m) != ACF_OK) return cli_failed(command);
     if (!acf_model_is_images(w->m))
-        return cli_usage(command, "'%s' holds images, but '%s' is a model of a table", path, model);
+        return cli_usage(command, "'%s' has images, but '%s' is a model of a table", path, model);
     int code = cli_images(command, path, w->m, o, &w->im);
     if (code) return code;
     if (acf_image_session_create(w->m, &w->s) != ACF_OK || acf_images_shape(w->im, w->shape) != ACF_OK)
@@ -77,7 +76,7 @@ int cli_fit_pictures(cli_job *job, const char *path, const char *output, const c
     acf_model *m = NULL;
     int code =
         acf_options_for_images(job->o, &all) == ACF_OK ? cli_images("fit", path, NULL, all, &im) : cli_failed("fit");
-    char *text = code || job->quiet ? NULL : cli_text("fit", (cli_writer)acf_images_describe, im);
+    char *text = code || job->is.quiet ? NULL : cli_text("fit", (cli_writer)acf_images_describe, im, ACF_TEXT);
     if (text) fputs(text, stderr);
     free(text);
     if (!code) code = cli_fit_images(job, im, log, &m);
@@ -104,7 +103,7 @@ const char *cli_mask_file(const char *mask) {
 }
 
 int cli_need_png(const char *command, const char *path) {
-    return ends_in_png(path) ? 0 : cli_usage(command, "'%s' does not end in .png, which pictures are written as", path);
+    return ends_in_png(path) ? 0 : cli_usage(command, "'%s' does not end in .png; pictures are written as PNG", path);
 }
 
 /* ---- impute --------------------------------------------------------------------------------------------------------------- */
@@ -153,7 +152,7 @@ static int paint(const work *w, const cli_job *job, const cli_inpaint *ask, uint
         }
         code = put_images(w, ask->output, what, level);
     }
-    if (!code && acf_image_session_guess(w->s, w->im, w->given, level) != ACF_OK) code = cli_failed(w->command);
+    if (!code && acf_image_session_guess(w->s, w->im, w->given, level, NULL) != ACF_OK) code = cli_failed(w->command);
     if (code) return code;
     add_column(w, c, "guess", level);
     return put_images(w, ask->output, "guess", level);
@@ -187,8 +186,7 @@ static int check_names(const work *w, const cli_inpaint *ask) {
             taken = is_answer(last, name, ask->draws);
         }
         if (taken)
-            code = cli_usage(w->command,
-                             "'%s' would be overwritten: -o '%s' gets a file of that name; give another folder",
+            code = cli_usage(w->command, "'%s' would be overwritten by a result in -o '%s'; give another folder",
                              read[k], ask->output);
     }
     return code;
@@ -201,7 +199,7 @@ static int open_truth(const work *w, const cli_job *job, const char *path, acf_i
     if (code || !*out) return code;
     if (acf_images_shape(*out, shape) != ACF_OK) return cli_failed(w->command);
     if (shape[0] == w->shape[0]) return 0;
-    return cli_usage(w->command, "--truth '%s' holds %lld images, but there are %lld to compare with", path,
+    return cli_usage(w->command, "--truth '%s' has %lld images, but there are %lld to compare with", path,
                      (long long)shape[0], (long long)w->shape[0]);
 }
 
@@ -273,9 +271,7 @@ static bool looks_like_a_file(const char *path) {
 int cli_sample_pictures(const acf_model *m, long long n, long long seed, const char *output) {
     work w = {.command = "sample"};
     if (looks_like_a_file(output))
-        return cli_usage("sample",
-                         "'%s' is neither a .png file for a sheet of images nor the name of a folder for a file each",
-                         output);
+        return cli_usage("sample", "'%s' is neither a .png file (a sheet) nor a folder (a file per image)", output);
     uint8_t *level = NULL;
     int code = 0;
     if (acf_images_blank(m, n, &w.im) != ACF_OK || acf_image_session_create(m, &w.s) != ACF_OK ||

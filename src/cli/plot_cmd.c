@@ -1,4 +1,5 @@
 /* acflow plot: pictures of tables, models and training. */
+#include "cli/names.h"
 #include "cli/output.h"
 
 #include <errno.h>
@@ -10,43 +11,46 @@
 static const char *output, *model_path, *column, *columns, *given, *rows_text, *draws_text, *title, *masks_text,
     *seed_text;
 static const cli_flag flags[] = {
-    {"output", 'o', "FILE", "the picture, .png or .svg; needed", &output},
-    {"model", 'm', "FILE", "a model from acflow fit (imputed, conditional, pairs)", &model_path},
-    {"column", 0, "NAME", "whose density is drawn (conditional)", &column},
-    {"rows", 0, "LIST", "of these rows of the table, such as 1,17 (conditional; at most 8)", &rows_text},
-    {"given", 0, "LIST", "or given these values, such as age=40,sex=F (conditional)", &given},
-    {"columns", 0, "LIST", "which columns, 2 to 8 (pairs; default the first five)", &columns},
-    {"draws", 0, "M", "completed tables that are looked at (imputed; 5)", &draws_text},
-    {"masks", 0, "TEXT",
-     "which masks, such as paper-mnist or 'mcar:0.2*2 + rect:0.1-1 + left' (masks; docs/images.md lists them)",
-     &masks_text},
-    {"seed", 0, "N", "what the masks are drawn from (masks; 1)", &seed_text},
-    {"title", 0, "TEXT", "instead of the figure's own", &title},
+    {"output", 'o', "FILE", "output", "Picture to write, .png or .svg (required)", &output},
+    {"model", 'm', "FILE", "input", "Model from acflow fit (imputed, conditional, pairs)", &model_path},
+    {"column", 0, "NAME", "queries", "Target column (conditional)", &column},
+    {"rows", 0, "LIST", "queries", "Rows of the table, such as 1,17, at most 8 (conditional)", &rows_text},
+    {"given", 0, "LIST", "queries", "Given values, such as age=40,sex=F (conditional)", &given},
+    {"columns", 0, "LIST", "queries", "Columns to show, 2 to 8 (pairs; default the first five)", &columns},
+    {"draws", 0, "M", "queries", "Number of completed tables (imputed; default 5)", &draws_text},
+    {"masks", 0, "TEXT", "images",
+     "Masks, such as paper-mnist or 'mcar:0.2*2 + rect:0.1-1 + left' (masks; docs/images.md lists them)", &masks_text},
+    {"seed", 0, "N", "images", "Seed of the masks (masks; default 1)", &seed_text, .more = true},
+    {"title", 0, "TEXT", "output", "Title of the figure", &title},
 };
 enum { FLAGS = sizeof flags / sizeof flags[0] };
 
 static const char *kind_name(int k);
 
+static const char *const sections[] = {"input", "queries", "images", "machine", NULL};
+
 static const cli_page page = {
     "plot",
     "KIND [FILE] -o PICTURE [OPTIONS]",
-    "KIND is\n"
-    "  missing      which cells of a table are missing\n"
-    "  imputed      what a model fills in, beside what was observed\n"
-    "  conditional  what a model expects of a column, in some rows or given some values\n"
-    "  pairs        columns against each other: the table, and draws of the model\n"
-    "  training     how training went, from the file of acflow fit --log\n"
-    "  images       a sheet of the images of a folder or file\n"
-    "  masks        which pixels of an image are hidden, over images or alone",
+    "Draws a figure of a table, a model, a training or images. KIND is\n"
+    "  missing      the missing cells of a table\n"
+    "  imputed      imputed values beside observed ones\n"
+    "  conditional  the predictive distribution of a column, for rows or given values\n"
+    "  pairs        pairs of columns: the table, and draws from the model\n"
+    "  training     a training, from the file of acflow fit --log\n"
+    "  images       a sheet of images\n"
+    "  masks        masks of hidden pixels, over images or alone",
+    NULL,
     "  acflow plot missing patients.csv -o missing.png\n"
     "  acflow plot imputed patients.csv --model m.safetensors -o imputed.svg\n"
+    "  acflow plot conditional --model m.safetensors --column bmi --given age=40,sex=F -o bmi.png\n",
     "  acflow plot conditional patients.csv --model m.safetensors --column bmi --rows 1,2,3 -o bmi.png\n"
-    "  acflow plot conditional --model m.safetensors --column bmi --given age=40,sex=F -o bmi.png\n"
     "  acflow plot training fit.log -o training.png\n"
     "  acflow plot images faces/ -o sheet.png\n"
     "  acflow plot masks --masks paper-celeba --image-size 64 -o masks.png\n"
     "  acflow plot masks faces/ --masks 'left + rect:0.1-0.5' -o faces.png\n",
-    CLI_READING,
+    "docs/tables.md, docs/images.md",
+    sections,
     kind_name};
 
 /* What a figure is made of. */
@@ -89,12 +93,10 @@ static void free_texts(const acf_table *t, acf_plot_column *list) {
 }
 
 static int open_scene(scene *v, bool model) {
-    if (model && !model_path) return cli_usage("plot", "by which model? --model FILE");
-    if (!v->path) return cli_usage("plot", "which table?");
+    if (model && !model_path) return cli_usage("plot", "--model is required (make one with acflow fit)");
+    if (!v->path) return cli_usage("plot", "a table is required");
     if (model && acf_model_load(model_path, v->job->o, &v->m) != ACF_OK) return cli_failed("plot");
-    if ((v->m ? acf_table_read_for(v->path, v->m, v->job->o, &v->t) : acf_table_read(v->path, v->job->o, &v->t)) !=
-        ACF_OK)
-        return cli_failed("plot");
+    if (acf_table_read(v->path, v->m, v->job->o, &v->t) != ACF_OK) return cli_failed("plot");
     cli_say_warnings(v->t);
     v->o.columns = v->texts = column_texts(v->t);
     return v->m && acf_session_create(v->m, &v->s) != ACF_OK ? cli_failed("plot") : 0;
@@ -138,7 +140,7 @@ static int pick_rows(scene *v, acf_table **out, char label[8][32], int *n) {
             code = cli_usage("plot", "--rows is '%s'; expected row numbers from 1 to %lld with commas between",
                              rows_text, (long long)N);
         else if (*n == 8)
-            code = cli_usage("plot", "more than 8 rows do not fit in one picture");
+            code = cli_usage("plot", "--rows has more than 8 rows");
         else {
             memcpy(x + *n * D, acf_table_values(v->t) + (row - 1) * D, (size_t)D * sizeof *x);
             snprintf(label[(*n)++], 32, "row %lld", row);
@@ -160,13 +162,13 @@ static int plot_conditional(scene *v) {
     const char *labels[8];
     int n = 0, code = 0;
     int64_t j;
-    if (!column) return cli_usage("plot", "of which column? --column NAME");
-    if (!rows_text == !given) return cli_usage("plot", "either --rows of the table or --given values");
+    if (!column) return cli_usage("plot", "--column is required: the target column");
+    if (!rows_text == !given) return cli_usage("plot", "--rows or --given is required, and not both");
     if (rows_text) {
         code = open_scene(v, true);
         if (!code) code = pick_rows(v, &rows, label, &n);
     } else {
-        if (!model_path) return cli_usage("plot", "by which model? --model FILE");
+        if (!model_path) return cli_usage("plot", "--model is required (make one with acflow fit)");
         if (acf_model_load(model_path, v->job->o, &v->m) != ACF_OK || acf_session_create(v->m, &v->s) != ACF_OK ||
             acf_table_blank(v->m, 1, given, &rows) != ACF_OK)
             code = cli_failed("plot");
@@ -176,7 +178,7 @@ static int plot_conditional(scene *v) {
     for (int i = 0; i < n; i++) labels[i] = label[i];
     if (!code && acf_table_find(v->t ? v->t : rows, column, &j) != ACF_OK) code = cli_failed("plot");
     if (!code && given && !isnan(acf_table_values(rows)[j]))
-        code = cli_usage("plot", "column '%s' is both given and asked for; leave it out of --given", column);
+        code = cli_usage("plot", "column '%s' is both given and the target; leave it out of --given", column);
     acf_plot_column *texts = !code && !v->t ? column_texts(rows) : NULL; /* without a table those of the model */
     if (texts) v->o.columns = texts;
     if (!code && acf_plot_conditional(output, &v->o, v->s, rows, j, labels) != ACF_OK) code = cli_failed("plot");
@@ -191,7 +193,7 @@ static int plot_pairs(scene *v) {
     char name[1024];
     for (const char *p = columns; !code && p && *p;) {
         size_t length = strcspn(p, ",");
-        if (n == 8 || length >= sizeof name) return cli_usage("plot", "more than 8 columns do not fit in one picture");
+        if (n == 8 || length >= sizeof name) return cli_usage("plot", "--columns has more than 8 columns");
         memcpy(name, p, length), name[length] = 0;
         if (acf_table_find(v->t, name, &pick[n++]) != ACF_OK) code = cli_failed("plot");
         p += length + (p[length] == ',');
@@ -222,7 +224,7 @@ static double number_of(const char *line, const char *name) {
 }
 
 static int plot_training(scene *v) {
-    if (!v->path) return cli_usage("plot", "which log? The file of acflow fit --log");
+    if (!v->path) return cli_usage("plot", "a training log is required (acflow fit --log writes one)");
     FILE *f = fopen(v->path, "r");
     char line[2048];
     acf_fit_report *list = NULL;
@@ -235,7 +237,7 @@ static int plot_training(scene *v) {
     for (; !code && fgets(line, sizeof line, f); n++) {
         const double step = number_of(line, "step");
         if (!(step >= 1)) {
-            cli_say(CLI_ERROR, "%s, line %zu: no step of a training; expected a file from acflow fit --log", v->path,
+            cli_say(CLI_ERROR, "%s, line %zu: not a training step; expected a file from acflow fit --log", v->path,
                     n + 1);
             code = acf_status_exit(ACF_EDATA);
             break;
@@ -264,14 +266,14 @@ static int plot_training(scene *v) {
 
 /* The images of the file, with what was left out said. */
 static int open_images(scene *v, acf_images **out) {
-    if (acf_images_open(v->path, v->job->o, out) != ACF_OK) return cli_failed("plot");
+    if (acf_images_open(v->path, NULL, v->job->o, out) != ACF_OK) return cli_failed("plot");
     if (*acf_images_note(*out)) cli_say(CLI_WARN, "%s", acf_images_note(*out));
     return 0;
 }
 
 static int plot_images(scene *v) {
     acf_images *im = NULL;
-    if (!v->path) return cli_usage("plot", "which images? A folder or a file");
+    if (!v->path) return cli_usage("plot", "images are required: a folder or a file");
     int code = open_images(v, &im);
     if (!code && acf_plot_images(output, &v->o, im) != ACF_OK) code = cli_failed("plot");
     acf_images_free(im);
@@ -283,7 +285,7 @@ static int plot_masks(scene *v) {
     acf_images *im = NULL;
     long long seed = 1, w = 32, h = 32;
     char size[64], rest;
-    if (!masks_text) return cli_usage("plot", "which masks? --masks, such as paper-mnist");
+    if (!masks_text) return cli_usage("plot", "--masks is required, such as paper-mnist");
     if (seed_text && !cli_number("plot", "seed", seed_text, 0, 9007199254740992, &seed)) return 2;
     int code = v->path ? open_images(v, &im) : 0;
     if (code) return code;
@@ -319,9 +321,9 @@ static int draw(cli_job *job, int argc, char **argv) {
     if (code < 0) {
         const char *names[KINDS];
         for (int i = 0; i < KINDS; i++) names[i] = kinds[i].name;
-        int near = acf_nearest_name(argv[0], names, KINDS);
-        code = near < 0 ? cli_usage("plot", "no such picture: '%s'; expected " KINDS_LISTED, argv[0])
-                        : cli_usage("plot", "no such picture: '%s'; did you mean '%s'?", argv[0], names[near]);
+        int near = cli_nearest(argv[0], names, KINDS);
+        code = near < 0 ? cli_usage("plot", "unknown kind '%s'; expected " KINDS_LISTED, argv[0])
+                        : cli_usage("plot", "unknown kind '%s'; did you mean '%s'?", argv[0], names[near]);
     }
     if (v.t) free_texts(v.t, v.texts);
     acf_session_free(v.s);
@@ -341,15 +343,15 @@ static int run(int argc, char **argv) {
     int code = cli_job_open(&job, &page, flags, FLAGS, argc, argv);
     if (code >= 0) return code;
     if (job.n_rest < 1)
-        code = cli_usage("plot", "which picture? " KINDS_LISTED);
+        code = cli_usage("plot", "a kind of figure is required: " KINDS_LISTED);
     else if (job.n_rest > 2)
-        code = cli_usage("plot", "one file at a time, but there is also '%s'", argv[2]);
+        code = cli_usage("plot", "plot takes one input, but there is also '%s'", argv[2]);
     else if (!output)
-        code = cli_usage("plot", "where should the picture go? -o FILE.png or FILE.svg");
+        code = cli_usage("plot", "-o is required: FILE.png or FILE.svg");
     else if ((code = check(&job, job.n_rest > 1 ? argv[1] : NULL)) == 0)
         code = draw(&job, job.n_rest, argv);
     cli_job_close(&job);
     return code;
 }
 
-const cli_command cli_plot = {"plot", "draw tables, models and training", run, &page, flags, FLAGS};
+const cli_command cli_plot = {"plot", "draw figures of tables, models, training and images", run, &page, flags, FLAGS};

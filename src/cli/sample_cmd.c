@@ -6,23 +6,28 @@
 
 static const char *output, *model_path, *rows_text, *given, *seed_text;
 static const cli_flag flags[] = {
-    {"model", 'm', "FILE", "a model from acflow fit; needed", &model_path},
-    {"rows", 'n', "N", "how many rows (1000), or images (16)", &rows_text},
-    {"given", 0, "LIST", "what is known of every row, such as age=40,sex=F; the rest is drawn given that", &given},
-    {"seed", 0, "N", "what the random numbers come from (1)", &seed_text},
-    {"output", 'o', "FILE",
-     "where the rows go; - or nothing is standard output. Of images: a sheet (.png), or a folder; needed", &output},
+    {"model", 'm', "FILE", "input", "Model from acflow fit (required)", &model_path},
+    {"rows", 'n', "N", "queries", "Number of rows (default 1000), or of images (default 16)", &rows_text},
+    {"given", 0, "LIST", "queries", "Given values of every row, such as age=40,sex=F", &given},
+    {"seed", 0, "N", "queries", "Seed of the random numbers (default 1)", &seed_text},
+    {"output", 'o', "FILE", "output",
+     "CSV file to write (default: standard output). For images: a sheet (.png) or a folder, required", &output},
 };
 enum { FLAGS = sizeof flags / sizeof flags[0] };
 
+static const char *const sections[] = {"queries", "image queries", "machine", NULL};
+
 static const cli_page page = {
-    "sample", "--model MODEL [OPTIONS]",
-    "Draws new rows that look like the table the model was made from, all of them at random or with some columns given.\n\n"
-    "Of a model of images: new images, as one sheet or a file each.",
+    "sample",
+    "--model MODEL [OPTIONS]",
+    "Draws new rows, or new images, from a model. Columns can be given; the others are then drawn given these.",
+    "A model of images draws images, as one sheet or a file each.",
     "  acflow sample --model m.safetensors -n 1000 -o drawn.csv\n"
     "  acflow sample --model m.safetensors -n 20 --given age=40,sex=F\n"
     "  acflow sample --model faces.safetensors -n 64 -o faces.png\n",
-    CLI_GENERAL};
+    NULL,
+    "docs/tables.md, docs/images.md",
+    sections};
 
 static int draw(const acf_model *m, long long rows, long long seed) {
     acf_table *t = NULL;
@@ -46,9 +51,8 @@ static int draw(const acf_model *m, long long rows, long long seed) {
 }
 
 static int draw_images(const acf_model *m, long long images, long long seed) {
-    if (given)
-        return cli_usage("sample", "--given is for tables; hidden parts of images are drawn by acflow impute --mask");
-    if (!output) return cli_usage("sample", "where should the images go? -o FILE.png, or a folder");
+    if (given) return cli_usage("sample", "--given is for tables; use acflow impute --mask to draw parts of images");
+    if (!output) return cli_usage("sample", "-o is required for images: FILE.png or a folder");
     return cli_sample_pictures(m, images, seed, output);
 }
 
@@ -65,9 +69,9 @@ static int run(int argc, char **argv) {
     int code = cli_job_open(&job, &page, flags, FLAGS, argc, argv);
     if (code >= 0) return code;
     if (job.n_rest)
-        code = cli_usage("sample", "sample takes no table, but there is '%s'", argv[0]);
+        code = cli_usage("sample", "sample takes no input, but there is '%s'", argv[0]);
     else if (!model_path)
-        code = cli_usage("sample", "from which model? --model FILE");
+        code = cli_usage("sample", "--model is required (make one with acflow fit)");
     else if ((rows_text && !cli_number("sample", "rows", rows_text, 1, 100000000, &rows)) ||
              (seed_text && !cli_number("sample", "seed", seed_text, 0, 9007199254740992, &seed)))
         code = 2;
@@ -82,4 +86,4 @@ static int run(int argc, char **argv) {
     return code;
 }
 
-const cli_command cli_sample = {"sample", "draw new rows from a model", run, &page, flags, FLAGS};
+const cli_command cli_sample = {"sample", "draw new rows or images from a model", run, &page, flags, FLAGS};

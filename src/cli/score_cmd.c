@@ -8,29 +8,35 @@
 
 static const char *output, *model_path, *given_text, *of_text, *cells, *top_text, *mask;
 static const cli_flag flags[] = {
-    {"model", 'm', "FILE", "a model from acflow fit; needed", &model_path},
-    {"of", 0, "COLUMNS", "log p of these columns, such as age,sex; default: all that are not given", &of_text},
-    {"given", 0, "COLUMNS", "given these; default: nothing", &given_text},
-    {"cells", 0, NULL,
-     "instead of rows, the most surprising cells, each given the rest of its row without doubtful cells", &cells},
-    {"top", 0, "N", "so many of them (20)", &top_text},
-    {"mask", 0, "MASK",
-     "of images, what is asked for given the rest: a PNG whose white is, or a mixture such as left; default: all of it",
-     &mask},
-    {"output", 'o', "FILE", "where the scores go; - or nothing is standard output", &output},
+    {"model", 'm', "FILE", "input", "Model from acflow fit (required)", &model_path},
+    {"of", 0, "COLUMNS", "queries", "Target columns, such as age,sex (default: all that are not given)", &of_text},
+    {"given", 0, "COLUMNS", "queries", "Given columns (default: none)", &given_text},
+    {"cells", 0, NULL, "queries", "List the most surprising cells instead of scoring rows", &cells},
+    {"top", 0, "N", "queries", "Number of cells that --cells lists (default 20)", &top_text},
+    {"mask", 0, "MASK", "images",
+     "Target pixels, given the others: a PNG (white is hidden) or a mixture such as left (default: all)", &mask},
+    {"output", 'o', "FILE", "output", "CSV file to write (default: standard output)", &output},
 };
 enum { FLAGS = sizeof flags / sizeof flags[0] };
 
+static const char *const sections[] = {"input", "queries", "images", "image queries", "machine", NULL};
+
 static const cli_page page = {
-    "score", "TABLE|IMAGES --model MODEL [OPTIONS]",
-    "Writes log p of every row as CSV: of all its observed cells, or of some columns given others. A density in the table's own units, in nats;\n"
-    "low values are unusual rows, and NA one of which no cell that is asked for is known. With --cells: which cells do not fit the rest of their row, what was expected there, and how surprising they are: -log of the probability of a cell as far out. A doubtful cell is not given to the others of its row.\n\n"
-    "Of images: log p of each in nats, and bits per dimension; with --mask of the hidden part given the rest.",
+    "score",
+    "TABLE|IMAGES --model MODEL [OPTIONS]",
+    "Writes the log density (log p) of every row as CSV: of all its observed cells, or of target columns given "
+    "others. Low values are unusual rows.",
+    "log p is in nats, a density in the table's own units; NA if none of the target columns is observed.\n\n"
+    "--cells lists the cells that do not fit the rest of their row: the value, the expected value, its 90 % interval, "
+    "log p and the surprisal, which is -log of the probability of a cell at least as far out. A doubtful cell is not "
+    "given to the others of its row.\n\n"
+    "For images: log p of each image in nats, and bits per dimension; with --mask of the hidden part given the rest.",
     "  acflow score new.csv --model m.safetensors -o scores.csv\n"
     "  acflow score new.csv --model m.safetensors --of income --given age,education\n"
-    "  acflow score new.csv --model m.safetensors --cells --top 10\n"
+    "  acflow score new.csv --model m.safetensors --cells --top 10\n",
     "  acflow score faces/ --model faces.safetensors --mask left\n",
-    CLI_READING};
+    "docs/tables.md, docs/images.md",
+    sections};
 
 /* Marks the columns of a list "a,b" in mark (columns). */
 static int mark_columns(const acf_table *t, const char *list, uint8_t *mark) {
@@ -38,7 +44,7 @@ static int mark_columns(const acf_table *t, const char *list, uint8_t *mark) {
     for (const char *p = list; *p;) {
         size_t n = strcspn(p, ",");
         int64_t j;
-        if (n >= sizeof name) return cli_usage("score", "a column's name of %zu bytes", n);
+        if (n >= sizeof name) return cli_usage("score", "a column name has %zu bytes, expected fewer than 1024", n);
         memcpy(name, p, n), name[n] = 0;
         if (acf_table_find(t, name, &j) != ACF_OK) return cli_failed("score");
         mark[j] = 1;
@@ -56,7 +62,7 @@ static int ask(const acf_table *t, uint8_t *given, uint8_t *target) {
     if (!code && of_text) code = mark_columns(t, of_text, u);
     for (int64_t j = 0; !code && j < D; j++) {
         if (!of_text) u[j] = !g[j];
-        if (g[j] && u[j]) code = cli_usage("score", "column '%s' is both given and asked for", acf_table_name(t, j));
+        if (g[j] && u[j]) code = cli_usage("score", "column '%s' is both given and a target", acf_table_name(t, j));
     }
     for (int64_t i = 0; !code && i < N; i++) memcpy(given + i * D, g, (size_t)D), memcpy(target + i * D, u, (size_t)D);
     free(g);
@@ -213,7 +219,7 @@ static int score(cli_job *job, const char *path, long long top) {
     acf_session *s = NULL;
     cli_output out;
     int code = 0;
-    if (acf_model_load(model_path, job->o, &m) != ACF_OK || acf_table_read_for(path, m, job->o, &t) != ACF_OK ||
+    if (acf_model_load(model_path, job->o, &m) != ACF_OK || acf_table_read(path, m, job->o, &t) != ACF_OK ||
         acf_session_create(m, &s) != ACF_OK)
         code = cli_failed("score");
     if (!code) cli_say_warnings(t), cli_say_ids(job, m);
@@ -239,19 +245,21 @@ static int run(int argc, char **argv) {
     int code = cli_job_open(&job, &page, flags, FLAGS, argc, argv);
     if (code >= 0) return code;
     if (job.n_rest != 1)
-        code = cli_usage("score", job.n_rest ? "score takes one table, but there is also '%s'" : "which table?%s",
-                         job.n_rest ? argv[1] : "");
+        code = cli_usage(
+            "score", job.n_rest ? "score takes one input, but there is also '%s'" : "a table, or images, is required%s",
+            job.n_rest ? argv[1] : "");
     else if (!model_path)
-        code = cli_usage("score", "by which model? --model FILE");
+        code = cli_usage("score", "--model is required (make one with acflow fit)");
     else if (mask || acf_images_recognise(argv[0])) {
         if (cells || given_text || of_text || top_text)
             code = cli_usage("score", "--of, --given, --cells and --top are for tables; images have --mask");
         else if ((code = check(&job, argv[0])) == 0)
             code = cli_score_pictures(&job, argv[0], model_path, mask, output);
     } else if (cells && (given_text || of_text))
-        code = cli_usage("score", "--cells scores every cell given the rest: without --of and --given");
+        code = cli_usage(
+            "score", "--cells cannot be combined with --of or --given: it scores every cell given the rest of its row");
     else if (top_text && !cells)
-        code = cli_usage("score", "--top goes with --cells");
+        code = cli_usage("score", "--top needs --cells");
     else if (top_text && !cli_number("score", "top", top_text, 1, 1000000, &top))
         code = 2;
     else if ((code = check(&job, argv[0])) == 0)
@@ -260,4 +268,5 @@ static int run(int argc, char **argv) {
     return code;
 }
 
-const cli_command cli_score = {"score", "how probable rows and cells are", run, &page, flags, FLAGS};
+const cli_command cli_score = {"score", "score rows by their log density; list surprising cells", run, &page, flags,
+                               FLAGS};

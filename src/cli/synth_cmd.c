@@ -6,26 +6,30 @@
 
 static const char *output, *rows_text, *seed_text, *holes_text, *rate_text, *truth;
 static const cli_flag flags[] = {
-    {"output", 'o', "FILE", "where the table goes; - or nothing is standard output", &output},
-    {"rows", 'n', "N", "how many rows (1000)", &rows_text},
-    {"seed", 0, "N", "what the random numbers come from (1)", &seed_text},
-    {"mechanism", 0, "KIND",
-     "none; mcar: anywhere; mar: depending on what is always seen; mnar: depending on the hidden value itself (none; mcar where there is a --rate)",
+    {"output", 'o', "FILE", "output", "CSV file to write (default: standard output)", &output},
+    {"rows", 'n', "N", "input", "Number of rows (default 1000)", &rows_text},
+    {"seed", 0, "N", "input", "Seed of the random numbers (default 1)", &seed_text},
+    {"mechanism", 0, "KIND", "input",
+     "Missing values: none, mcar (completely at random), mar (depending on observed columns) or mnar (depending on the value itself) (default none; mcar with --rate)",
      &holes_text, "none|mcar|mar|mnar"},
-    {"rate", 0, "R", "share of cells that are missing, 0 to 0.95 (0.2); without --mechanism they are anywhere",
-     &rate_text},
-    {"truth", 0, "FILE", "the same table without holes", &truth},
+    {"rate", 0, "R", "input", "Fraction of missing cells, 0 to 0.95 (default 0.2)", &rate_text},
+    {"truth", 0, "FILE", "output", "The same table without missing cells", &truth},
 };
 enum { FLAGS = sizeof flags / sizeof flags[0] };
+
+static const char *const sections[] = {"machine", NULL};
 
 static const cli_page page = {
     "synth",
     "[SET] [-o FILE] [OPTIONS]",
-    "Writes a made-up table: the paper's two-column sets (8gaussians, 2spirals, checkerboard, rings, moons, pinwheel, swissroll, circles) or\n"
-    "clinic, twelve columns of every kind. Without a set, lists them.",
+    "Writes a synthetic table with known truth. Without SET, lists the sets.",
+    "clinic has twelve columns of every type. The others are the paper's two-column sets: 8gaussians, 2spirals, "
+    "checkerboard, rings, moons, pinwheel, swissroll and circles.",
     "  acflow synth clinic -n 2000 --mechanism mar --rate 0.2 --truth truth.csv -o clinic.csv\n"
     "  acflow synth moons > moons.csv\n",
-    CLI_GENERAL,
+    NULL,
+    "docs/tutorial.md",
+    sections,
     acf_synth_name};
 
 static int list(void) {
@@ -37,7 +41,8 @@ static int list(void) {
 static int refuse_matrix(const char *path) {
     const size_t n = path ? strlen(path) : 0;
     if (n < 4 || strcmp(path + n - 4, ".npy") != 0) return 0;
-    return cli_usage("synth", "the output is text, and '%s' is the name of a matrix; let it end in .csv", path);
+    return cli_usage("synth", "the output is text, but '%s' is the name of a matrix; use a name that ends in .csv",
+                     path);
 }
 
 static int make(const cli_job *job, const char *set) {
@@ -70,11 +75,11 @@ static int run(int argc, char **argv) {
     int code = cli_job_open(&job, &page, flags, FLAGS, argc, argv);
     if (code >= 0) return code;
     if (job.n_rest > 1)
-        code = cli_usage("synth", "synth makes one table, but there is also '%s'", argv[1]);
+        code = cli_usage("synth", "synth takes one set, but there is also '%s'", argv[1]);
     else
         code = job.n_rest ? make(&job, argv[0]) : list();
     cli_job_close(&job);
     return code;
 }
 
-const cli_command cli_synth = {"synth", "make up a table whose truth is known", run, &page, flags, FLAGS};
+const cli_command cli_synth = {"synth", "write a synthetic table with known truth", run, &page, flags, FLAGS};

@@ -168,11 +168,11 @@ static void what_is_optional_may_be_absent(void **state) {
     write_golden(&g);
     if (acf_model_load(path, NULL, &m)) fail_msg("%s", acf_error());
     check_answers(&g, m);
-    assert_int_equal(acf_model_info(m, text, sizeof text, NULL), ACF_OK);
+    assert_int_equal(acf_model_info(m, ACF_JSON, text, sizeof text, NULL), ACF_OK);
     assert_non_null(strstr(text, "\"training\": null"));
     assert_non_null(strstr(
         text, "\"encode\": \"standard\"")); /* an option that came later: what it was before there was a choice */
-    assert_int_equal(acf_model_info_text(m, text, sizeof text, NULL), ACF_OK);
+    assert_int_equal(acf_model_info(m, ACF_TEXT, text, sizeof text, NULL), ACF_OK);
     assert_non_null(strstr(text, "training: not recorded\n"));
     acf_model_free(m);
     acf_golden_free(&g);
@@ -191,7 +191,7 @@ static void an_old_record_says_whether_it_is_calibrated(void **state) {
             replace(g.training, "\"seconds\"", "\"valid\":1,\"valid_step\":3,\"widen\":0.1,\"soften\":0,\"seconds\"");
         write_golden(&g);
         if (acf_model_load(path, NULL, &m)) fail_msg("%s", acf_error());
-        assert_int_equal(acf_model_info(m, text, sizeof text, NULL), ACF_OK);
+        assert_int_equal(acf_model_info(m, ACF_JSON, text, sizeof text, NULL), ACF_OK);
         assert_non_null(strstr(text, value[calibrated]));
         acf_model_free(m);
         acf_golden_free(&g);

@@ -22,8 +22,11 @@ static void defaults_make_settings(void **state) {
     assert_true(s.steps > 0 && s.patience > 0 && s.valid > 0 && s.ema > 0);
     assert_int_equal(s.schedule.decay, ACF_DECAY_COSINE);
     assert_int_equal(s.masks.n, 3); /* conditionals, joint and marginals: one model for every question */
-    for (int i = acf_option_reading; i < first_of_training(); i++)
-        assert_true(acf_option_table[i].flags & ACF_OPTION_BOTH);
+    for (int i = 0, of_model = 0; i < first_of_training(); i++) {
+        const acf_option_section section = acf_option_table[i].section;
+        of_model |= section == ACF_SECTION_MODEL || section == ACF_SECTION_DONORS || section == ACF_SECTION_IMAGE_MODEL;
+        if (of_model) assert_true(acf_option_table[i].flags & ACF_OPTION_BOTH);
+    }
     acf_options_free(o);
 }
 

@@ -44,4 +44,4 @@ offered acflow fit --checkpoint o
 offered acflow impute other.csv --truth o
 offered acflow synth clinic --mechanism ''
 # what is offered for --holes is what the help lists
-"$ACFLOW" synth --help | grep -A2 -e "--mechanism KIND"
+"$ACFLOW" synth --help --all | grep -A4 -e "--mechanism KIND"

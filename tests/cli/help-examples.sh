@@ -15,14 +15,14 @@ for i in faces/1 faces/2 faces/3 more/1 more/2 more/3 test/1 completed/1 photo; 
 printf '\223NUMPY\001\000\166\000%-117s\nabcdef' "{'descr': '|u1', 'fortran_order': False, 'shape': (3, 2), }" | tee real.npy draws1.npy > draws2.npy
 acflow() { "$ACFLOW" "$@"; }
 for page in fit impute score sample eval gibbs info synth plot; do
-    "$ACFLOW" help $page | sed -n '/^Examples:/,$ s/^  \(acflow .*\)/\1/p' | sed 's/      .*//'
+    "$ACFLOW" help $page --all | sed -n '/^Examples:/,$ s/^  \(acflow .*\)/\1/p' | sed 's/      .*//'
 done > examples
 "$ACFLOW" help | sed -n '/^Examples:/,$ s/^  \(acflow .*\)/\1/p' | sed 's/   .*//' >> examples
 interrupted() { # COMMAND...: a training that --resume goes on with
     "$ACFLOW" "$@" -q --config short.json --steps 100000000 --patience 0 --log steps.log 2> said & pid=$!
     until [ -s steps.log ]; do sleep 0.02; done
     kill -INT $pid
-    wait $pid || grep -q "with --resume goes on" said
+    wait $pid || grep -q "with --resume continues" said
 }
 while read -r line; do
     case $line in *" --resume"*) interrupted fit big.csv.gz -o m.safetensors ;; esac

@@ -2,7 +2,7 @@
 # is one, finds nothing to complain about.
 for command in "" $("$ACFLOW" help --commands); do
     "$ACFLOW" help --man $command > page || echo "no page: $command"
-    "$ACFLOW" help $command > help
+    "$ACFLOW" help $command --all > help
     # As a reader sees it; without groff, the few escapes that flags and examples have are taken back.
     if command -v groff > groff; then
         groff -man -Tutf8 -ww -rLL=160n page 2> complaints | sed 's/\x1b\[[0-9;]*m//g; s/.\x08//g' > seen
@@ -13,7 +13,7 @@ for command in "" $("$ACFLOW" help --commands); do
     while read -r flag; do
         grep -q -e "^ *\(-., \)\{0,1\}$flag\( \|\$\)" seen || echo "'$command': $flag is not in the page"
     done < flags
-    sed -n '/^Examples:/,$ s/^  \(acflow .*\)/\1/p' help > examples
+    sed -n '/^Examples:/,/^$/ s/^  \(acflow .*\)/\1/p' help > examples
     while read -r line; do grep -qF -e "$line" seen || echo "'$command': no example: $line"; done < examples
     for head in NAME SYNOPSIS OPTIONS EXAMPLES "SEE ALSO"; do grep -qx "$head" seen || grep -qx ".SH $head" page || echo "'$command': no $head"; done
 done

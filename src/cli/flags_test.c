@@ -1,9 +1,13 @@
-/* Tests of flags.h: every spelling of a flag, what is left over, and what is refused. */
-#include "base/flags.h"
+/* Tests of flags.h: every spelling of a flag, what is left over, and what is refused. The options are a table of the
+ * test's own, which only base/options.h can make. */
+#include "cli/flags.h"
 
+#include "base/options.h"
 #include "harness/check.h"
 
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static const acf_option table[] = {
     {"epochs", ACF_OPTION_INT, -5, 1000, "10", "passes", NULL, NULL, 0},
@@ -19,6 +23,8 @@ typedef struct found {
     char *argv[16];
     int n_rest;
     acf_status status;
+    char why[CLI_WHY_MAX];
+    char *keep; /* texts of a config file */
 } found;
 
 /* Reads a line of words separated by spaces; `line` is cut up. */
@@ -27,9 +33,11 @@ static found read_line(char *line) {
     int argc = 0;
     for (char *word = strtok(line, " "); word; word = strtok(NULL, " ")) f.argv[argc++] = word;
     assert_int_equal(acf_options_make(table, 4, &f.options), ACF_OK);
-    const acf_flag flags[] = {{"output", 'o', 1, &f.output}, {"json", 0, 0, &f.json}};
+    const cli_flag flags[] = {{"output", 'o', "FILE", .value = &f.output}, {"json", .value = &f.json}};
+    cli_line l = {.o = f.options, .flags = flags, .n_flags = 2};
     f.n_rest = -1;
-    f.status = acf_flags_parse(f.options, flags, 2, argc, f.argv, &f.n_rest);
+    f.status = cli_parse(&l, argc, f.argv, &f.n_rest);
+    strcpy(f.why, l.why);
     return f;
 }
 
@@ -98,7 +106,7 @@ static void mistakes_are_named(void **state) {
         {"--long-format yes x.csv",
          "option '--long-format' takes its value joined, but 'yes' stands apart; write '--long-format' or '--long-format=yes'"},
         {"--json --json", "option '--json' is given twice"},
-        {"-x", "unknown option '-x'; an argument that begins with a dash goes behind '--'"},
+        {"-x", "unknown option '-x'; put an argument that begins with a dash after '--'"},
         {"--epochs=5000", "option 'epochs' can't be '5000', expected a whole number from -5 to 1000"},
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
@@ -106,7 +114,7 @@ static void mistakes_are_named(void **state) {
         strcpy(line, bad[i].line);
         found f = read_line(line);
         assert_int_equal(f.status, ACF_EUSAGE);
-        assert_string_equal(acf_error(), bad[i].sentence);
+        assert_string_equal(f.why, bad[i].sentence);
         assert_int_equal(f.n_rest, -1); /* written only on success */
         acf_options_free(f.options);
     }
@@ -118,16 +126,31 @@ static void mistakes_are_named(void **state) {
 }
 
 /* A line, then a config file: what the reader found. */
-static found read_both(char *line, const char *config) {
-    static const acf_elsewhere elsewhere[] = {{"draws", "impute"}, {"epochs", "fit"}};
+static found read_bytes(char *line, const char *config, size_t bytes) {
+    static const cli_elsewhere elsewhere[] = {{"draws", "impute"}, {"epochs", "fit"}};
     found f = read_line(line);
-    const acf_flag flags[] = {{"output", 'o', 1, &f.output}, {"json", 0, 0, &f.json}};
-    const acf_json_source from = {"c.json", ACF_EUSAGE};
-    json_t *object;
-    assert_int_equal(acf_json_parse(from, config, strlen(config), 1 << 16, &object), ACF_OK);
-    f.status = acf_flags_from_json(f.options, flags, 2, elsewhere, 2, from, object);
-    json_decref(object);
+    const cli_flag flags[] = {{"output", 'o', "FILE", .value = &f.output}, {"json", .value = &f.json}};
+    cli_line l = {.o = f.options, .flags = flags, .n_flags = 2, .elsewhere = elsewhere, .n_elsewhere = 2};
+    char folder[] = "/tmp/acflow-flags-XXXXXX", before[4096];
+    assert_non_null(mkdtemp(folder));
+    assert_non_null(getcwd(before, sizeof before));
+    assert_int_equal(chdir(folder), 0);
+    FILE *file = fopen("c.json", "wb");
+    fwrite(config, 1, bytes, file);
+    fclose(file);
+    f.status = cli_load(&l, "c.json", &f.keep);
+    unlink("c.json");
+    assert_int_equal(chdir(before), 0);
+    rmdir(folder);
+    strcpy(f.why, l.why);
     return f;
+}
+
+static found read_both(char *line, const char *config) { return read_bytes(line, config, strlen(config)); }
+
+static void forget(found *f) {
+    acf_options_free(f->options);
+    free(f->keep);
 }
 
 static void config_files_have_flags_too(void **state) {
@@ -139,19 +162,19 @@ static void config_files_have_flags_too(void **state) {
     assert_string_equal(f.json, "");
     assert_int_equal(acf_options_int(f.options, "epochs"), 7);
     assert_int_equal(acf_options_origin(f.options, "epochs"), ACF_FROM_FILE);
-    acf_options_free(f.options);
+    forget(&f);
     f = read_both(given, "{\"output\": \"file\", \"json\": false, \"epochs\": 7}"); /* the line wins */
     assert_int_equal(f.status, ACF_OK);
     assert_string_equal(f.output, "line");
     assert_null(f.json);
     assert_int_equal(acf_options_int(f.options, "epochs"), 3);
-    acf_options_free(f.options);
+    forget(&f);
     f = read_both(none, "{\"output\": 12}"); /* numbers as a line would have them */
     assert_string_equal(f.output, "12");
-    acf_options_free(f.options);
+    forget(&f);
     f = read_both(none, "{\"output\": 0.25}");
     assert_string_equal(f.output, "0.25");
-    acf_options_free(f.options);
+    forget(&f);
 }
 
 static void wrong_config_files_are_refused_whole(void **state) {
@@ -172,24 +195,63 @@ static void wrong_config_files_are_refused_whole(void **state) {
         char none[] = "";
         found f = read_both(none, bad[i].config);
         assert_int_equal(f.status, ACF_EUSAGE);
-        assert_string_equal(acf_error(), bad[i].sentence);
+        assert_string_equal(f.why, bad[i].sentence);
         assert_null(f.output);
         assert_int_equal(acf_options_int(f.options, "epochs"), 10);
-        acf_options_free(f.options);
+        forget(&f);
     }
-    static const acf_option table2[] = {{"note", ACF_OPTION_TEXT, 0, 100, "", "any text", NULL, NULL, 0}};
-    acf_options *o;
-    const char *a = NULL;
-    const acf_flag flags[] = {{"save-model", 0, 1, &a}};
-    json_t *twice = json_pack("{s:s, s:s}", "save-model", "x", "save_model", "y");
-    assert_int_equal(acf_options_make(table2, 1, &o), ACF_OK);
-    assert_int_equal(acf_flags_from_json(o, flags, 1, NULL, 0, (acf_json_source){"c.json", ACF_EUSAGE}, twice),
-                     ACF_EUSAGE);
-    assert_string_equal(acf_error(), "c.json: option 'save-model' is given twice");
-    json_decref(twice);
-    acf_options_free(o);
+    char none[] = "";
+    found f = read_both(none, "{\"output\": \"x\", \"out_put\": \"y\"}");
+    assert_string_equal(f.why, "c.json: unknown option 'out_put'; did you mean 'output'?");
+    forget(&f);
+    f = read_both(none, "{\"json\": true, \"json\": false}");
+    assert_int_equal(f.status, ACF_EUSAGE);
+    assert_non_null(strstr(f.why, "duplicate"));
+    forget(&f);
+    f = read_bytes(none, "{\"epochs\": 7}\0", 14);
+    assert_int_equal(f.status, ACF_EUSAGE);
+    assert_int_equal(acf_options_int(f.options, "epochs"), 10);
+    forget(&f);
 }
 
-ACF_TESTS(flags, cmocka_unit_test(config_files_have_flags_too), cmocka_unit_test(wrong_config_files_are_refused_whole),
+/* "save_model" is "save-model". */
+static void a_name_in_two_spellings_is_given_twice(void **state) {
+    (void)state;
+    static const char *saved;
+    const cli_flag flags[] = {{"save-model", 0, "FILE", .value = &saved}};
+    char path[] = "/tmp/acflow-flags-XXXXXX", *keep = NULL;
+    const int fd = mkstemp(path);
+    static const char config[] = "{\"save-model\": \"x\", \"save_model\": \"y\"}";
+    assert_int_equal(write(fd, config, sizeof config - 1), sizeof config - 1);
+    close(fd);
+    cli_line l = {.flags = flags, .n_flags = 1};
+    assert_int_equal(acf_options_make(table, 4, &l.o), ACF_OK);
+    assert_int_equal(cli_load(&l, path, &keep), ACF_EUSAGE);
+    assert_non_null(strstr(l.why, ": option 'save-model' is given twice"));
+    assert_null(saved);
+    acf_options_free(l.o);
+    unlink(path);
+}
+
+/* An option of a section that the command does not have is none of its options. */
+static void sections_are_kept_apart(void **state) {
+    (void)state;
+    static const char *const sections[] = {"machine", NULL};
+    static const cli_elsewhere elsewhere[] = {{"epochs", "fit"}};
+    cli_line l = {.sections = sections, .elsewhere = elsewhere, .n_elsewhere = 1};
+    char threads[] = "--threads=4", epochs[] = "--epochs", epoch[] = "--epoch";
+    int n_rest;
+    assert_int_equal(acf_options_create(&l.o), ACF_OK);
+    assert_int_equal(cli_parse(&l, 1, (char *[]){threads}, &n_rest), ACF_OK);
+    assert_int_equal(acf_options_int(l.o, "threads"), 4);
+    assert_int_equal(cli_parse(&l, 1, (char *[]){epochs}, &n_rest), ACF_EUSAGE);
+    assert_string_equal(l.why, "'--epochs' is an option of fit, not of this command");
+    assert_int_equal(cli_parse(&l, 1, (char *[]){epoch}, &n_rest), ACF_EUSAGE);
+    assert_string_equal(l.why, "unknown option '--epoch'");
+    acf_options_free(l.o);
+}
+
+ACF_TESTS(flags, cmocka_unit_test(sections_are_kept_apart), cmocka_unit_test(a_name_in_two_spellings_is_given_twice),
+          cmocka_unit_test(config_files_have_flags_too), cmocka_unit_test(wrong_config_files_are_refused_whole),
           cmocka_unit_test(every_spelling_is_read), cmocka_unit_test(values_may_begin_with_a_dash),
           cmocka_unit_test(no_turns_off_and_names_may_begin_with_it), cmocka_unit_test(mistakes_are_named))
