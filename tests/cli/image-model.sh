@@ -8,7 +8,7 @@ base64 -d > hole.png <<< iVBORw0KGgoAAAANSUhEUgAAAAgAAAAICAAAAADhZOFXAAAAEklEQVR
 small="--preset tiny --image-scales 1 --image-width 8 --image-like-width 8 --threads 1 -q"
 "$ACFLOW" fit bars $small --steps 30 --checkpoint c -o m.safetensors && [ ! -e c ] || echo "the checkpoint is still there"
 "$ACFLOW" info m.safetensors | grep -E 'images|training'
-"$ACFLOW" info m.safetensors --json | grep -E '"(height|bits|reach|image-scales|image-map|end)"'
+"$ACFLOW" info m.safetensors --json | grep -E '"(height|bits|reach|image-scales|image-dequantise|end)"'
 "$ACFLOW" fit bars $small --steps 5 --image-dequantise uniform-logit -o l.safetensors && "$ACFLOW" info l.safetensors --json | grep -E '"(bits|reach|image-dequantise)"'
 "$ACFLOW" score few --model l.safetensors | wc -l
 "$ACFLOW" impute few --mask left --model m.safetensors --draws 2 -o out && ls out
