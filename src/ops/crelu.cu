@@ -44,7 +44,7 @@ static acf_status paired_backward(acf_tape *t, acf_node *n) {
     return ACF_LAUNCHED("crelu");
 }
 
-ACF_CUDA_OP(paired, paired_forward, paired_backward);
+ACF_CUDA_OP(crelu, paired_forward, paired_backward);
 
 /* ---- gate ----------------------------------------------------------------------------------------------------------------- */
 

@@ -41,7 +41,7 @@ static const acf_case cases[] = {
     {"elu", build_paired, naive_paired, .variant = ACF_ELU},
     {"gate", build_gated, naive_gated},
 };
-ACF_CASES(paired, cases)
+ACF_CASES(crelu, cases)
 
 static void refuses_what_does_not_fit(void **state) {
     (void)state;

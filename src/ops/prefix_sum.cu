@@ -239,7 +239,7 @@ static acf_status backward(acf_tape *t, acf_node *n) {
     return ACF_OK;
 }
 
-ACF_CUDA_OP(running, forward, backward);
+ACF_CUDA_OP(prefix_sum, forward, backward);
 
 /* ---- one step ------------------------------------------------------------------------------------------------------------------ */
 
@@ -294,7 +294,7 @@ static acf_status step_backward(acf_tape *t, acf_node *n) {
     return ACF_OK;
 }
 
-ACF_CUDA_OP(running_step, step_forward, step_backward);
+ACF_CUDA_OP(prefix_sum_step, step_forward, step_backward);
 
 /* ---- columns of packed elements ---------------------------------------------------------------------------------------------------- */
 
@@ -310,7 +310,7 @@ static acf_status columns_forward(acf_tape *t, acf_node *n) {
     return ACF_LAUNCHED("prefix_sum_columns");
 }
 
-ACF_CUDA_OP(running_columns, columns_forward, NULL);
+ACF_CUDA_OP(prefix_sum_columns, columns_forward, NULL);
 
 /* ---- slots of a layer's weights ------------------------------------------------------------------------------------------------------ */
 
@@ -348,7 +348,7 @@ static acf_status slots_backward(acf_tape *t, acf_node *n) {
     return ACF_LAUNCHED("prefix_sum_slots");
 }
 
-ACF_CUDA_OP(running_slots, slots_forward, slots_backward);
+ACF_CUDA_OP(prefix_sum_slots, slots_forward, slots_backward);
 
 /* ---- slots of classes ----------------------------------------------------------------------------------------------------------------- */
 
@@ -466,4 +466,4 @@ static acf_status classes_backward(acf_tape *t, acf_node *n) {
     return ACF_LAUNCHED("prefix_sum_classes");
 }
 
-ACF_CUDA_OP(running_classes, classes_forward, classes_backward);
+ACF_CUDA_OP(prefix_sum_classes, classes_forward, classes_backward);

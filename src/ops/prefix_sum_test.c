@@ -122,7 +122,7 @@ static const acf_case cases[] = {
     {"slots", build_slots, naive_slots, .hides_nonfinite = true, .big_D = 300},
     {"slots of classes", build_classes, naive_classes, .hides_nonfinite = true},
 };
-ACF_CASES(running, cases)
+ACF_CASES(prefix_sum, cases)
 
 static void refused(acf_lab *l, acf_status status, const char *sentence) {
     assert_int_equal(acf_tape_status(l->t), status);

@@ -310,5 +310,5 @@ static void device_tally(void **state) {
     tally_on(acf_test_device());
 }
 
-ACF_DEVICE_TESTS(resident_device, cmocka_unit_test(device_training), cmocka_unit_test(device_validation),
+ACF_DEVICE_TESTS(table_on_device, cmocka_unit_test(device_training), cmocka_unit_test(device_validation),
                  cmocka_unit_test(device_asked_rows), cmocka_unit_test(device_tally))
