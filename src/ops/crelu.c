@@ -1,9 +1,10 @@
-/* Units along the channels: see crelu.h. Workload: 1e5 to 1e7 numbers a call, 16 to 512 channels; vector loops over a pixel's. */
+/* Concatenated and gated activations along the channels: see crelu.h. Workload: 1e5 to 1e7 numbers a call, 16 to 512
+ * channels; vector loops over the channels of a pixel. */
 #include "ops/crelu.h"
 
 #include "base/vmath.h"
 
-/* ---- both signs ----------------------------------------------------------------------------------------------------------- */
+/* ---- both signs ------------------------------------------------------------------------------------------------ */
 
 void acf_crelu_fwd_cpu(const acf_device *dev, acf_real *y, const acf_real *x, acf_act_kind act, int64_t M, int64_t C) {
     ACF_PARALLEL(dev, 2 * M * C)
@@ -52,7 +53,7 @@ static acf_status paired_backward(acf_tape *t, acf_node *n) {
 
 const acf_op acf_op_crelu = {"crelu", ACF_OP_crelu, {paired_forward, paired_backward}};
 
-/* y with x's shape but for `last` channels. */
+/* y with x's shape, except for `last` channels. */
 static acf_tensor *like(acf_tape *t, const acf_tensor *x, int64_t last) {
     int64_t dim[ACF_MAX_DIM];
     for (int i = 0; i < x->ndim; i++) dim[i] = x->dim[i];
@@ -75,7 +76,7 @@ acf_tensor *acf_crelu(acf_tape *t, acf_act_kind act, acf_tensor *x) {
     return acf_node_run(t, n);
 }
 
-/* ---- gate ----------------------------------------------------------------------------------------------------------------- */
+/* ---- gate ------------------------------------------------------------------------------------------------------ */
 
 void acf_gated_fwd_cpu(const acf_device *dev, acf_real *y, const acf_real *x, const acf_real *h, const acf_real *k,
                        int64_t M, int64_t C) {

@@ -1,11 +1,12 @@
-/* Units along the channels on the GPU: see crelu.h. One pass each way, bound by memory. */
+/* Concatenated and gated activations along the channels on the GPU: see crelu.h. One pass per direction, bound by
+ * memory. */
 #include "ops/act.cuh"
 
 extern "C" {
 #include "ops/crelu.h"
 }
 
-/* ---- both signs ----------------------------------------------------------------------------------------------------------- */
+/* ---- both signs ------------------------------------------------------------------------------------------------ */
 
 /* y (M,2C) from x (M,C). */
 static __global__ void paired_fwd(acf_real *__restrict__ y, const acf_real *__restrict__ x, acf_act_kind act, int64_t M,
@@ -46,7 +47,7 @@ static acf_status paired_backward(acf_tape *t, acf_node *n) {
 
 ACF_CUDA_OP(paired, paired_forward, paired_backward);
 
-/* ---- gate ----------------------------------------------------------------------------------------------------------------- */
+/* ---- gate ------------------------------------------------------------------------------------------------------ */
 
 /* y (M,C) = x + a sigmoid(b), [a | b] = h + k (M,2C). */
 static __global__ void gated_fwd(acf_real *__restrict__ y, const acf_real *__restrict__ x,

@@ -1,4 +1,4 @@
-/* Units along the channels: cases for the harness. */
+/* Tests of the concatenated activation and the gate: cases for the harness. */
 #include "ops/crelu.h"
 
 #include "harness/naive.h"

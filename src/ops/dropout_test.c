@@ -1,4 +1,4 @@
-/* Dropout: cases for the harness, statistics, determinism, refusals. */
+/* Tests of dropout: cases for the harness, statistics, determinism, refusals. */
 #include "ops/dropout.h"
 
 #include "harness/naive.h"
@@ -6,18 +6,19 @@
 #include <math.h>
 #include <string.h>
 
-/* Rows with numbers of their own, beyond 32 bits. */
+/* Rows with ids beyond 32 bits. */
 static uint64_t id[128];
 static acf_drop drop_of(double rate) {
     for (int i = 0; i < 128; i++) id[i] = 0x100000000007u + 3 * (uint64_t)i;
     return (acf_drop){.rate = rate, .seed = 0x123456789abcdef, .step = 9, .site = 77, .row_id = id};
 }
 
-/* Odd widths around the 64 words drawn at a time; more than are drawn in one piece in the threaded run. Negative: not packed. */
+/* Odd widths around the 64 words drawn at a time; in the threaded run, more than are drawn in one piece. Negative:
+ * not packed. */
 static int64_t wide(const acf_lab *l) { return l->big ? 1100 : l->c->variant < 0 ? -l->c->variant : l->c->variant; }
 
-/* The harness takes finite differences without recording, where dropout is the identity; so it records around the call.
- * Two masks on one input: its gradient gets two terms. */
+/* The harness takes finite differences without recording, where dropout is the identity, so this function sets
+ * `record` around the call. Two masks on one input: its gradient gets two terms. */
 static void build(acf_lab *l) {
     acf_drop now = drop_of(0.3), next;
     now.row_id = acf_lab_copy(l, id, sizeof id);
@@ -52,7 +53,7 @@ static const acf_case cases[] = {
 };
 ACF_CASES(dropout, cases)
 
-/* Bulk drawing gives the bits of the single blocks, for every length around the vector width. */
+/* Bulk drawing gives the bits of single blocks, for every length around the vector width. */
 static void words_are_those_of_the_blocks(void **state) {
     (void)state;
     enum { MAX = 200 };
@@ -98,7 +99,7 @@ static void keeps_the_right_share(void **state) {
     acf_lab_close(&l);
 }
 
-/* Another step, seed, site or other rows drop other numbers: independent masks agree in half of the places. */
+/* Another step, seed, site or row id drops other numbers: independent masks agree in half of the positions. */
 static void other_places_other_masks(void **state) {
     (void)state;
     static uint64_t far[500];
@@ -122,7 +123,8 @@ static void other_places_other_masks(void **state) {
     acf_lab_close(&l);
 }
 
-/* No cell shares a block of random words with another: column j ends where j + 1 begins, for widths that 4 does not divide too. */
+/* No cell shares a block of random words with another: column j ends where j + 1 begins, also for widths that 4 does
+ * not divide. */
 static void columns_drop_other_numbers(void **state) {
     (void)state;
     enum { D = 40, C = 50 };
@@ -137,7 +139,7 @@ static void columns_drop_other_numbers(void **state) {
     for (int a = 0; a < D; a++)
         for (int b = 0; b < a; b++)
             for (int shift = 0; shift < 4;
-                 shift++) { /* also not the same words a block on: 8 apart agree by chance once in 2^42 */
+                 shift++) { /* nor are the words those of the next block: 8 equal words happen by chance once in 2^42 */
                 int same = 0;
                 for (int c = 0; c + 4 * shift < C; c++) same += y[a * C + c] == y[b * C + c + 4 * shift];
                 assert_true(same < C - 4 * shift);
@@ -145,7 +147,7 @@ static void columns_drop_other_numbers(void **state) {
     acf_device_close(dev);
 }
 
-/* Wider than what is drawn in one piece. */
+/* Wider than one piece of drawing. */
 static void a_wide_row_goes_on(void **state) {
     (void)state;
     enum { C = 2500 };
@@ -159,7 +161,7 @@ static void a_wide_row_goes_on(void **state) {
     acf_device_close(dev);
 }
 
-/* A batch cut in two, or in another order, drops the same numbers: rows are known by their ids. */
+/* A batch that is divided or reordered drops the same numbers: rows are identified by their ids. */
 static void a_split_batch_drops_the_same(void **state) {
     (void)state;
     enum { M = 10, C = 7 };
@@ -180,7 +182,7 @@ static void a_split_batch_drops_the_same(void **state) {
     acf_device_close(dev);
 }
 
-/* A NaN is not cured by being dropped. */
+/* A dropped NaN stays NaN. */
 static void a_dropped_nan_shows(void **state) {
     (void)state;
     acf_device *dev;

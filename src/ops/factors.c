@@ -1,7 +1,8 @@
-/* The anchor of wide tables: see factors.h; formulas in docs/math.md.
+/* Factor analysis for wide tables: see factors.h; formulas in docs/math.md.
  *
- * Workload: 1e2 to 1e4 rows of 57 to some thousand columns, 1 to 64 factors. Per row and column a product of a symmetric (r,r) matrix with
- * a vector and an update of rank 1 of it: 2 r² multiply-adds in rows of r contiguous doubles, all in the first cache. */
+ * Workload: 1e2 to 1e4 rows of 57 to some thousand columns, 1 to 64 factors. Per row and column there is a product
+ * of a symmetric (r,r) matrix with a vector, and a rank-1 update of the matrix: 2 r² multiply-adds in rows of r
+ * contiguous doubles, all in the L1 cache. */
 #include "ops/factors.h"
 
 #include "base/vector.h"
@@ -10,18 +11,18 @@
 #include <math.h>
 #include <string.h>
 
-/* ---- one row ------------------------------------------------------------------------------------------------------------- */
+/* ---- one row --------------------------------------------------------------------------------------------------- */
 
-/* What a row has told of the factors so far: f ~ N(f, C). All of it in a thread's scratch. */
+/* The posterior of the factors given a row's columns so far: f ~ N(f, C). All of it is in a thread's scratch. */
 typedef struct sight {
     const acf_factors_in *in;
-    int64_t r;       /* factors up to the last that is used */
+    int64_t r;       /* index of the last used factor, plus 1 */
     double *c, *f;   /* (r,r) (r) */
     double *c0, *f0; /* the same after the given columns */
     double *l, *g;   /* (r) of the current column: loadings; C l / s */
-    double *ahead;   /* (r) of the backward */
-    double mean, s;  /* of the current column: where it is expected, and its deviation */
-    int64_t place;   /* columns looked at */
+    double *ahead;   /* (r) for the backward */
+    double mean, s;  /* of the current column: conditional mean and standard deviation */
+    int64_t place;   /* number of columns processed */
 } sight;
 
 static sight sight_of(const acf_factors_in *in, double *scratch) {
@@ -33,14 +34,15 @@ static sight sight_of(const acf_factors_in *in, double *scratch) {
     return s;
 }
 
-/* Loadings of column j to l; where it is expected. */
+/* Loads the loadings of column j into l and computes its conditional mean. */
 static void expect(sight *s, int64_t j) {
     const acf_real *load = s->in->load + j * s->in->R;
     for (int64_t k = 0; k < s->r; k++) s->l[k] = (double)load[k];
     s->mean = (double)s->in->mean[j] + acf_inner(s->l, s->f, s->r);
 }
 
-/* Column j is the next: mean, s and g = C l / s; then C is what it will be when the column's value is known. False: s² is not positive. */
+/* Moves to column j: mean, s and g = C l / s; then C becomes the covariance given the column. False: s² is not
+ * positive. */
 static bool look(sight *s, int64_t j) {
     const int64_t r = s->r;
     expect(s, j);
@@ -56,7 +58,7 @@ static bool look(sight *s, int64_t j) {
     return true;
 }
 
-/* The column looked at lies z deviations from where it was expected. */
+/* Updates f for a value z standard deviations from the mean. */
 static void take(sight *s, double z) { acf_add_scaled(s->f, z, s->g, s->r); }
 
 static double indicator(const acf_mog_classes *c, int64_t i, int64_t p) {
@@ -64,7 +66,7 @@ static double indicator(const acf_mog_classes *c, int64_t i, int64_t p) {
 }
 static bool is_known(const acf_mog_classes *c, int64_t i, int64_t p) { return c->known[i * c->D + c->column[p]]; }
 
-/* Row i's given columns. Returns the place of one whose variance is not positive, or -1. */
+/* Processes row i's given columns. Returns the position of one whose variance is not positive, or -1. */
 static int32_t take_given(sight *s, int64_t i) {
     const acf_factors_in *in = s->in;
     memset(s->f, 0, (size_t)s->r * sizeof *s->f);
@@ -84,7 +86,7 @@ static int32_t take_given(sight *s, int64_t i) {
     return -1;
 }
 
-/* ---- kernels ------------------------------------------------------------------------------------------------------------- */
+/* ---- kernels --------------------------------------------------------------------------------------------------- */
 
 static int64_t work(const acf_factors_in *in, int64_t N) { return N * in->W * in->R * (2 * in->R + 8); }
 
@@ -111,7 +113,7 @@ void acf_factors_normal_fwd_cpu(const acf_device *dev, acf_real *z, acf_real *lo
     }
 }
 
-/* The values of row i, of one set; returns as take_given. */
+/* The values of row i, of one set; returns as take_given does. */
 static int32_t value_row(sight *s, acf_real *x, const acf_real *z, const acf_subset *u, int64_t i) {
     for (int64_t t = 0; t < u->size[i]; t++) {
         const int64_t at = acf_subset_at(u, i, t);
@@ -161,15 +163,15 @@ void acf_factors_expect_cpu(const acf_device *dev, acf_real *out, int32_t *bad, 
     }
 }
 
-/* x is linear in z: x_p = ... + l_p·f + s_p z_p, and z_p goes on into f with g_p. So dz_p = s_p dx_p + g_p · Σ_{q>p} l_q dx_q, and that sum is
- * what is left of the sum over all modelled columns as they are passed. */
+/* x is linear in z: x_p = ... + l_p·f + s_p z_p, and z_p enters f with g_p. So dz_p = s_p dx_p + g_p · Σ_{q>p} l_q
+ * dx_q. The sum starts as that over all modelled columns, and each column's term is subtracted in turn. */
 void acf_factors_value_bwd_cpu(const acf_device *dev, acf_real *dz, const acf_real *dx, const acf_factors_in *in,
                                const acf_subset *u, double *scratch) {
     ACF_PARALLEL_UNEVEN(dev, work(in, u->N))
     for (int64_t k = 0; k < u->N; k++) {
         const int64_t i = u->row[k];
         sight s = sight_of(in, scratch);
-        if (u->size[i] == 0 || take_given(&s, i) >= 0) continue; /* a row without a variance made forward fail */
+        if (u->size[i] == 0 || take_given(&s, i) >= 0) continue; /* a row without a variance made the forward fail */
         memset(s.ahead, 0, (size_t)s.r * sizeof *s.ahead);
         for (int64_t t = 0; t < u->size[i]; t++) {
             expect(&s, u->cols[i * u->D + t]);
@@ -184,7 +186,7 @@ void acf_factors_value_bwd_cpu(const acf_device *dev, acf_real *dz, const acf_re
     }
 }
 
-/* ---- operations ---------------------------------------------------------------------------------------------------------- */
+/* ---- operations ------------------------------------------------------------------------------------------------ */
 
 static acf_factors_in reads(const acf_node *n) {
     const acf_mog_attrs *a = n->attr;

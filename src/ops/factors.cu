@@ -1,15 +1,16 @@
-/* The anchor of wide tables on the GPU: see factors.h; formulas in docs/math.md. In double, as on the CPU.
+/* Factor analysis for wide tables on the GPU: see factors.h; formulas in docs/math.md. In double, as on the CPU.
  *
- * Workload: 5e2 to 1e4 rows of 57 to some thousand columns, 1 to 64 factors. A block is one warp and has one row, C in shared memory (32 KiB for 64
- * factors). A lane owns columns lane, lane + 32 of C and the same elements of f: it alone reads and writes them, so that only l and g are exchanged.
- * A row's columns depend on each other, so what hides the latency of one is other rows: six or seven warps on a multiprocessor. */
+ * Workload: 5e2 to 1e4 rows of 57 to some thousand columns, 1 to 64 factors. A block is one warp with one row, C in
+ * shared memory (32 KiB for 64 factors). A lane owns columns lane, lane + 32 of C and the same elements of f: only
+ * that lane reads and writes them, so that only l and g are exchanged. A row's columns depend on each other. The
+ * latency is hidden by other rows: six or seven warps on a multiprocessor. */
 #include "ops/packing.cuh"
 
 extern "C" {
 #include "ops/factors.h"
 }
 
-/* ---- one row ----------------------------------------------------------------------------------------------------------------- */
+/* ---- one row --------------------------------------------------------------------------------------------------- */
 
 /* As in factors.c. */
 typedef struct sight {
@@ -30,8 +31,8 @@ static __device__ sight lay_out(const acf_factors_in &in) {
     return s;
 }
 
-/* Column j is the next: mean, s and g = C l / s, then C; all lanes together. False: s² is not positive. Whoever wrote l or g last is behind the
- * first barrier. */
+/* Moves to column j: mean, s and g = C l / s, then C; all lanes together. False: s² is not positive. The first
+ * barrier orders earlier writes of l and g. */
 static __device__ bool look(sight *s, const acf_factors_in &in, int64_t j) {
     const int r = s->r;
     double mean = 0, variance = 0;
@@ -66,7 +67,7 @@ static __device__ double indicator(const acf_mog_classes &c, int64_t i, int64_t 
     return c.code[i * c.D + c.column[p]] == c.value[p];
 }
 
-/* Row i's given columns. Returns the place of one whose variance is not positive, or -1. */
+/* Processes row i's given columns. Returns the position of one whose variance is not positive, or -1. */
 static __device__ int take_given(sight *s, const acf_factors_in &in, int64_t i) {
     const int r = s->r;
     s->place = 0;
@@ -87,12 +88,12 @@ static __device__ int take_given(sight *s, const acf_factors_in &in, int64_t i) 
     return -1;
 }
 
-/* Notes the row, once. */
+/* Records the row's fault, once. */
 static __device__ void refuse(acf_fault *fault, const char *op, int64_t i, int place) {
     if (threadIdx.x == 0) acf_report(fault, op, ACF_FAULT_COVARIANCE, i, place, 0);
 }
 
-/* ---- kernels ------------------------------------------------------------------------------------------------------------------- */
+/* ---- kernels --------------------------------------------------------------------------------------------------- */
 
 static __global__ void __launch_bounds__(WARP)
     normal_fwd(acf_real *z, acf_real *logdet, acf_factors_in in, packing u, acf_fault *fault, const char *op) {
@@ -119,7 +120,7 @@ static __global__ void __launch_bounds__(WARP)
     }
 }
 
-/* Several sets: a row that models one column has looked at it for all of them; others begin again. */
+/* Several sets: a row with one modelled column computes it once for all of them; others start again for each set. */
 static __global__ void __launch_bounds__(WARP)
     value_fwd(acf_real *x, const acf_real *z, int64_t sets, acf_factors_in in, packing u, acf_fault *fault,
               const char *op) {
@@ -153,7 +154,7 @@ static __global__ void __launch_bounds__(WARP)
     for (int64_t k = blockIdx.x; k < u.N; k += gridDim.x) {
         const int64_t i = u.row[k];
         const int size = u.size[i];
-        if (size == 0 || take_given(&s, in, i) >= 0) continue; /* a row without a variance was noted by forward */
+        if (size == 0 || take_given(&s, in, i) >= 0) continue; /* the forward recorded rows without a variance */
         LANES(q, s.r) {
             double sum = 0;
             for (int t = 0; t < size; t++)
@@ -175,7 +176,7 @@ static __global__ void __launch_bounds__(WARP)
     }
 }
 
-/* size (N): rows of which it is 0 come out as zeros. */
+/* size (N): rows with size 0 are set to zeros. */
 static __global__ void __launch_bounds__(WARP)
     expect_fwd(acf_real *out, acf_factors_in in, const int32_t *size, int64_t N, acf_fault *fault, const char *op) {
     sight s = lay_out(in);
@@ -186,7 +187,7 @@ static __global__ void __launch_bounds__(WARP)
         }
         const int broken = take_given(&s, in, i);
         if (broken >= 0) refuse(fault, op, i, broken);
-        __syncwarp(); /* f is read by all lanes */
+        __syncwarp(); /* all lanes have read f */
         for (int64_t j = threadIdx.x; j < in.W; j += WARP) {
             double value = (double)in.mean[j];
             for (int k = 0; k < s.r; k++) value += (double)in.load[j * in.R + k] * s.f[k];
@@ -200,7 +201,7 @@ static __global__ void __launch_bounds__(WARP)
     }
 }
 
-/* ---- operations --------------------------------------------------------------------------------------------------------------------- */
+/* ---- operations ------------------------------------------------------------------------------------------------ */
 
 static acf_factors_in reads(const acf_node *n) {
     const acf_mog_attrs *a = (const acf_mog_attrs *)n->attr;

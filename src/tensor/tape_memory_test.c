@@ -1,10 +1,10 @@
-/* The tape: views, and the memory and time it takes. */
+/* Tests of the tape: views, and its use of memory and time. */
 #include "harness/tape_lab.h"
 
 #include <math.h>
 #include <time.h>
 
-/* ---- views ---------------------------------------------------------------------------------------------------------- */
+/* ---- views ----------------------------------------------------------------------------------------------------- */
 
 static void views_share_data_and_gradient(void **state) {
     (void)state;
@@ -51,7 +51,7 @@ static void wrapping_borrows_memory(void **state) {
     close_bench(&b);
 }
 
-/* ---- memory --------------------------------------------------------------------------------------------------------- */
+/* ---- memory ---------------------------------------------------------------------------------------------------- */
 
 static acf_status step(acf_tape *t, acf_tensor *w, acf_tensor *v, bool record) {
     acf_tape_begin(t, record);
@@ -61,7 +61,7 @@ static acf_status step(acf_tape *t, acf_tensor *w, acf_tensor *v, bool record) {
     return record ? acf_tape_backward(t, loss) : acf_tape_status(t);
 }
 
-/* A loop of sampling steps: memory does not grow, and the count of nodes is what is there. */
+/* A loop of sampling steps: memory does not grow, and the count of nodes is that of the live ones. */
 static void rewinding_frees_what_came_after(void **state) {
     (void)state;
     bench b;
@@ -97,7 +97,8 @@ static void no_allocation_after_the_first_step(void **state) {
     close_bench(&b);
 }
 
-/* The n-th allocation fails, for every n of create, forward and backward: a clean refusal, no leak, the tape goes on. */
+/* The n-th allocation fails, for every n of create, forward and backward: a clean error, no leak, the tape remains
+ * usable. */
 static void every_allocation_may_fail(void **state) {
     (void)state;
     bench b;
