@@ -97,7 +97,7 @@ static void a_part_is_the_same_as_the_whole(void **state) {
 }
 
 /* NaN and infinity propagate. */
-static void wrong_numbers_stay_wrong(void **state) {
+static void nan_and_infinity_propagate(void **state) {
     (void)state;
     need_bf16();
     enum { K = 64 };
@@ -128,7 +128,7 @@ static void multiply(int threads, bool bf16, int64_t M, int64_t N, int64_t K, ac
 
 /* Large products differ from float products by no more than rounding. The bits are the same for any number of
  * threads. */
-static void the_device_uses_it_where_asked(void **state) {
+static void the_device_uses_bf16_on_request(void **state) {
     (void)state;
     if (!acf_cpu_has_bf16()) acf_skip("no AVX512-BF16, or a build for double");
     enum { M = 300, N = 520, K = 256 };
@@ -155,7 +155,7 @@ static void the_device_uses_it_where_asked(void **state) {
 }
 
 /* Small products, and those with alpha other than 1, have the same bits as in float. */
-static void small_products_stay_as_they_are(void **state) {
+static void small_products_stay_float(void **state) {
     (void)state;
     if (!acf_cpu_has_bf16()) acf_skip("no AVX512-BF16, or a build for double");
     static const struct {
@@ -173,5 +173,5 @@ static void small_products_stay_as_they_are(void **state) {
 }
 
 ACF_TESTS(bf16, cmocka_unit_test(products_are_those_of_rounded_factors),
-          cmocka_unit_test(a_part_is_the_same_as_the_whole), cmocka_unit_test(wrong_numbers_stay_wrong),
-          cmocka_unit_test(the_device_uses_it_where_asked), cmocka_unit_test(small_products_stay_as_they_are))
+          cmocka_unit_test(a_part_is_the_same_as_the_whole), cmocka_unit_test(nan_and_infinity_propagate),
+          cmocka_unit_test(the_device_uses_bf16_on_request), cmocka_unit_test(small_products_stay_float))

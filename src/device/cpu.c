@@ -125,14 +125,14 @@ void acf_cpu_gemm(const acf_device *dev, const acf_gemm *g, acf_epilogue done, v
 
 int64_t acf_right_capacity(int64_t K, int64_t N) { return acf_panels_count(K, N); }
 
-acf_right acf_right_make(const acf_device *dev, acf_real *capacity, bool tb, int64_t K, int64_t N, const acf_real *b,
+acf_right acf_right_make(const acf_device *dev, acf_real *memory, bool tb, int64_t K, int64_t N, const acf_real *b,
                          int64_t ldb) {
     acf_right r = {.g = {.tb = tb, .N = N, .K = K, .alpha = 1, .b = b, .ldb = ldb}};
     if (dev->precision == ACF_PRECISION_BF16 && suits_bf16(&r.g)) return r;
     int64_t panels = acf_ceil_div(N, ACF_PANELS_WIDTH);
     ACF_PARALLEL(dev, K * N)
-    for (int64_t p = 0; p < panels; p++) acf_panels_pack(capacity, tb, b, ldb, K, N, p, p + 1);
-    r.panels = capacity;
+    for (int64_t p = 0; p < panels; p++) acf_panels_pack(memory, tb, b, ldb, K, N, p, p + 1);
+    r.panels = memory;
     return r;
 }
 
@@ -172,7 +172,7 @@ void acf_cpu_colsum(const acf_device *dev, acf_real *out, const acf_real *x, int
 int acf_cores(void) {
     union {
         cpu_set_t set;
-        char capacity[CORES_MAX / 8];
+        char bytes[CORES_MAX / 8];
     } mask;
     if (sched_getaffinity(0, sizeof mask, &mask.set) == 0) return CPU_COUNT_S(sizeof mask, &mask.set);
     long n = sysconf(_SC_NPROCESSORS_ONLN);
@@ -243,7 +243,7 @@ static acf_status cpu_memory(acf_device *dev, size_t *free_bytes, size_t *total_
     (void)dev;
     long page = sysconf(_SC_PAGESIZE), available = sysconf(_SC_AVPHYS_PAGES), all = sysconf(_SC_PHYS_PAGES);
     if (page <= 0 || available < 0 || all <= 0)
-        return acf_fail(ACF_EDEVICE, "cpu: the system does not say how much memory it has");
+        return acf_fail(ACF_EDEVICE, "cpu: the system does not report its memory size");
     *free_bytes = available_memory();
     if (*free_bytes == 0) *free_bytes = (size_t)available * (size_t)page;
     *total_bytes = (size_t)all * (size_t)page;

@@ -47,7 +47,7 @@ typedef struct acf_right {
 /* Reals of caller-owned memory that the factor needs, aligned to 64 bytes. */
 int64_t acf_right_capacity(int64_t K, int64_t N);
 /* Borrows the memory and b as long as products use them. tb: b is (N,K). Uses bf16 if dev->precision says so. */
-acf_right acf_right_make(const acf_device *dev, acf_real *capacity, bool tb, int64_t K, int64_t N, const acf_real *b,
+acf_right acf_right_make(const acf_device *dev, acf_real *memory, bool tb, int64_t K, int64_t N, const acf_real *b,
                          int64_t ldb);
 /* c (M,N) = a (M,K) · op(b) + beta · c on the calling thread. The bits of an element depend only on its row and
  * column. A recurrent loop can therefore run each thread's rows through all steps, with no synchronisation between

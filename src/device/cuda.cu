@@ -93,10 +93,10 @@ static acf_status fault_status(const acf_fault *f) {
         const uint32_t bits = (uint32_t)c;
         float q;
         memcpy(&q, &bits, sizeof q);
-        return acf_fail(
-            ACF_EUSAGE,
-            "%s: row %lld, column %lld: the probability is %g; expected 0 < q < 1 (the quantiles of 0 and 1 are infinite)",
-            f->op, a, b, (double)q);
+        return acf_fail(ACF_EUSAGE,
+                        "%s: row %lld, column %lld: the probability is %g; expected 0 < q < 1 "
+                        "(the quantiles of 0 and 1 are infinite)",
+                        f->op, a, b, (double)q);
     }
     default: return ACF_OK;
     }
@@ -130,10 +130,10 @@ static acf_status cuda_refuse(void *ctx, size_t bytes, size_t used) {
     size_t left = 0, all = 0;
     cudaSetDevice(s->n);
     cudaMemGetInfo(&left, &all);
-    return acf_fail(
-        ACF_EMEMORY,
-        "out of memory on cuda:%d (%s): %.3f GiB asked for, %.2f GiB in use here, %.2f of %.2f GiB free; try a smaller batch",
-        s->n, s->name, gibibytes(bytes), gibibytes(used), gibibytes(left), gibibytes(all));
+    return acf_fail(ACF_EMEMORY,
+                    "out of memory on cuda:%d (%s): %.3f GiB requested, %.2f GiB in use here, %.2f of %.2f GiB free; "
+                    "try a smaller batch",
+                    s->n, s->name, gibibytes(bytes), gibibytes(used), gibibytes(left), gibibytes(all));
 }
 
 static acf_status cuda_memory(acf_device *dev, size_t *free_bytes, size_t *total_bytes) {
@@ -143,7 +143,7 @@ static acf_status cuda_memory(acf_device *dev, size_t *free_bytes, size_t *total
 }
 
 static acf_status refuse_captured(const char *what) {
-    return acf_fail(ACF_EDEVICE, "cuda: %s, which a captured step cannot", what);
+    return acf_fail(ACF_EDEVICE, "cuda: %s; a captured step cannot do that", what);
 }
 
 /* cudaMemcpyAsync takes bytes from pageable memory before it returns, so the caller may change them afterwards. */

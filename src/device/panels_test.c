@@ -139,16 +139,16 @@ static void a_part_is_the_same_as_the_whole(void **state) {
 }
 
 /* A packed right factor gives a row the same bits alone and with other rows. In bf16 the results are close. */
-static void rows_of_a_shared_factor_stand_alone(void **state) {
+static void rows_with_a_packed_factor_are_independent(void **state) {
     (void)state;
     enum { M = 29, N = 90, K = 520 };
     acf_device *dev = NULL;
     assert_int_equal(acf_device_open_cpu(2, &dev), ACF_OK);
     for (int bf16 = 0; bf16 <= acf_cpu_has_bf16(); bf16++) {
         acf_gemm g = make((sizes){M, N, K}, 2, 1), alone = make((sizes){M, N, K}, 2, 1);
-        acf_real *capacity = matrix(1, 0, acf_right_capacity(K, N), 4);
+        acf_real *memory = matrix(1, 0, acf_right_capacity(K, N), 4);
         dev->precision = bf16 ? ACF_PRECISION_BF16 : ACF_PRECISION_FLOAT;
-        acf_right r = acf_right_make(dev, capacity, true, K, N, g.b, g.ldb);
+        acf_right r = acf_right_make(dev, memory, true, K, N, g.b, g.ldb);
         assert_int_equal(!r.panels, bf16);
         acf_right_times(&r, M, g.a, g.lda, 1, g.c, g.ldc);
         acf_right_times(&r, 0, NULL, 0, 1, NULL, 0);
@@ -156,14 +156,14 @@ static void rows_of_a_shared_factor_stand_alone(void **state) {
         for (int64_t i = 0; i < M; i++)
             acf_right_times(&r, 1, alone.a + i * g.lda, g.lda, 1, alone.c + i * g.ldc, g.ldc);
         assert_memory_equal(g.c, alone.c, (size_t)(M * g.ldc) * sizeof *g.c);
-        free(capacity);
+        free(memory);
         release(&g), release(&alone);
     }
     acf_device_close(dev);
 }
 
 /* NaN and infinity propagate. */
-static void wrong_numbers_stay_wrong(void **state) {
+static void nan_and_infinity_propagate(void **state) {
     (void)state;
     static const acf_real wrong[] = {(acf_real)NAN, (acf_real)INFINITY, -(acf_real)INFINITY};
     for (int i = 0; i < 3; i++) {
@@ -174,5 +174,5 @@ static void wrong_numbers_stay_wrong(void **state) {
 }
 
 ACF_TESTS(panels, cmocka_unit_test(products_match_three_loops), cmocka_unit_test(instructions_do_not_change_the_bits),
-          cmocka_unit_test(a_part_is_the_same_as_the_whole), cmocka_unit_test(rows_of_a_shared_factor_stand_alone),
-          cmocka_unit_test(wrong_numbers_stay_wrong))
+          cmocka_unit_test(a_part_is_the_same_as_the_whole),
+          cmocka_unit_test(rows_with_a_packed_factor_are_independent), cmocka_unit_test(nan_and_infinity_propagate))

@@ -12,11 +12,11 @@ static const acf_shared_library library = {ACF_PLUGIN_FILE, ACF_PLUGIN_ENTRY, "m
 static acf_status check(const char *path, const acf_plugin *p, int n_kernels) {
     ACF_TRY(acf_shared_library_check(&library, path, p->abi, p->version));
     if (p->real_bytes != (int)sizeof(acf_real))
-        return acf_fail(ACF_EDEVICE, "'%s' computes with %d bytes a number, this library with %d", path, p->real_bytes,
+        return acf_fail(ACF_EDEVICE, "'%s' has numbers of %d bytes, this library has %d", path, p->real_bytes,
                         (int)sizeof(acf_real));
     if (p->n_kernels != n_kernels)
-        return acf_fail(ACF_EDEVICE, "'%s' knows %d operations, the library %d; build both from the same sources", path,
-                        p->n_kernels, n_kernels);
+        return acf_fail(ACF_EDEVICE, "'%s' has %d operations, this library has %d; build both from the same sources",
+                        path, p->n_kernels, n_kernels);
     return ACF_OK;
 }
 

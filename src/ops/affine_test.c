@@ -136,9 +136,9 @@ static void refuses_what_does_not_fit(void **state) {
     refuses(&l, x, st, 1, ACF_ESHAPE,
             "affine_forward: x is (6 packed) and st is (6, 2); both must be packed over the subset that was given");
     x = acf_leaf_packed(&l, "x", -1, 1, 0), st = acf_leaf_packed(&l, "plain", -1, 1, 2);
-    refuses(
-        &l, st, x, 1, ACF_ESHAPE,
-        "affine_forward: x is (6 packed, 2) and st is (6 packed); expected (T) and (T, 2), or (T, 1) for a shift alone");
+    refuses(&l, st, x, 1, ACF_ESHAPE,
+            "affine_forward: x is (6 packed, 2) and st is (6 packed); "
+            "expected (T) and (T, 2), or (T, 1) for a shift alone");
     x = acf_leaf_packed(&l, "x", -1, 1, 0), st = acf_leaf_packed(&l, "plain", -1, 1, 2);
     refuses(&l, x, st, 0, ACF_EUSAGE, "affine_forward: the bound of the scale is 0; expected a positive number");
     x = acf_leaf_packed(&l, "x", -1, 1, 0), st = acf_leaf_packed(&l, "plain", -1, 1, 2);

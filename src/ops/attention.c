@@ -17,22 +17,24 @@
 #define LANES 16 /* scores that are computed side by side; capacities are multiples */
 
 /* A thread's scratch: L tokens of H numbers, matrices (L,H) or transposed (H,capacity). */
-typedef struct desk {
+typedef struct workspace {
     int64_t L, H, capacity;
     acf_real scale;
     acf_real *kt, *vt, *k, *v; /* kt, vt: transposed */
     acf_real *p, *dp;          /* (L,capacity) probabilities, gradients of scores; the forward has one row of p */
-} desk;
+} workspace;
 
-static int64_t desk_room(const acf_attention_shape *p) { return acf_ceil_div(acf_max(p->steps, 1), LANES) * LANES; }
-
-int64_t acf_attention_scratch(const acf_attention_shape *p) {
-    return (4 * (p->W / p->heads) + 2 * acf_max(p->steps, 1)) * desk_room(p);
+static int64_t workspace_stride(const acf_attention_shape *p) {
+    return acf_ceil_div(acf_max(p->steps, 1), LANES) * LANES;
 }
 
-static desk desk_in(acf_real *memory, const acf_attention_shape *p, int64_t L) {
-    const int64_t H = p->W / p->heads, capacity = desk_room(p), part = H * capacity;
-    desk d = {.L = L, .H = H, .capacity = capacity, .scale = (acf_real)(1 / sqrt((double)H))};
+int64_t acf_attention_scratch(const acf_attention_shape *p) {
+    return (4 * (p->W / p->heads) + 2 * acf_max(p->steps, 1)) * workspace_stride(p);
+}
+
+static workspace workspace_in(acf_real *memory, const acf_attention_shape *p, int64_t L) {
+    const int64_t H = p->W / p->heads, capacity = workspace_stride(p), part = H * capacity;
+    workspace d = {.L = L, .H = H, .capacity = capacity, .scale = (acf_real)(1 / sqrt((double)H))};
     d.kt = memory, d.vt = d.kt + part, d.k = d.vt + part, d.v = d.k + part;
     d.p = d.v + part, d.dp = d.p + acf_max(p->steps, 1) * capacity;
     return d;
@@ -41,14 +43,15 @@ static desk desk_in(acf_real *memory, const acf_attention_shape *p, int64_t L) {
 /* Element of token t of the row of rank k. */
 static inline int64_t at(const acf_attention_shape *p, int64_t t, int64_t k) { return p->first[t] + k; }
 
-static void load_turned(acf_real *to, const desk *d, const acf_real *from, const acf_attention_shape *p, int64_t k) {
+static void load_turned(acf_real *to, const workspace *d, const acf_real *from, const acf_attention_shape *p,
+                        int64_t k) {
     for (int64_t t = 0; t < d->L; t++)
         for (int64_t c = 0; c < d->H; c++) to[c * d->capacity + t] = from[at(p, t, k) * 3 * p->W + c];
     for (int64_t c = 0; c < d->H; c++)
         for (int64_t t = d->L; t < d->capacity; t++) to[c * d->capacity + t] = 0;
 }
 
-static void load(acf_real *to, const desk *d, const acf_real *from, const acf_attention_shape *p, int64_t k) {
+static void load(acf_real *to, const workspace *d, const acf_real *from, const acf_attention_shape *p, int64_t k) {
     for (int64_t t = 0; t < d->L; t++)
         for (int64_t c = 0; c < d->H; c++) to[t * d->H + c] = from[at(p, t, k) * 3 * p->W + c];
 }
@@ -119,7 +122,7 @@ static pass at_head(const pass *a, int64_t h) {
     return x;
 }
 
-INLINED void forward_row(const desk *d, const pass *a, int64_t k, int64_t H) {
+INLINED void forward_row(const workspace *d, const pass *a, int64_t k, int64_t H) {
     const int64_t W = a->p->W;
     load_turned(d->kt, d, a->qkv + W, a->p, k);
     load(d->v, d, a->qkv + 2 * W, a->p, k);
@@ -135,7 +138,7 @@ INLINED void forward_row(const desk *d, const pass *a, int64_t k, int64_t H) {
 }
 
 /* Row t of p = the probabilities of token t's query; row t of dp = the gradients of its scores before the scale. */
-INLINED void scores_back(const desk *d, const acf_real *q, const acf_real *out, const acf_real *dout, acf_real lse,
+INLINED void scores_back(const workspace *d, const acf_real *q, const acf_real *out, const acf_real *dout, acf_real lse,
                          int64_t t, int64_t H) {
     acf_real *p = d->p + t * d->capacity, *dp = d->dp + t * d->capacity, dot = 0;
     for (int64_t c = 0; c < H; c++) dot += out[c] * dout[c];
@@ -150,7 +153,7 @@ INLINED void scores_back(const desk *d, const acf_real *q, const acf_real *out, 
 
 /* Tokens of a row are not contiguous. Queries and gradients of outputs are therefore also copied to contiguous
  * memory, where v and vt were. */
-INLINED void backward_row(const desk *d, const pass *a, int64_t k, int64_t H) {
+INLINED void backward_row(const workspace *d, const pass *a, int64_t k, int64_t H) {
     const int64_t W = a->p->W, heads = a->p->heads;
     load_turned(d->kt, d, a->qkv + W, a->p, k);
     load_turned(d->vt, d, a->qkv + 2 * W, a->p, k);
@@ -188,7 +191,7 @@ void acf_attention_fwd_cpu(const acf_device *dev, acf_real *out, acf_real *lse, 
     for (int64_t i = 0; i < p->ranks * p->heads; i++) {
         const int64_t k = i / p->heads;
         const pass one = at_head(&all, i % p->heads);
-        const desk d = desk_in(acf_row_scratch(scratch, acf_attention_scratch(p)), p, p->size[p->row[k]]);
+        const workspace d = workspace_in(acf_row_scratch(scratch, acf_attention_scratch(p)), p, p->size[p->row[k]]);
         BY_HEAD(forward_row, &d, &one, k)
     }
 }
@@ -200,7 +203,7 @@ void acf_attention_bwd_cpu(const acf_device *dev, acf_real *dqkv, const acf_real
     for (int64_t i = 0; i < p->ranks * p->heads; i++) {
         const int64_t k = i / p->heads;
         const pass one = at_head(&all, i % p->heads);
-        const desk d = desk_in(acf_row_scratch(scratch, acf_attention_scratch(p)), p, p->size[p->row[k]]);
+        const workspace d = workspace_in(acf_row_scratch(scratch, acf_attention_scratch(p)), p, p->size[p->row[k]]);
         BY_HEAD(backward_row, &d, &one, k)
     }
 }
@@ -271,7 +274,7 @@ static int64_t step_of(const acf_attention_shape *p, int32_t token, int64_t k) {
 }
 
 /* Each score is a dot product with a key in place in the cache. */
-static void answer_from_cache(acf_real *out, const desk *d, const acf_real *cache, const acf_attention_shape *p,
+static void answer_from_cache(acf_real *out, const workspace *d, const acf_real *cache, const acf_attention_shape *p,
                               int32_t token, int64_t k) {
     const int64_t W = p->W, n = step_of(p, token, k) + 1;
     const acf_real *q = cache + token * 3 * W;
@@ -302,7 +305,7 @@ void acf_attention_step_cpu(const acf_device *dev, acf_real *out, const int32_t 
             for (int64_t c = 0; c < H; c++) to[c] = 0;
             continue;
         }
-        const desk d = desk_in(acf_row_scratch(scratch, acf_attention_scratch(p)), p, p->steps);
+        const workspace d = workspace_in(acf_row_scratch(scratch, acf_attention_scratch(p)), p, p->steps);
         answer_from_cache(to, &d, cache + h * H, p, token[e], p->rank[p->row_of[token[e]]]);
     }
 }

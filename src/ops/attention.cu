@@ -255,14 +255,14 @@ static __device__ void queries_bwd(acf_real *dqkv, const table &b, const source 
     if (p.live) add_to<V>(dqkv + e * 3 * s.W + p.at, dq, s);
 }
 
-/* Adds to dk and dv the terms of four queries, whose notes begin at `asked`. Queries from..to-1 see the key; EDGE
+/* Adds to dk and dv the terms of four queries, whose notes begin at `first_note`. Queries from..to-1 see the key; EDGE
  * false: all of them. k is scaled. */
 template <int V, bool EDGE>
 static __device__ void key_back(float4 (&dk)[V], float4 (&dv)[V], const float4 (&k)[V], const float4 (&v)[V],
-                                const note *asked, const float4 *queries, const float4 *douts, int from, int to,
+                                const note *first_note, const float4 *queries, const float4 *douts, int from, int to,
                                 acf_real scale) {
     const int lane = threadIdx.x % GROUP;
-    const note n = asked[lane];
+    const note n = first_note[lane];
     const bool seen = !EDGE || (lane >= from && lane < to);
     const acf_real weight = __expf(products<V>(k, queries) - n.lse);
     const acf_real back = weight * (products<V>(v, douts) - n.dot) * scale;
@@ -296,11 +296,11 @@ static __device__ void keys_bwd(acf_real *dqkv, const table &b, const source &fr
 #pragma unroll 1
         for (int t = max(t0, p.warp); t < min(t0 + p.tile, p.L); t += GROUP) {
             const int row = (t - t0) * GROUP * V;
-            const note *asked = b.notes + (t - t0);
+            const note *first_note = b.notes + (t - t0);
             if (t >= p.warp + TOKENS - 1 && t + GROUP <= p.L)
-                key_back<V, false>(dk, dv, k, v, asked, b.queries + row, b.douts + row, 0, GROUP, s.scale);
+                key_back<V, false>(dk, dv, k, v, first_note, b.queries + row, b.douts + row, 0, GROUP, s.scale);
             else
-                key_back<V, true>(dk, dv, k, v, asked, b.queries + row, b.douts + row, p.t - t, p.L - t, s.scale);
+                key_back<V, true>(dk, dv, k, v, first_note, b.queries + row, b.douts + row, p.t - t, p.L - t, s.scale);
         }
     }
     if (!p.live) return;
@@ -326,23 +326,23 @@ static __global__ void __launch_bounds__(THREADS(V), V == 1 ? 4 : 2)
 
 /* ---- heads of any width ------------------------------------------------------------------------------------------ */
 
-/* One block per row and head; scratch `capacity` (blocks,D). */
-static __global__ void wide_fwd(acf_real *out, acf_real *lse, const acf_real *qkv, acf_real *capacity, sequences s) {
+/* One block per row and head; scratch `memory` (blocks,D). */
+static __global__ void wide_fwd(acf_real *out, acf_real *lse, const acf_real *qkv, acf_real *memory, sequences s) {
     for (int64_t i = s.first[s.D] * s.W + acf_thread(); i < s.T * s.W; i += (int64_t)gridDim.x * blockDim.x) out[i] = 0;
     const int64_t k = blockIdx.x / s.heads, h = blockIdx.x % s.heads, L = s.size[s.row[k]], at = h * s.H;
     for (int64_t t = 0; t < L; t++) {
         const int64_t e = element(s, t, k);
         const acf_real sum =
-            wide_answer(out + e * s.W + at, capacity + blockIdx.x * s.D, qkv + e * 3 * s.W + at, qkv + at, t + 1, k, s);
+            wide_answer(out + e * s.W + at, memory + blockIdx.x * s.D, qkv + e * 3 * s.W + at, qkv + at, t + 1, k, s);
         if (lse && threadIdx.x == 0) lse[e * s.heads + h] = sum;
     }
 }
 
-/* scratch `capacity` (blocks,2,D): probabilities, and gradients of scores. */
+/* scratch `memory` (blocks,2,D): probabilities, and gradients of scores. */
 static __global__ void wide_bwd(acf_real *dqkv, const acf_real *dout, const acf_real *out, const acf_real *lse,
-                                const acf_real *qkv, acf_real *capacity, sequences s) {
+                                const acf_real *qkv, acf_real *memory, sequences s) {
     const int64_t k = blockIdx.x / s.heads, h = blockIdx.x % s.heads, L = s.size[s.row[k]], W = s.W, at = h * s.H;
-    acf_real *p = capacity + blockIdx.x * 2 * s.D, *ds = p + s.D;
+    acf_real *p = memory + blockIdx.x * 2 * s.D, *ds = p + s.D;
     for (int64_t t = 0; t < L; t++) {
         const int64_t e = element(s, t, k);
         const acf_real *q = qkv + e * 3 * W + at, *d = dout + e * W + at, *o = out + e * W + at;
@@ -440,14 +440,14 @@ static acf_status forward(acf_tape *t, acf_node *n) {
     cudaStream_t stream = acf_cuda_stream(t->dev);
     if (n->save) a->lse = acf_tape_reals(t, s.T * s.heads);
     acf_mark mark = acf_arena_mark(t->mem);
-    acf_real *capacity = s.H > WIDEST ? acf_tape_reals(t, s.N * s.heads * s.D) : NULL;
+    acf_real *memory = s.H > WIDEST ? acf_tape_reals(t, s.N * s.heads * s.D) : NULL;
     ACF_TRY(acf_tape_status(t));
     if (s.N == 0 || s.D == 0) return ACF_OK;
     const shape p = shape_of(s);
     const int warps = short_warps(t->dev, s);
     if (warps) return launch_short_fwd(out->data, a->lse, qkv->data, warps, s, stream);
-    if (capacity)
-        wide_fwd<<<(unsigned)(s.N * s.heads), WIDE_THREADS, 0, stream>>>(out->data, a->lse, qkv->data, capacity, s);
+    if (memory)
+        wide_fwd<<<(unsigned)(s.N * s.heads), WIDE_THREADS, 0, stream>>>(out->data, a->lse, qkv->data, memory, s);
     else
         BY_WIDTH(attention_fwd, s.H, <<<p.grid, p.threads, p.forward, stream>>>(out->data, a->lse, qkv->data, s));
     acf_arena_release(t->mem, mark);
@@ -461,7 +461,7 @@ static acf_status backward(acf_tape *t, acf_node *n) {
     const sequences s = sequences_of(a->s, out->dim[1], a->heads, qkv->data, out->data, dqkv, out->grad);
     cudaStream_t stream = acf_cuda_stream(t->dev);
     acf_mark mark = acf_arena_mark(t->mem);
-    acf_real *capacity = dqkv && s.H > WIDEST ? acf_tape_reals(t, s.N * s.heads * 2 * s.D) : NULL;
+    acf_real *memory = dqkv && s.H > WIDEST ? acf_tape_reals(t, s.N * s.heads * 2 * s.D) : NULL;
     ACF_TRY(acf_tape_status(t));
     if (!dqkv || s.N == 0 || s.D == 0) return ACF_OK;
     const shape p = shape_of(s);
@@ -469,9 +469,9 @@ static acf_status backward(acf_tape *t, acf_node *n) {
     const int warps = short_warps(t->dev, s);
     if (warps) return launch_short_bwd(dqkv, from, warps, s, stream);
     acf_status status = ACF_OK;
-    if (capacity)
+    if (memory)
         wide_bwd<<<(unsigned)(s.N * s.heads), WIDE_THREADS, 0, stream>>>(dqkv, out->grad, out->data, a->lse, qkv->data,
-                                                                         capacity, s);
+                                                                         memory, s);
     else
         BY_WIDTH(status = launch_bwd, s.H, (dqkv, from, p, s, stream));
     acf_arena_release(t->mem, mark);

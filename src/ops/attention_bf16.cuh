@@ -154,7 +154,7 @@ static __global__ void __launch_bounds__(32 * M, 16 / M)
     for (int j = 0; j < M; j++)
         if (j <= w) {
             by_rows<H>(p[j], queries, SIDE * w, keys, SIDE * j);
-            go_on(most, p[j], j == w, g, t);
+            update_max(most, p[j], j == w, g, t);
         }
     const float scale = s.scale * LOG2_E;
 #pragma unroll

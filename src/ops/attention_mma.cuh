@@ -169,7 +169,7 @@ static __global__ void __launch_bounds__(32 * M, 16 / M)
     float most[2] = {-INFINITY, -INFINITY}, sum[2] = {0, 0};
 #pragma unroll
     for (int j = 0; j < M; j++)
-        if (j <= w) go_on(most, p[j], j == w, g, t);
+        if (j <= w) update_max(most, p[j], j == w, g, t);
     const float scale = s.scale * LOG2_E;
     float less[2];
 #pragma unroll

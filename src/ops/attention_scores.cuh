@@ -22,7 +22,7 @@ static __device__ float quad_sum(float x) {
 
 /* Updates most, the largest score so far of rows g and g + 8, with p. own: these are the queries' own tokens, and
  * the causal mask applies. */
-static __device__ void go_on(float (&most)[2], float (&p)[2][4], bool own, int g, int t) {
+static __device__ void update_max(float (&most)[2], float (&p)[2][4], bool own, int g, int t) {
 #pragma unroll
     for (int n = 0; n < 2; n++)
 #pragma unroll

@@ -75,9 +75,9 @@ static __global__ void __launch_bounds__(128)
     remember(cache + (int64_t)own * 3 * W + at, here, s, lane, 32);
 }
 
-/* One block per token and head; scratch `capacity` (blocks,D). */
+/* One block per token and head; scratch `memory` (blocks,D). */
 static __global__ void wide_step(acf_real *out, acf_real *cache, const acf_real *qkv, const int32_t *token,
-                                 acf_real *capacity, sequences s) {
+                                 acf_real *memory, sequences s) {
     const int64_t e = blockIdx.x / s.heads, at = blockIdx.x % s.heads * s.H;
     const int32_t own = token[e];
     for (int64_t c = threadIdx.x; own < 0 && c < s.H; c += blockDim.x) out[e * s.W + at + c] = 0;
@@ -85,7 +85,7 @@ static __global__ void wide_step(acf_real *out, acf_real *cache, const acf_real 
     const int64_t k = s.rank[s.row_of[own]], t = step_of(s, own, k);
     remember(cache + (int64_t)own * 3 * s.W + at, qkv + e * 3 * s.W + at, s, (int)threadIdx.x, (int)blockDim.x);
     __syncthreads();
-    wide_answer(out + e * s.W + at, capacity + blockIdx.x * s.D, qkv + e * 3 * s.W + at, cache + at, t + 1, k, s);
+    wide_answer(out + e * s.W + at, memory + blockIdx.x * s.D, qkv + e * 3 * s.W + at, cache + at, t + 1, k, s);
 }
 
 static acf_status forward(acf_tape *t, acf_node *n) {
@@ -95,12 +95,11 @@ static acf_status forward(acf_tape *t, acf_node *n) {
     const int64_t heads = qkv->dim[0] * s.heads;
     cudaStream_t stream = acf_cuda_stream(t->dev);
     acf_mark mark = acf_arena_mark(t->mem);
-    acf_real *capacity = s.H > WIDEST ? acf_tape_reals(t, heads * s.D) : NULL;
+    acf_real *memory = s.H > WIDEST ? acf_tape_reals(t, heads * s.D) : NULL;
     ACF_TRY(acf_tape_status(t));
     if (heads == 0) return ACF_OK;
-    if (capacity)
-        wide_step<<<(unsigned)heads, WIDE_THREADS, 0, stream>>>(out->data, cache->data, qkv->data, a->token, capacity,
-                                                                s);
+    if (memory)
+        wide_step<<<(unsigned)heads, WIDE_THREADS, 0, stream>>>(out->data, cache->data, qkv->data, a->token, memory, s);
     else
         BY_WIDTH(
             step_fwd, s.H,

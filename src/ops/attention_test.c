@@ -180,7 +180,7 @@ static void try_seeing(int64_t N, int64_t D, int64_t W, int heads) {
     acf_lab_close(&l);
 }
 
-static void nothing_is_seen_of_what_comes_later(void **state) {
+static void outputs_ignore_later_tokens(void **state) {
     (void)state;
     try_seeing(9, 7, W_HERE, HEADS_HERE);
     try_seeing(5, 40, 64, HEADS_HERE);
@@ -244,7 +244,7 @@ static void refuses_what_does_not_fit(void **state) {
 }
 
 /* Scoring stores no log-sum-exps: one number per token and head less than a recorded step. */
-static void keeps_nothing_without_recording(void **state) {
+static void saves_nothing_without_recording(void **state) {
     (void)state;
     size_t used[2];
     acf_lab l;
@@ -260,8 +260,8 @@ static void keeps_nothing_without_recording(void **state) {
     acf_lab_close(&l);
 }
 
-ACF_DEVICE_TESTS(attention, cmocka_unit_test(nothing_is_seen_of_what_comes_later))
+ACF_DEVICE_TESTS(attention, cmocka_unit_test(outputs_ignore_later_tokens))
 
-ACF_TESTS(attention, cmocka_unit_test(one_token_is_its_value), cmocka_unit_test(nothing_is_seen_of_what_comes_later),
+ACF_TESTS(attention, cmocka_unit_test(one_token_is_its_value), cmocka_unit_test(outputs_ignore_later_tokens),
           cmocka_unit_test(scores_may_be_large), cmocka_unit_test(refuses_what_does_not_fit),
-          cmocka_unit_test(keeps_nothing_without_recording))
+          cmocka_unit_test(saves_nothing_without_recording))

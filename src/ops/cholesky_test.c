@@ -49,7 +49,7 @@ static void factors_give_the_matrix_back(void **state) {
 
 /* The pivot p is the Schur complement there. If it is not above the threshold, the factorisation stops at p;
  * slightly more suffices. */
-static void small_pivots_are_found_where_they_are(void **state) {
+static void small_pivots_are_located(void **state) {
     (void)state;
     for (int s = 0; s < SIZES; s++) {
         const int64_t n = sizes[s];
@@ -74,5 +74,4 @@ static void small_pivots_are_found_where_they_are(void **state) {
     }
 }
 
-ACF_TESTS(cholesky, cmocka_unit_test(factors_give_the_matrix_back),
-          cmocka_unit_test(small_pivots_are_found_where_they_are))
+ACF_TESTS(cholesky, cmocka_unit_test(factors_give_the_matrix_back), cmocka_unit_test(small_pivots_are_located))

@@ -164,8 +164,8 @@ static acf_status check_rows(const acf_class_head_attrs *a, int64_t n) {
     }
     if (bad < 0) return ACF_OK;
     int32_t j = column[bad], first = a->plan.first[j];
-    return acf_fail(ACF_EDATA, "row %d, column %d: row %d of w; the column has %d from row %d on", row[bad], j,
-                    a->rows[bad], a->plan.count[j], first);
+    return acf_fail(ACF_EDATA, "row %d, column %d: the class is row %d of w; expected one of %d rows from row %d on",
+                    row[bad], j, a->rows[bad], a->plan.count[j], first);
 }
 
 static acf_status logp_forward(acf_tape *t, acf_node *n) {
@@ -215,8 +215,8 @@ static bool classes_fit(acf_tape *t, const acf_op *op, const acf_tensor *h, cons
                    (long long)h->sub->D);
     for (int64_t j = 0; j < c->D && !t->failure.status; j++)
         if (c->first[j] < 0 || c->count[j] < 0 || (int64_t)c->first[j] + c->count[j] > w->dim[0])
-            acf_reject(t, op, "column %lld: %d classes from row %d of w on; w has %lld", (long long)j, (int)c->count[j],
-                       (int)c->first[j], (long long)w->dim[0]);
+            acf_reject(t, op, "column %lld: %d classes from row %d of w on; w has %lld rows", (long long)j,
+                       (int)c->count[j], (int)c->first[j], (long long)w->dim[0]);
     return !t->failure.status;
 }
 

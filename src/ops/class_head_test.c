@@ -183,13 +183,13 @@ static void refuses_what_does_not_fit(void **state) {
     acf_lab_open(&l, 1, 2, 3, ACF_MASK_ALL, 1);
     head x = small(&l, 1);
     acf_class_logp(l.t, x.h, x.w, x.b, wrong, &x.c, l.u);
-    expect(&l, ACF_EDATA, "class_logp: row 1, column 0: row 2 of w; the column has 2 from row 0 on");
+    expect(&l, ACF_EDATA, "class_logp: row 1, column 0: the class is row 2 of w; expected one of 2 rows from row 0 on");
     x = small(&l, 1);
     acf_class_logp(l.t, x.h, x.w, x.b, below, &x.c, l.u);
-    expect(&l, ACF_EDATA, "class_logp: row 0, column 1: row 1 of w; the column has 3 from row 2 on");
+    expect(&l, ACF_EDATA, "class_logp: row 0, column 1: the class is row 1 of w; expected one of 3 rows from row 2 on");
     x = small(&l, 1);
     acf_class_logp(l.t, x.h, x.w, x.b, fine, &(acf_classes){3, far, count7}, l.u);
-    expect(&l, ACF_ESHAPE, "class_logp: column 2: 2 classes from row 6 of w on; w has 7");
+    expect(&l, ACF_ESHAPE, "class_logp: column 2: 2 classes from row 6 of w on; w has 7 rows");
     x = small(&l, 1);
     acf_class_logp(l.t, x.h, x.w, x.b, fine, &(acf_classes){2, first7, count7}, l.u);
     expect(&l, ACF_ESHAPE, "class_logp: there are classes for 2 columns; the table has 3");

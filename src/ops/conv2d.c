@@ -89,12 +89,12 @@ static int64_t round16(int64_t n) { return acf_ceil_div(n, 16) * 16; } /* aligns
 
 /* The forward's scratch: packed weights, zeros for positions outside the image, and for each thread a dummy output
  * row and the table of a task's pixels. The table comes first: it holds pointers. */
-typedef struct desk {
+typedef struct workspace {
     const acf_real **table; /* (threads, TASK, places) */
     acf_real *weights, *zeros, *spare;
-} desk;
+} workspace;
 
-static size_t lay_out(const acf_device *dev, const acf_conv_shape *s, void *scratch, desk *d) {
+static size_t lay_out(const acf_device *dev, const acf_conv_shape *s, void *scratch, workspace *d) {
     const int64_t threads = acf_max(dev->threads, 1), pointers = round16(threads * TASK * places(s));
     const int64_t weights = round16(places(s) * s->Ci * padded(s->Co)), zeros = round16(acf_max(s->Ci, WIDE));
     d->table = scratch;
@@ -105,7 +105,7 @@ static size_t lay_out(const acf_device *dev, const acf_conv_shape *s, void *scra
 }
 
 size_t acf_conv2d_fwd_scratch(const acf_device *dev, const acf_conv_shape *s) {
-    desk d;
+    workspace d;
     return lay_out(dev, s, (void *)ACF_HOST_ALIGN, &d); /* computes the size only; the addresses are not used */
 }
 
@@ -185,8 +185,9 @@ static void any_strip(const strip *k) {
 
 /* All tiles of pixels [r0,r1) for outputs from o0 on and input channels [c0,c1). start (width): the initial value of
  * each pixel; NULL: the stored one. */
-static void run_tiles(acf_real *y, const acf_real *start, const desk *d, const acf_real *const *table, acf_real *spare,
-                      const acf_conv_shape *s, int64_t r0, int64_t r1, int64_t o0, int64_t c0, int64_t c1) {
+static void run_tiles(acf_real *y, const acf_real *start, const workspace *d, const acf_real *const *table,
+                      acf_real *spare, const acf_conv_shape *s, int64_t r0, int64_t r1, int64_t o0, int64_t c0,
+                      int64_t c1) {
     const int64_t P = places(s);
     for (int64_t r = r0; r < r1; r += TILE) {
         strip k = {.weights = d->weights + o0 * P * s->Ci,
@@ -206,7 +207,7 @@ static void run_tiles(acf_real *y, const acf_real *start, const desk *d, const a
 
 /* y (pixels,Co) = or += the convolution of x with the packed weights; act is applied at the end. */
 static void convolve(const acf_device *dev, acf_real *y, const acf_real *x, const acf_real *b, acf_act_kind act,
-                     bool add, const acf_conv_shape *s, const desk *d) {
+                     bool add, const acf_conv_shape *s, const workspace *d) {
     const int64_t all = pixels(s), tasks = acf_ceil_div(all, TASK),
                   near = acf_max(WEIGHTS_NEAR / (places(s) * WIDE), 16);
     memset(d->zeros, 0, (size_t)acf_max(s->Ci, WIDE) * sizeof *d->zeros);
@@ -236,7 +237,7 @@ static bool is_plain(const acf_conv_shape *s) {
 
 void acf_conv2d_fwd_cpu(const acf_device *dev, acf_real *y, const acf_real *x, const acf_real *w, const acf_real *b,
                         acf_act_kind act, const acf_conv_shape *s, void *scratch) {
-    desk d;
+    workspace d;
     if (is_plain(s)) {
         acf_linear_fwd_cpu(dev, y, x, w, b, act, pixels(s), s->Ci, s->Co);
         return;
@@ -337,22 +338,22 @@ static void sum_place(acf_real *sums, const run *k, int runs, acf_real *spare, i
 
 /* Numbers in a thread's part of the scratch of dw: rows of dy with channels padded to whole vectors, and a dummy
  * row. */
-static int64_t dy_room(const acf_conv_shape *s) {
+static int64_t dy_scratch(const acf_conv_shape *s) {
     return round16(s->Co % LANES ? block_rows(s) * s->Wo * padded(s->Co) : 0) + WIDE;
 }
 
 /* sums (places,Ci,wide) += rows [r0,r1) of dy. */
-static void sum_block(acf_real *sums, const acf_real *dy, const acf_real *x, acf_real *capacity,
-                      const acf_conv_shape *s, int64_t r0, int64_t r1) {
+static void sum_block(acf_real *sums, const acf_real *dy, const acf_real *x, acf_real *memory, const acf_conv_shape *s,
+                      int64_t r0, int64_t r1) {
     const int64_t wide = padded(s->Co);
-    acf_real *spare = capacity + dy_room(s) - WIDE;
+    acf_real *spare = memory + dy_scratch(s) - WIDE;
     const acf_real *rows = dy + r0 * s->Wo * s->Co;
     memset(spare, 0, WIDE * sizeof *spare);
     for (int64_t p = 0; wide != s->Co && p < (r1 - r0) * s->Wo; p++) {
-        memcpy(capacity + p * wide, rows + p * s->Co, (size_t)s->Co * sizeof *capacity);
-        memset(capacity + p * wide + s->Co, 0, (size_t)(wide - s->Co) * sizeof *capacity);
+        memcpy(memory + p * wide, rows + p * s->Co, (size_t)s->Co * sizeof *memory);
+        memset(memory + p * wide + s->Co, 0, (size_t)(wide - s->Co) * sizeof *memory);
     }
-    if (wide != s->Co) rows = capacity;
+    if (wide != s->Co) rows = memory;
     for (int64_t k = 0; k < places(s); k++) {
         run list[RUNS];
         const int runs = find_runs(list, x, rows, wide, s, r0, r1, k / s->kw, k % s->kw);
@@ -366,12 +367,12 @@ static void weight_gradient(const acf_device *dev, acf_real *dw, const acf_real 
     const int64_t P = places(s), wide = padded(s->Co), size = P * s->Ci * wide, step = block_rows(s),
                   blocks = acf_ceil_div(s->N * s->Ho, step);
     const int64_t each = acf_ceil_div(blocks, dw_pieces(s)), used = each ? acf_ceil_div(blocks, each) : 0;
-    acf_real *capacity = scratch + round16(dw_pieces(s) * size);
+    acf_real *memory = scratch + round16(dw_pieces(s) * size);
 #pragma omp parallel for schedule(static) num_threads(acf_threads_for(dev, pixels(s) * P * s->Ci))
     for (int64_t p = 0; p < used; p++) {
         memset(scratch + p * size, 0, (size_t)size * sizeof *scratch);
         for (int64_t k = p * each; k < acf_min((p + 1) * each, blocks); k++)
-            sum_block(scratch + p * size, dy, x, capacity + omp_get_thread_num() * dy_room(s), s, k * step,
+            sum_block(scratch + p * size, dy, x, memory + omp_get_thread_num() * dy_scratch(s), s, k * step,
                       acf_min((k + 1) * step, s->N * s->Ho));
     }
     ACF_PARALLEL(dev, used * size)
@@ -386,7 +387,7 @@ static void weight_gradient(const acf_device *dev, acf_real *dw, const acf_real 
 size_t acf_conv2d_bwd_scratch(const acf_device *dev, const acf_conv_shape *s) {
     const acf_conv_shape back = turned(s);
     const int64_t sums =
-        round16(dw_pieces(s) * places(s) * s->Ci * padded(s->Co)) + acf_max(dev->threads, 1) * dy_room(s);
+        round16(dw_pieces(s) * places(s) * s->Ci * padded(s->Co)) + acf_max(dev->threads, 1) * dy_scratch(s);
     const size_t a = (size_t)sums * sizeof(acf_real), b = acf_conv2d_fwd_scratch(dev, &back);
     return a > b ? a : b;
 }
@@ -397,7 +398,7 @@ void acf_conv2d_bwd_cpu(const acf_device *dev, acf_real *dx, acf_real *dw, acf_r
         acf_linear_bwd_cpu(dev, dx, NULL, NULL, dy, NULL, x, w, NULL, ACF_IDENTITY, pixels(s), s->Ci, s->Co);
     } else if (dx) {
         const acf_conv_shape back = turned(s);
-        desk d;
+        workspace d;
         lay_out(dev, &back, scratch, &d);
         pack_weights(dev, d.weights, w, true, &back);
         convolve(dev, dx, dy, NULL, ACF_IDENTITY, true, &back, &d);

@@ -125,7 +125,7 @@ static void inverts(void **state) {
 }
 
 /* Numbers that are neither observed nor kept never reach the network. */
-static void hides_what_moves(void **state) {
+static void the_network_does_not_see_moving_numbers(void **state) {
     (void)state;
     static const acf_case plain = {.variant = 0};
     acf_lab l;
@@ -165,5 +165,5 @@ static void refuses_what_does_not_fit(void **state) {
     acf_lab_close(&l);
 }
 
-ACF_TESTS(couple, cmocka_unit_test(inverts), cmocka_unit_test(hides_what_moves),
+ACF_TESTS(couple, cmocka_unit_test(inverts), cmocka_unit_test(the_network_does_not_see_moving_numbers),
           cmocka_unit_test(refuses_what_does_not_fit))

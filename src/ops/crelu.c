@@ -35,14 +35,14 @@ void acf_crelu_bwd_cpu(const acf_device *dev, acf_real *dx, const acf_real *dy, 
     }
 }
 
-static acf_status paired_forward(acf_tape *t, acf_node *n) {
+static acf_status crelu_forward(acf_tape *t, acf_node *n) {
     const acf_tensor *x = n->in[0];
     acf_crelu_fwd_cpu(t->dev, n->out[0]->data, x->data, ((acf_act_attrs *)n->attr)->kind, acf_tensor_lines(x),
                       acf_tensor_last(x));
     return ACF_OK;
 }
 
-static acf_status paired_backward(acf_tape *t, acf_node *n) {
+static acf_status crelu_backward(acf_tape *t, acf_node *n) {
     acf_tensor *x = n->in[0], *y = n->out[0];
     acf_real *dx = acf_grad(t, x);
     ACF_TRY(acf_tape_status(t));
@@ -51,7 +51,7 @@ static acf_status paired_backward(acf_tape *t, acf_node *n) {
     return ACF_OK;
 }
 
-const acf_op acf_op_crelu = {"crelu", ACF_OP_crelu, {paired_forward, paired_backward}};
+const acf_op acf_op_crelu = {"crelu", ACF_OP_crelu, {crelu_forward, crelu_backward}};
 
 /* y with x's shape, except for `last` channels. */
 static acf_tensor *like(acf_tape *t, const acf_tensor *x, int64_t last) {
@@ -70,7 +70,7 @@ acf_tensor *acf_crelu(acf_tape *t, acf_act_kind act, acf_tensor *x) {
     if (x->ndim < 2)
         return acf_reject(t, n->op, "x is %s; expected channels as its last axis", acf_tensor_shape(x, sx));
     if (act != ACF_RELU && act != ACF_ELU)
-        return acf_reject_value(t, n->op, "there is no pair of %s; expected relu or elu", acf_act_name(act));
+        return acf_reject_value(t, n->op, "the activation is %s; expected relu or elu", acf_act_name(act));
     ((acf_act_attrs *)n->attr)->kind = act;
     n->out[0] = like(t, x, 2 * acf_tensor_last(x));
     return acf_node_run(t, n);

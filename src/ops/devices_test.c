@@ -71,7 +71,7 @@ static void products(void **state) {
             }
 }
 
-static void memory_that_is_not_there(void **state) {
+static void refuses_memory_beyond_the_device(void **state) {
     (void)state;
     acf_lab l;
     size_t left, all;
@@ -80,7 +80,7 @@ static void memory_that_is_not_there(void **state) {
     assert_true(left > 0 && left <= all);
     acf_tensor_new(l.t, 2, (int64_t[]){(int64_t)1 << 30, (int64_t)1 << 14});
     assert_int_equal(acf_tape_status(l.t), ACF_EMEMORY);
-    if (!strstr(acf_error(), "GiB asked for") || !strstr(acf_error(), "try a smaller batch"))
+    if (!strstr(acf_error(), "GiB requested") || !strstr(acf_error(), "try a smaller batch"))
         fail_msg("%s", acf_error());
     acf_lab_begin(&l, false); /* the device still works */
     assert_int_equal(acf_tape_status(l.t), ACF_OK);
@@ -114,5 +114,5 @@ static void a_missing_kernel_is_named(void **state) {
     acf_lab_close(&l);
 }
 
-ACF_DEVICE_TESTS(cuda, cmocka_unit_test(products), cmocka_unit_test(memory_that_is_not_there),
+ACF_DEVICE_TESTS(cuda, cmocka_unit_test(products), cmocka_unit_test(refuses_memory_beyond_the_device),
                  cmocka_unit_test(faults_come_with_the_next_sync), cmocka_unit_test(a_missing_kernel_is_named))

@@ -121,7 +121,7 @@ static void draws_differ(void **state) {
 }
 
 /* Every part of the key changes the counter. */
-static void place_is_the_whole_key(void **state) {
+static void every_part_of_the_key_counts(void **state) {
     (void)state;
     const int32_t row[2] = {0, 1}, column[2] = {5, 7};
     const uint64_t id[2] = {(uint64_t)1 << 40, 3};
@@ -153,4 +153,4 @@ static void cells_come_from_one_source(void **state) {
 }
 
 ACF_TESTS(draw, cmocka_unit_test(draws_belong_to_their_cells), cmocka_unit_test(draws_differ),
-          cmocka_unit_test(place_is_the_whole_key), cmocka_unit_test(cells_come_from_one_source))
+          cmocka_unit_test(every_part_of_the_key_counts), cmocka_unit_test(cells_come_from_one_source))

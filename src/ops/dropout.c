@@ -76,8 +76,8 @@ bool acf_dropout_fits(acf_tape *t, const acf_op *op, const acf_tensor *x, const 
     else if (d->site >= ACF_SITES)
         acf_reject_value(t, op, "site %u; expected below %d", d->site, ACF_SITES);
     else if (blocks > UINT32_MAX / acf_max(columns, 1))
-        acf_reject(t, op, "%lld columns of %lld numbers each are more than random numbers can be keyed for",
-                   (long long)columns, (long long)acf_tensor_width(x));
+        acf_reject(t, op, "%lld columns of %lld numbers each exceed the range of random counters", (long long)columns,
+                   (long long)acf_tensor_width(x));
     return t->failure.status == ACF_OK;
 }
 

@@ -54,7 +54,7 @@ static const acf_case cases[] = {
 ACF_CASES(dropout, cases)
 
 /* Bulk drawing gives the bits of single blocks, for every length around the vector width. */
-static void words_are_those_of_the_blocks(void **state) {
+static void bulk_draws_equal_single_blocks(void **state) {
     (void)state;
     enum { MAX = 200 };
     for (int64_t n = 0; n <= MAX; n++) {
@@ -86,7 +86,7 @@ static int64_t drop_ones(acf_lab *l, acf_drop d, acf_tensor **out) {
     return kept;
 }
 
-static void keeps_the_right_share(void **state) {
+static void the_drop_rate_is_right(void **state) {
     (void)state;
     acf_lab l;
     acf_lab_open(&l, 2, 1, 1, ACF_MASK_ALL, 1);
@@ -100,7 +100,7 @@ static void keeps_the_right_share(void **state) {
 }
 
 /* Another step, seed, site or row id drops other numbers: independent masks agree in half of the positions. */
-static void other_places_other_masks(void **state) {
+static void other_keys_give_other_masks(void **state) {
     (void)state;
     static uint64_t far[500];
     for (int i = 0; i < 500; i++) far[i] = 500 + (uint64_t)i;
@@ -148,7 +148,7 @@ static void columns_drop_other_numbers(void **state) {
 }
 
 /* Wider than one piece of drawing. */
-static void a_wide_row_goes_on(void **state) {
+static void a_row_may_be_wider_than_a_piece(void **state) {
     (void)state;
     enum { C = 2500 };
     acf_device *dev;
@@ -183,7 +183,7 @@ static void a_split_batch_drops_the_same(void **state) {
 }
 
 /* A dropped NaN stays NaN. */
-static void a_dropped_nan_shows(void **state) {
+static void a_dropped_nan_stays_nan(void **state) {
     (void)state;
     acf_device *dev;
     assert_int_equal(acf_device_open_cpu(1, &dev), ACF_OK);
@@ -195,7 +195,7 @@ static void a_dropped_nan_shows(void **state) {
     acf_device_close(dev);
 }
 
-static void identity_where_nothing_is_trained(void **state) {
+static void identity_without_recording(void **state) {
     (void)state;
     acf_lab l;
     acf_drop half = drop_of(0.5), none = drop_of(0);
@@ -216,7 +216,7 @@ static void refuses(acf_lab *l, acf_tensor *x, acf_drop d, acf_status status, co
     acf_lab_begin(l, true);
 }
 
-static void refuses_what_it_cannot_key(void **state) {
+static void refuses_sites_and_sizes_without_a_key(void **state) {
     (void)state;
     acf_lab l;
     acf_lab_open(&l, 1, 4, 3, ACF_MASK_NONE, 1);
@@ -229,12 +229,12 @@ static void refuses_what_it_cannot_key(void **state) {
     refuses(&l, acf_tensor_new(l.t, 1, &l.N), (acf_drop){.site = 4096}, ACF_EUSAGE,
             "dropout: site 4096; expected below 4096");
     refuses(&l, acf_tensor_new(l.t, 2, (int64_t[]){0, (int64_t)1 << 35}), (acf_drop){.rate = .5}, ACF_ESHAPE,
-            "dropout: 1 columns of 34359738368 numbers each are more than random numbers can be keyed for");
+            "dropout: 1 columns of 34359738368 numbers each exceed the range of random counters");
     acf_lab_close(&l);
 }
 
-ACF_TESTS(dropout, cmocka_unit_test(words_are_those_of_the_blocks), cmocka_unit_test(keeps_the_right_share),
-          cmocka_unit_test(other_places_other_masks), cmocka_unit_test(columns_drop_other_numbers),
-          cmocka_unit_test(a_wide_row_goes_on), cmocka_unit_test(a_split_batch_drops_the_same),
-          cmocka_unit_test(a_dropped_nan_shows), cmocka_unit_test(identity_where_nothing_is_trained),
-          cmocka_unit_test(refuses_what_it_cannot_key))
+ACF_TESTS(dropout, cmocka_unit_test(bulk_draws_equal_single_blocks), cmocka_unit_test(the_drop_rate_is_right),
+          cmocka_unit_test(other_keys_give_other_masks), cmocka_unit_test(columns_drop_other_numbers),
+          cmocka_unit_test(a_row_may_be_wider_than_a_piece), cmocka_unit_test(a_split_batch_drops_the_same),
+          cmocka_unit_test(a_dropped_nan_stays_nan), cmocka_unit_test(identity_without_recording),
+          cmocka_unit_test(refuses_sites_and_sizes_without_a_key))

@@ -159,7 +159,7 @@ static const acf_case cases[] = {
 ACF_CASES(factors, cases)
 
 /* Several sets at once give the same as each alone. */
-static void sets_do_not_meet(void **state) {
+static void sets_are_independent(void **state) {
     (void)state;
     enum { SETS = 3 };
     acf_lab l;
@@ -211,5 +211,5 @@ static void shapes_are_refused(void **state) {
     acf_lab_close(&l);
 }
 
-ACF_TESTS(factors, cmocka_unit_test(sets_do_not_meet), cmocka_unit_test(a_bad_variance_is_named),
+ACF_TESTS(factors, cmocka_unit_test(sets_are_independent), cmocka_unit_test(a_bad_variance_is_named),
           cmocka_unit_test(shapes_are_refused))

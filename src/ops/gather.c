@@ -305,7 +305,7 @@ acf_tensor *acf_scatter(acf_tape *t, acf_tensor *v, const int32_t *index, int64_
     if (!n) return &t->empty;
     if (!is_list(v) || R < 0 || R > INT32_MAX)
         return acf_reject(t, &acf_op_scatter,
-                          "v is %s, to go to %lld rows; expected (n) or (n, C), and fewer than 2^31 rows",
+                          "v is %s, with %lld rows to write to; expected (n) or (n, C), and fewer than 2^31 rows",
                           acf_tensor_shape(v, sv), (long long)R);
     if (base && (base->ndim != v->ndim || base->dim[0] != R || acf_tensor_width(base) != acf_tensor_width(v)))
         return acf_reject(t, &acf_op_scatter, "the base is %s; expected %lld rows like those of v %s",

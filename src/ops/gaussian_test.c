@@ -142,7 +142,7 @@ static void stays_finite_far_out(void **state) {
 }
 
 /* An infinite z or mean is an error upstream: it must not give a very low but finite log-density. */
-static void shows_infinite_inputs(void **state) {
+static void infinite_inputs_give_nan(void **state) {
     (void)state;
     acf_lab l;
     acf_lab_open(&l, 1, 1, 1, ACF_MASK_ALL, 1);
@@ -286,7 +286,7 @@ static void refuses_probabilities_of_zero_and_one(void **state) {
 }
 
 /* Infinite parameters do not give a finite sample, quantile or probability. */
-static void shows_infinite_means_without_a_z(void **state) {
+static void infinite_means_give_nan(void **state) {
     (void)state;
     acf_lab l;
     acf_lab_open(&l, 1, 1, 3, ACF_MASK_ALL, 1);
@@ -316,8 +316,8 @@ static void normal_quantiles_invert_tails(void **state) {
                 isnan(acf_normal_quantile((double)NAN, true)));
 }
 
-ACF_TESTS(gaussian, cmocka_unit_test(normal_quantiles_invert_tails), cmocka_unit_test(shows_infinite_means_without_a_z),
-          cmocka_unit_test(stays_finite_far_out), cmocka_unit_test(shows_infinite_inputs),
+ACF_TESTS(gaussian, cmocka_unit_test(normal_quantiles_invert_tails), cmocka_unit_test(infinite_means_give_nan),
+          cmocka_unit_test(stays_finite_far_out), cmocka_unit_test(infinite_inputs_give_nan),
           cmocka_unit_test(density_integrates_to_one), cmocka_unit_test(search_is_exact),
           cmocka_unit_test(tails_are_accurate), cmocka_unit_test(exp_double_is_accurate),
           cmocka_unit_test(refuses_what_does_not_fit), cmocka_unit_test(refuses_probabilities_of_zero_and_one))

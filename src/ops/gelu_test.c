@@ -31,7 +31,7 @@ static const acf_case cases[] = {
 ACF_CASES(gelu, cases)
 
 /* Close to x Φ(x), which it approximates; and gelu(x) - gelu(-x) = x. */
-static void is_near_the_one_with_erf(void **state) {
+static void approximates_the_form_with_erf(void **state) {
     (void)state;
     enum { n = 1001 };
     acf_real x[n], minus[n], y[n], z[n];
@@ -64,4 +64,4 @@ static void stays_finite_far_out(void **state) {
     acf_lab_close(&l);
 }
 
-ACF_TESTS(gelu, cmocka_unit_test(is_near_the_one_with_erf), cmocka_unit_test(stays_finite_far_out))
+ACF_TESTS(gelu, cmocka_unit_test(approximates_the_form_with_erf), cmocka_unit_test(stays_finite_far_out))

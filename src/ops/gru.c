@@ -31,18 +31,18 @@ int64_t acf_gru_rights_capacity(int64_t I, int64_t H) {
     return acf_max(forward, acf_right_capacity(2 * H, I) + acf_right_capacity(H, I) + acf_right_capacity(3 * H, H));
 }
 
-acf_gru_rights acf_gru_rights_fwd(const acf_device *dev, acf_real *capacity, const acf_real *wx, int64_t ldw,
+acf_gru_rights acf_gru_rights_fwd(const acf_device *dev, acf_real *memory, const acf_real *wx, int64_t ldw,
                                   const acf_real *wh, int64_t I, int64_t H) {
-    acf_real *n = capacity + acf_right_capacity(I, 2 * H), *h = n + acf_right_capacity(I, H);
-    return (acf_gru_rights){I, H, acf_right_make(dev, capacity, true, I, 2 * H, wx, ldw),
+    acf_real *n = memory + acf_right_capacity(I, 2 * H), *h = n + acf_right_capacity(I, H);
+    return (acf_gru_rights){I, H, acf_right_make(dev, memory, true, I, 2 * H, wx, ldw),
                             acf_right_make(dev, n, true, I, H, wx + 2 * H * ldw, ldw),
                             acf_right_make(dev, h, true, H, 3 * H, wh, H)};
 }
 
-acf_gru_rights acf_gru_rights_bwd(const acf_device *dev, acf_real *capacity, const acf_real *wx, int64_t ldw,
+acf_gru_rights acf_gru_rights_bwd(const acf_device *dev, acf_real *memory, const acf_real *wx, int64_t ldw,
                                   const acf_real *wh, int64_t I, int64_t H) {
-    acf_real *n = capacity + acf_right_capacity(2 * H, I), *h = n + acf_right_capacity(H, I);
-    return (acf_gru_rights){I, H, acf_right_make(dev, capacity, false, 2 * H, I, wx, ldw),
+    acf_real *n = memory + acf_right_capacity(2 * H, I), *h = n + acf_right_capacity(H, I);
+    return (acf_gru_rights){I, H, acf_right_make(dev, memory, false, 2 * H, I, wx, ldw),
                             acf_right_make(dev, n, false, H, I, wx + 2 * H * ldw, ldw),
                             acf_right_make(dev, h, false, 3 * H, H, wh, H)};
 }
@@ -276,10 +276,10 @@ static acf_status forward(acf_tape *t, acf_node *n) {
     acf_mark mark = acf_arena_mark(t->mem);
     a->gates = acf_tape_reals(t, p->first[p->steps] * 4 * p->H);
     if (n->save) mark = acf_arena_mark(t->mem);
-    acf_real *capacity = acf_tape_reals(t, acf_gru_rights_capacity(p->I, p->H));
+    acf_real *memory = acf_tape_reals(t, acf_gru_rights_capacity(p->I, p->H));
     ACF_TRY(acf_tape_status(t));
     acf_gru_rights w =
-        acf_gru_rights_fwd(t->dev, capacity, n->in[ACF_GRU_WX]->data, p->I, n->in[ACF_GRU_WH]->data, p->I, p->H);
+        acf_gru_rights_fwd(t->dev, memory, n->in[ACF_GRU_WX]->data, p->I, n->in[ACF_GRU_WH]->data, p->I, p->H);
     acf_gru_fwd_cpu(t->dev, p, &w, n->out[0]->data, a->gates, n->in[ACF_GRU_X]->data, data_of(n->in[ACF_GRU_COND]),
                     data_of(n->in[ACF_GRU_H0]), data_of(n->in[ACF_GRU_BX]), n->in[ACF_GRU_BH]->data);
     acf_arena_release(t->mem, mark);
@@ -295,10 +295,10 @@ static acf_status backward(acf_tape *t, acf_node *n) {
     acf_mark mark = acf_arena_mark(t->mem);
     acf_real *carry = acf_tape_reals(t, (p->steps ? p->active[0] : 0) * p->H);
     acf_real *past = acf_tape_reals(t, p->first[p->steps] * p->H);
-    acf_real *capacity = acf_tape_reals(t, acf_gru_rights_capacity(p->I, p->H));
+    acf_real *memory = acf_tape_reals(t, acf_gru_rights_capacity(p->I, p->H));
     ACF_TRY(acf_tape_status(t));
     acf_gru_rights w =
-        acf_gru_rights_bwd(t->dev, capacity, n->in[ACF_GRU_WX]->data, p->I, n->in[ACF_GRU_WH]->data, p->I, p->H);
+        acf_gru_rights_bwd(t->dev, memory, n->in[ACF_GRU_WX]->data, p->I, n->in[ACF_GRU_WH]->data, p->I, p->H);
     acf_gru_bwd_cpu(t->dev, p, &w, &g, n->out[0]->grad, a->gates, carry, past, n->out[0]->data, n->in[ACF_GRU_X]->data,
                     data_of(n->in[ACF_GRU_H0]));
     acf_arena_release(t->mem, mark);

@@ -62,9 +62,9 @@ typedef struct acf_gru_rights {
 /* Reals of memory for either direction. Then wx (3H,I) with leading dimension ldw and wh (3H,H). Borrows the memory
  * and the weights. */
 int64_t acf_gru_rights_capacity(int64_t I, int64_t H);
-acf_gru_rights acf_gru_rights_fwd(const acf_device *dev, acf_real *capacity, const acf_real *wx, int64_t ldw,
+acf_gru_rights acf_gru_rights_fwd(const acf_device *dev, acf_real *memory, const acf_real *wx, int64_t ldw,
                                   const acf_real *wh, int64_t I, int64_t H);
-acf_gru_rights acf_gru_rights_bwd(const acf_device *dev, acf_real *capacity, const acf_real *wx, int64_t ldw,
+acf_gru_rights acf_gru_rights_bwd(const acf_device *dev, acf_real *memory, const acf_real *wx, int64_t ldw,
                                   const acf_real *wh, int64_t I, int64_t H);
 
 /* Ranks are divided among threads in multiples of this, the rows of one kernel. */

@@ -83,13 +83,12 @@ __device__ __forceinline__ void bar_publish(uint32_t far) {
 }
 
 __device__ __forceinline__ void bar_wait_published(uint32_t bar, uint32_t parity) {
-    ON90(
-        asm volatile(
-            "{\n\t.reg .pred p;\n"
-            "again:\n\tmbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 p, [%0], %1;\n\t@p bra done;\n\tbra again;\n"
-            "done:\n\t}" ::"r"(bar),
-            "r"(parity)
-            : "memory");)
+    ON90(asm volatile("{\n\t.reg .pred p;\n"
+                      "again:\n\tmbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 p, [%0], %1;\n\t"
+                      "@p bra done;\n\tbra again;\n"
+                      "done:\n\t}" ::"r"(bar),
+                      "r"(parity)
+                      : "memory");)
 }
 
 /* Registers of a warp group (all 4 warps call it): some groups release registers, so that others can have more than

@@ -42,7 +42,7 @@ static const acf_case cases[] = {
 ACF_CASES(layer_norm, cases)
 
 /* Location and scale of a row do not matter, apart from rounding and eps. */
-static void does_not_see_place_or_spread(void **state) {
+static void ignores_location_and_scale(void **state) {
     (void)state;
     enum { M = 6, C = 40 };
     acf_real x[M * C], moved[M * C], one[C], zero[C] = {0}, y[M * C], z[M * C];
@@ -102,5 +102,5 @@ static void refuses_what_does_not_fit(void **state) {
     acf_lab_close(&l);
 }
 
-ACF_TESTS(layer_norm, cmocka_unit_test(does_not_see_place_or_spread), cmocka_unit_test(constant_rows_become_the_shift),
+ACF_TESTS(layer_norm, cmocka_unit_test(ignores_location_and_scale), cmocka_unit_test(constant_rows_become_the_shift),
           cmocka_unit_test(refuses_what_does_not_fit))

@@ -87,7 +87,7 @@ ACF_CASES(lowrank, cases)
 
 /* ---- identities ------------------------------------------------------------------------------------------------ */
 
-static void there_and_back(void **state) {
+static void solve_inverts_apply(void **state) {
     (void)state;
     static const int64_t sizes[] = {1, 2, 5, 33, 300};
     for (size_t k = 0; k < sizeof sizes / sizeof sizes[0]; k++) {
@@ -241,7 +241,7 @@ static void refuses_wrong_shapes(void **state) {
     acf_lab_close(&l);
 }
 
-ACF_TESTS(lowrank, cmocka_unit_test(there_and_back), cmocka_unit_test(agrees_with_submatrix_and_lu),
+ACF_TESTS(lowrank, cmocka_unit_test(solve_inverts_apply), cmocka_unit_test(agrees_with_submatrix_and_lu),
           cmocka_unit_test(diagonal_alone), cmocka_unit_test(factorises_once_and_only_when_needed),
           cmocka_unit_test(bad_diagonal_is_named), cmocka_unit_test(singular_product_is_named),
           cmocka_unit_test(nan_is_noticed), cmocka_unit_test(refuses_wrong_shapes))

@@ -61,7 +61,7 @@ static const acf_case cases[] = {
 };
 ACF_CASES(lu_packed, cases)
 
-static void there_and_back(void **state) {
+static void solve_inverts_apply(void **state) {
     (void)state;
     static const int64_t sizes[] = {1, 2, 5, 16, 33, 70};
     for (size_t k = 0; k < sizeof sizes / sizeof sizes[0]; k++) {
@@ -156,5 +156,5 @@ static void refuses_wrong_shapes(void **state) {
     acf_lab_close(&l);
 }
 
-ACF_TESTS(lu_packed, cmocka_unit_test(there_and_back), cmocka_unit_test(agrees_with_lu_on_the_product),
+ACF_TESTS(lu_packed, cmocka_unit_test(solve_inverts_apply), cmocka_unit_test(agrees_with_lu_on_the_product),
           cmocka_unit_test(singular_is_named), cmocka_unit_test(refuses_wrong_shapes))

@@ -522,7 +522,7 @@ static void a_device_makes_the_same_orders(void **state) {
 
 /* With capacity for part of the cells, rows are accepted in order as long as they fit; the others model nothing, and
  * are counted. */
-static void rows_without_room_are_left_out(void **state) {
+static void rows_beyond_the_capacity_are_left_out(void **state) {
     (void)state;
     acf_lab l;
     acf_lab_open_on(&l, acf_test_device(), 700, 12, ACF_MASK_RANDOM, 3);
@@ -548,7 +548,8 @@ static void rows_without_room_are_left_out(void **state) {
 }
 
 ACF_DEVICE_TESTS(subset, cmocka_unit_test(a_device_makes_the_same_subsets),
-                 cmocka_unit_test(a_device_makes_the_same_orders), cmocka_unit_test(rows_without_room_are_left_out))
+                 cmocka_unit_test(a_device_makes_the_same_orders),
+                 cmocka_unit_test(rows_beyond_the_capacity_are_left_out))
 
 ACF_TESTS(subset, cmocka_unit_test(fields_follow_the_definition), cmocka_unit_test(the_example_of_the_header),
           cmocka_unit_test(nothing_observed_nothing_missing), cmocka_unit_test(no_rows_no_columns),

@@ -212,7 +212,7 @@ static acf_tensor *header(acf_tape *t, int ndim, const int64_t *dim) {
         char shape[ACF_SHAPE_TEXT];
         acf_tensor x = {.ndim = ndim};
         for (int i = 0; i < ndim; i++) x.dim[i] = dim[i];
-        acf_fail(ACF_ESHAPE, "there can be no tensor of shape %s", acf_tensor_shape(&x, shape));
+        acf_fail(ACF_ESHAPE, "a tensor cannot have the shape %s", acf_tensor_shape(&x, shape));
         acf_tape_fail(t, NULL);
         return &t->empty;
     }
@@ -289,7 +289,8 @@ static acf_subset *new_subset(acf_tape *t, int64_t N, int64_t D, int64_t T) {
 static acf_status fetch_counts(acf_tape *t, const acf_subset *u) {
     const size_t bytes = (size_t)(u->D + 1) * sizeof(int32_t);
     if (t->captured)
-        return acf_fail(ACF_EDEVICE, "a loop over steps reads their number back, which a captured step cannot");
+        return acf_fail(ACF_EDEVICE,
+                        "a loop over steps copies their number from the device; a captured step cannot do that");
     ACF_TRY(acf_device_copy(t->dev, u->counts->active, u->active, bytes, ACF_TO_HOST));
     ACF_TRY(acf_device_copy(t->dev, u->counts->first, u->first, bytes, ACF_TO_HOST));
     ACF_TRY(acf_device_sync(t->dev));
@@ -309,9 +310,9 @@ acf_steps acf_tape_steps(acf_tape *t, const acf_subset *u) {
     return s;
 }
 
-#define ROOM_STEP 64 /* capacities are multiples, if the cells allow: products want round sizes */
+#define CAPACITY_STEP 64 /* capacities are multiples, if the cells allow: products want round sizes */
 static int64_t capacity(int64_t T, int64_t N, int64_t D) {
-    return acf_min(acf_ceil_div(T, ROOM_STEP) * ROOM_STEP, N * D);
+    return acf_min(acf_ceil_div(T, CAPACITY_STEP) * CAPACITY_STEP, N * D);
 }
 
 const acf_subset *acf_tape_subset(acf_tape *t, const uint8_t *b, const uint8_t *m, int64_t N, int64_t D) {
@@ -336,8 +337,8 @@ const acf_subset *acf_tape_sequence(acf_tape *t, const uint8_t *b, const uint8_t
     acf_status status = acf_subset_fits(N, D);
     if (!status && !t->dev->plugin) status = acf_subset_order(t->mem, b, m, o, N, D, &u);
     if (!status && t->dev->plugin) {
-        const double room = o->modelled ? t->capacity : 1;
-        acf_subset *made = new_subset(t, N, D, capacity((int64_t)ceil(room * (double)(N * D)), N, D));
+        const double share = o->modelled ? t->capacity : 1;
+        acf_subset *made = new_subset(t, N, D, capacity((int64_t)ceil(share * (double)(N * D)), N, D));
         status = made ? t->dev->plugin->subset_order(t, b, m, o, made) : ACF_EMEMORY;
         u = made;
     }
@@ -444,7 +445,8 @@ acf_tensor *acf_tensor_view(acf_tape *t, acf_tensor *x, int ndim, const int64_t 
     if (view == &t->empty) return view;
     if (acf_tensor_count(view) != acf_tensor_count(x)) {
         char a[ACF_SHAPE_TEXT], b[ACF_SHAPE_TEXT];
-        acf_fail(ACF_ESHAPE, "view: %s cannot be seen as %s", acf_tensor_shape(x, a), acf_tensor_shape(view, b));
+        acf_fail(ACF_ESHAPE, "view: x is %s; it cannot be viewed as %s", acf_tensor_shape(x, a),
+                 acf_tensor_shape(view, b));
         acf_tape_fail(t, NULL);
         return &t->empty;
     }
@@ -457,7 +459,7 @@ acf_tensor *acf_tensor_as_packed(acf_tape *t, acf_tensor *x, const acf_subset *u
     if (view == &t->empty) return view;
     if (u && acf_tensor_rows(x) != u->T) {
         char a[ACF_SHAPE_TEXT];
-        acf_fail(ACF_ESHAPE, "as_packed: %s has not the %lld rows of the subset", acf_tensor_shape(x, a),
+        acf_fail(ACF_ESHAPE, "as_packed: x is %s; expected the %lld rows of the subset", acf_tensor_shape(x, a),
                  (long long)u->T);
         acf_tape_fail(t, NULL);
         return &t->empty;
@@ -538,7 +540,7 @@ acf_status acf_tape_backward(acf_tape *t, acf_tensor *loss) {
         return acf_tape_fail(t, NULL);
     }
     if (t->ran_back) {
-        acf_fail(ACF_EUSAGE, "backward: it has run already since begin; add the losses up and call it once");
+        acf_fail(ACF_EUSAGE, "backward: it was already called since begin; add the losses and call it once");
         return acf_tape_fail(t, NULL);
     }
     ACF_TRY(acf_tape_check(t, loss));

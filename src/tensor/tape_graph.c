@@ -3,12 +3,12 @@
 
 #include "device/plugin.h"
 
-#define ROOMY 4 /* free memory required for steps without reuse, in multiples of the memory of a run so far */
+#define MEMORY_FACTOR 4 /* free memory required for steps without reuse, in multiples of the memory of a run so far */
 
 /* True if memory suffices for steps that use no memory twice. */
-static bool roomy(acf_tape *t) {
+static bool memory_suffices(acf_tape *t) {
     size_t left, all, used = acf_arena_reserved(t->mem) + (size_t)t->slab.asked * sizeof(acf_real);
-    return t->record && !acf_device_memory(t->dev, &left, &all) && left / ROOMY > used;
+    return t->record && !acf_device_memory(t->dev, &left, &all) && left / MEMORY_FACTOR > used;
 }
 
 static acf_status capture(acf_tape_graph *r, acf_tape *t, acf_status (*enqueue)(void *), void *ctx) {
@@ -19,7 +19,7 @@ static acf_status capture(acf_tape_graph *r, acf_tape *t, acf_status (*enqueue)(
 }
 
 /* One run without a graph; *n is decremented. */
-static acf_status by_hand(acf_tape_graph *r, acf_status (*enqueue)(void *), void *ctx, int64_t *n) {
+static acf_status run_directly(acf_tape_graph *r, acf_status (*enqueue)(void *), void *ctx, int64_t *n) {
     ACF_TRY(enqueue(ctx));
     r->ran++, --*n;
     return ACF_OK;
@@ -28,12 +28,12 @@ static acf_status by_hand(acf_tape_graph *r, acf_status (*enqueue)(void *), void
 static acf_status run(acf_tape_graph *r, acf_tape *t, acf_status (*enqueue)(void *), void *ctx, int64_t n) {
     const acf_plugin *p = t->dev->plugin;
     if (n > 0 && !r->ran) {
-        ACF_TRY(by_hand(r, enqueue, ctx, &n));
-        r->lasting = roomy(t);
+        ACF_TRY(run_directly(r, enqueue, ctx, &n));
+        r->lasting = memory_suffices(t);
     }
     if (n > 0 && !r->graph) {
         ACF_TRY(acf_tape_last(t, r->lasting));
-        if (r->lasting && r->ran == 1) ACF_TRY(by_hand(r, enqueue, ctx, &n));
+        if (r->lasting && r->ran == 1) ACF_TRY(run_directly(r, enqueue, ctx, &n));
     }
     if (n > 0 && !r->graph) ACF_TRY(capture(r, t, enqueue, ctx));
     while (n-- > 0) ACF_TRY(p->graph_run(t->dev, r->graph));

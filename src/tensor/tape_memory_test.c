@@ -31,12 +31,12 @@ static void views_keep_and_change_the_packing(void **state) {
     assert_ptr_equal(acf_tensor_as_packed(l.t, plain, l.u)->sub, l.u);
     assert_ptr_equal(acf_tensor_as_packed(l.t, acf_tensor_new(l.t, 1, (int64_t[]){5}), l.u), &l.t->empty);
     assert_int_equal(acf_tape_status(l.t), ACF_ESHAPE);
-    assert_string_equal(acf_error(), "as_packed: (5) has not the 12 rows of the subset");
+    assert_string_equal(acf_error(), "as_packed: x is (5); expected the 12 rows of the subset");
     acf_lab_begin(&l, false);
     x = acf_leaf_packed(&l, "x", -1, 1, 2);
     assert_ptr_equal(acf_tensor_view(l.t, x, 1, (int64_t[]){23}), &l.t->empty);
     assert_int_equal(acf_tape_status(l.t), ACF_ESHAPE);
-    assert_string_equal(acf_error(), "view: (12 packed, 2) cannot be seen as (23)");
+    assert_string_equal(acf_error(), "view: x is (12 packed, 2); it cannot be viewed as (23)");
     acf_lab_close(&l);
 }
 

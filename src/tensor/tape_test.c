@@ -74,7 +74,7 @@ static void what_is_not_needed_is_not_computed(void **state) {
 
 /* A chain of products x ← x·v. For any length, two of its gradients are alive at a time, and all outputs can still
  * be read. */
-static void gradients_are_used_again(void **state) {
+static void gradient_memory_is_reused(void **state) {
     (void)state;
     size_t extra[2];
     for (int k = 0; k < 2; k++) {
@@ -277,7 +277,7 @@ static void out_of_memory_names_the_operation(void **state) {
 }
 
 /* Overflowing products of sizes are refused, not allocated as something small. */
-static void refuses_shapes_that_cannot_be(void **state) {
+static void refuses_invalid_shapes(void **state) {
     (void)state;
     const int64_t big = (int64_t)1 << 32;
     const int64_t dims[][2] = {{big, big}, {-1, -1}, {3, -2}, {big / 2, big}, {0, -1}};
@@ -287,13 +287,13 @@ static void refuses_shapes_that_cannot_be(void **state) {
         acf_tape_begin(b.t, true);
         assert_ptr_equal(acf_tensor_new(b.t, 2, dims[i]), &b.t->empty);
         assert_int_equal(acf_tape_status(b.t), ACF_ESHAPE);
-        assert_non_null(strstr(acf_error(), "there can be no tensor of shape ("));
+        assert_non_null(strstr(acf_error(), "a tensor cannot have the shape ("));
     }
     close_bench(&b);
 }
 
 /* After a failure a subset may be NULL (acf_tape_half says so). */
-static void a_failed_tape_looks_at_no_subset(void **state) {
+static void a_failed_tape_reads_no_subset(void **state) {
     (void)state;
     bench b;
     open_bench(&b);
@@ -368,11 +368,11 @@ static void a_packed_output_is_named_by_its_cell(void **state) {
 }
 
 ACF_TESTS(tape, cmocka_unit_test(gradients_of_a_product), cmocka_unit_test(a_weight_used_twice_accumulates),
-          cmocka_unit_test(what_is_not_needed_is_not_computed), cmocka_unit_test(gradients_are_used_again),
+          cmocka_unit_test(what_is_not_needed_is_not_computed), cmocka_unit_test(gradient_memory_is_reused),
           cmocka_unit_test(gradients_do_not_overlap), cmocka_unit_test(a_loss_that_depends_on_no_parameter),
           cmocka_unit_test(refuses_a_loss_that_is_not_one_number), cmocka_unit_test(refuses_a_second_backward),
           cmocka_unit_test(the_first_failure_sticks_until_begin), cmocka_unit_test(a_failing_kernel_is_named),
-          cmocka_unit_test(out_of_memory_names_the_operation), cmocka_unit_test(refuses_shapes_that_cannot_be),
-          cmocka_unit_test(a_failed_tape_looks_at_no_subset), cmocka_unit_test(checking_nothing_succeeds),
+          cmocka_unit_test(out_of_memory_names_the_operation), cmocka_unit_test(refuses_invalid_shapes),
+          cmocka_unit_test(a_failed_tape_reads_no_subset), cmocka_unit_test(checking_nothing_succeeds),
           cmocka_unit_test(usable_before_the_first_begin), cmocka_unit_test(the_first_nonfinite_output_is_named),
           cmocka_unit_test(a_packed_output_is_named_by_its_cell))
