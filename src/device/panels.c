@@ -16,11 +16,10 @@
 #define WIDTH ACF_PANELS_WIDTH
 #define ROWS ACF_PANELS_ROWS
 #define DEPTH ACF_PANELS_DEPTH
-#define BLOCK_ROWS 96  /* rows of a: with DEPTH numbers each they stay in the L2 cache beside a panel */
-#define BLOCK_PANELS 4 /* panels of b that are packed at a time */
-#define AHEAD 12       /* rows of a transposed a that are prefetched before they are packed */
-#define LEFT_GROUP                                                                                                     \
-    (ROWS * DEPTH + 16) /* numbers of six packed rows of a; not a power of two, because rows would share cache sets */
+#define BLOCK_ROWS 96                  /* rows of a: with DEPTH numbers each they stay in the L2 cache beside a panel */
+#define BLOCK_PANELS 4                 /* panels of b that are packed at a time */
+#define AHEAD 12                       /* rows of a transposed a that are prefetched before they are packed */
+#define LEFT_GROUP (ROWS * DEPTH + 16) /* numbers of six packed rows of a; not a power of two (cache sets) */
 
 typedef acf_real vec __attribute__((vector_size(64), may_alias));
 typedef acf_real anywhere __attribute__((vector_size(64), aligned(sizeof(acf_real)), may_alias));

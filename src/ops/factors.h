@@ -17,8 +17,8 @@
 
 #include "ops/mog.h"
 
-#define ACF_FACTORS_MOST                                                                                               \
-    64 /* R at most: a row's R² doubles stay in a core's cache, or in a multiprocessor's shared memory */
+/* Largest R: a row's R² doubles stay in a core's cache, or in a multiprocessor's shared memory. */
+#define ACF_FACTORS_MOST 64
 
 /* The Gaussian and the rows to condition on; x, b and classes as in acf_mog, W = D + classes.n. */
 typedef struct acf_factors {

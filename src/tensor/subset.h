@@ -40,8 +40,7 @@ typedef struct acf_subset {
     const int32_t *mirror; /* (T)   packed index of the same row's element, counted from the other end */
     const int32_t *parent; /* (T)   packed index in the subset this one was split from; NULL for a whole one */
     const int64_t *square; /* (N+1) start of row i's |u|x|u| matrix in a list of them; on a GPU the stride is D·D */
-    const int32_t
-        *place; /* (N,D) packed index of a cell, -1 if not modelled; NULL on the CPU except from acf_subset_order */
+    const int32_t *place;  /* (N,D) packed index of a cell, -1: not modelled; on the CPU only from acf_subset_order */
     const struct acf_subset *whole; /* the subset this one was split from, and which half it is; NULL for a whole one */
     int parity;
     struct acf_counts *counts; /* on a GPU: host memory for acf_tape_steps; NULL on the CPU */
@@ -68,10 +67,9 @@ typedef struct acf_order {
     uint32_t draw;          /* index of the random order */
     const uint32_t *now;    /* the same in device memory, for a captured step; NULL: use `draw` */
     const uint64_t *row_id; /* (N) in device memory: every row has its own order; NULL: all have the same */
-    const int32_t
-        *column; /* (D) in device memory, for a part of a table: its columns' indices in the whole; NULL: a whole one */
-    int64_t columns; /* of the whole table, where column is given */
-    bool modelled;   /* given cells are omitted */
+    const int32_t *column;  /* (D) in device memory: indices of a partial table's columns in the whole; NULL: whole */
+    int64_t columns;        /* of the whole table, where column is given */
+    bool modelled;          /* given cells are omitted */
 } acf_order;
 
 /* All present cells of every row, in this order; b and m as above. For the CPU; models call acf_tape_sequence
