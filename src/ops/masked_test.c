@@ -1,4 +1,4 @@
-/* Numbers under a mask: cases for the harness. */
+/* Selection and sums under a mask: cases for the harness. */
 #include "ops/masked.h"
 
 #include "harness/lab.h"
@@ -19,7 +19,7 @@ static void naive_choose(const acf_lab *l, double *const *out) {
     for (int64_t i = 0; i < l->leaf[0].count; i++) out[0][i] = (double)l->leaf[on(l, i) ? 1 : 2].value[i];
 }
 
-/* x as a list of numbers, and used by a second operation. */
+/* x is a flat list, and a second operation uses it too. */
 static void build_sum(acf_lab *l) {
     const int64_t dim[3] = {l->N, l->D, channels(l)}, all = l->N * l->D * channels(l);
     acf_tensor *mask = acf_leaf_fixed(l, "mask", 0, 1, 3, dim), *x = acf_leaf(l, "x", -1, 1, 1, &all);
@@ -41,7 +41,7 @@ static const acf_case cases[] = {
 };
 ACF_CASES(masked, cases)
 
-/* A NaN under the mask is not seen, in either direction. */
+/* A NaN under the mask has no effect, forward or backward. */
 static void hides_what_it_should(void **state) {
     (void)state;
     acf_lab l;

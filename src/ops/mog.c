@@ -1,7 +1,7 @@
-/* The anchor: see mog.h; formulas in docs/math.md.
+/* The Gaussian mixture: see mog.h; formulas in docs/math.md, 10.
  *
- * Workload: 1e2 to 1e4 rows of 2 to 60 columns, 1 to 16 components. Per row and component a Cholesky factor, n³/6 multiply-adds,
- * and per modelled value some erfc and exp for each component. */
+ * Workload: 1e2 to 1e4 rows of 2 to 60 columns, 1 to 16 components. Each row and component costs one Cholesky factor,
+ * n³/6 multiply-adds; each modelled value costs some erfc and exp for each component. */
 #include "ops/mog.h"
 
 #include "base/vector.h"
@@ -15,21 +15,22 @@
 #define HALF_LOG_2PI 0.91893853320467274178
 #define SQRT_HALF 0.70710678118654752440
 #define ONE_BY_SQRT_2PI 0.39894228040143267794
-#define LEAST_TAIL 1e-280 /* of a normal deviate, for which doubles do; beyond, logarithms */
-#define NEGLIGIBLE 1e-18  /* part of a tail that does not count */
+#define LEAST_TAIL 1e-280 /* smallest tail of a normal deviate that is kept as a double; below, logarithms */
+#define NEGLIGIBLE 1e-18  /* part of a tail that may be dropped */
 #define CLOSE 1e-5        /* deviations */
 
-/* ---- numbers ------------------------------------------------------------------------------------------------------------- */
+/* ---- numbers ----------------------------------------------------------------------------------------------------- */
 
-/* Beyond -30 erfc is near the end of its range: the first terms of its asymptotic series, exact to 1e-8 there and better further out. */
+/* Below -30 erfc is near the end of its range. The first terms of its asymptotic series replace it; they are exact to
+ * 1e-8 there and better further out. */
 double acf_log_normal_cdf(double e) {
     if (e > -30) return log(0.5 * erfc(-e * SQRT_HALF));
     double r = 1 / (e * e);
     return -0.5 * e * e - log(-e) - HALF_LOG_2PI + log1p(-r * (1 - r * (3 - 15 * r)));
 }
 
-/* Newton on the logarithm, which is concave: from a start of three digits (Hastings' approximation) three steps give all there are. The slope
- * of log Φ is φ/Φ, taken in logarithms so that both may be as small as they like. */
+/* Newton on the logarithm, which is concave. From a start of three digits (Hastings' approximation) three steps reach
+ * full precision. The slope of log Φ is φ/Φ, taken in logarithms, so that both may be arbitrarily small. */
 double acf_normal_from_log_tail(double p) {
     double t = sqrt(-2 * p), e = (2.30753 + 0.27061 * t) / (1 + t * (0.99229 + 0.04481 * t)) - t;
     for (int i = 0; i < 4; i++) {
@@ -39,22 +40,22 @@ double acf_normal_from_log_tail(double p) {
     return e;
 }
 
-/* ---- one row ------------------------------------------------------------------------------------------------------------- */
+/* ---- one row ----------------------------------------------------------------------------------------------------- */
 
-/* A row under the mixture: its columns in the order given, then modelled, n of them, the first o given. Of component k, with L its factor in
- * that order,
+/* A row under the mixture: its given columns first, then the modelled ones; n columns in all, the first o given. Of
+ * component k, with L its factor in that order,
  *
  *     y = L⁻¹(x - μ)      x_p | before ~ N(m, s²),  m = μ_p + Σ_{q<p} L_pq y_q,  s = L_pp
  *     lw = log w + Σ_{q<p} log N(y_q) - log L_qq            its weight at p, up to what all components share
  *
- * All of it in a thread's scratch. */
+ * All arrays are in a thread's scratch. */
 typedef struct sight {
     const acf_mog_in *in;
     int64_t n, o;
     int32_t *column;     /* (n) */
-    double *l, *inverse; /* (K,n,n) L, and L⁻¹ on the modelled places, filled by the backward alone */
+    double *l, *inverse; /* (K,n,n) L, and L⁻¹ on the modelled places, used by the backward only */
     double *y, *mu;      /* (K,n) */
-    double *grown;       /* (K,n) of the backward: Σ_r y_r (L⁻¹)_rq */
+    double *grown;       /* (K,n), backward only: Σ_r y_r (L⁻¹)_rq */
     double *lw, *m, *s;  /* (K) at the current place */
     double *w, *term;    /* (K) normalised weights; scratch */
     double *start;       /* (K) lw after the given places */
@@ -94,7 +95,7 @@ static void list_columns(sight *s, const acf_subset *u, int64_t i) {
     for (int64_t t = 0; t < u->size[i]; t++) s->column[s->n++] = u->cols[i * u->D + t];
 }
 
-/* Returns where a factor broke off, or -1. */
+/* Returns the place where a factor failed, or -1. */
 static int64_t factorise(sight *s) {
     const acf_mog_in *in = s->in;
     const int64_t n = s->n, W = in->W;
@@ -116,7 +117,7 @@ static int64_t factorise(sight *s) {
     return -1;
 }
 
-/* Where component k expects place p, given the places before. */
+/* The conditional mean and deviation of component k at place p, given the places before. */
 static void look(const sight *s, int64_t k, int64_t p) {
     const int64_t n = s->n;
     const double *l = s->l + k * n * n + p * n;
@@ -124,7 +125,7 @@ static void look(const sight *s, int64_t k, int64_t p) {
     s->s[k] = l[p];
 }
 
-/* Place p has the value x: component k goes on to the next. */
+/* Sets place p to x and updates component k for the next place. */
 static void take(const sight *s, int64_t k, int64_t p, double x) {
     const double y = (x - s->m[k]) / s->s[k];
     s->y[k * s->n + p] = y;
@@ -133,7 +134,7 @@ static void take(const sight *s, int64_t k, int64_t p, double x) {
 
 static bool used(const sight *s, int64_t k) { return s->in->weight[k] > 0; }
 
-/* The given places, all at once. A logarithm for every four pivots: their product is far from the ends of its range. */
+/* Sets all given places at once. One logarithm serves four pivots: their product is far from the ends of the range. */
 static void take_places(const sight *s, int64_t k, int64_t i) {
     double pivots = 1;
     s->lw[k] = log((double)s->in->weight[k]);
@@ -148,7 +149,7 @@ static void take_places(const sight *s, int64_t k, int64_t i) {
     s->lw[k] -= log(pivots);
 }
 
-/* Begins row i, whose columns are listed; returns as factorise. */
+/* Begins row i, whose columns are listed; returns the same as factorise. */
 static int64_t take_given(sight *s, int64_t i) {
     const int64_t broken = factorise(s);
     for (int64_t k = 0; broken < 0 && k < s->in->K; k++)
@@ -171,7 +172,7 @@ static void normalise(const sight *s) {
     for (int64_t k = 0; k < s->in->K; k++) w[k] /= sum;
 }
 
-/* Every component looks at place p; their weights there. */
+/* Conditional moments of all components at place p, and their weights there. */
 static void weigh(const sight *s, int64_t p) {
     for (int64_t k = 0; k < s->in->K; k++)
         if (used(s, k)) look(s, k, p);
@@ -203,15 +204,15 @@ static double log_density(const sight *s, double x) {
     return log_sum(s->term, s->in->K);
 }
 
-/* z of x: from the tail that is the smaller one, where the digits are. */
+/* z of x, computed from the smaller tail, which has more digits. */
 static double to_normal(const sight *s, double x) {
     const double low = log_tail(s, x, false);
     if (low <= -0.69314718055994530942) return acf_normal_from_log_tail(low);
     return -acf_normal_from_log_tail(log_tail(s, x, true));
 }
 
-/* x of z where a tail is too small for a double: the quantiles of the components enclose that of the mixture; Newton on
- * the logarithm of the tail inside that bracket, halving it where a step would leave it. */
+/* x of z where a tail is too small for a double. The quantiles of the components enclose that of the mixture. Newton on
+ * the logarithm of the tail runs inside that bracket, and halves it where a step would leave it. */
 static double from_far(const sight *s, double z) {
     double lo = INFINITY, hi = -INFINITY;
     for (int64_t k = 0; k < s->in->K; k++)
@@ -232,10 +233,10 @@ static double from_far(const sight *s, double z) {
     return x;
 }
 
-/* What from_normal solves: the components that count, and where their quantiles enclose that of the mixture. */
+/* The equation that from_normal solves: the components that count, and the bracket from their quantiles. */
 typedef struct bracket {
-    double none;          /* weights up to this do not count: together they change the tail by less than doubles tell */
-    double lo, hi, least; /* least: of the components' deviations */
+    double none;          /* weights up to this are dropped: together they are below the precision of the tail */
+    double lo, hi, least; /* least: the smallest deviation of the components */
     double mean, sd;
 } bracket;
 
@@ -263,9 +264,9 @@ static void tail_at(const sight *s, double x, double side, double none, double f
     }
 }
 
-/* x of z, from the smaller tail: Halley's steps on its logarithm, which is nearly a parabola, from where a Gaussian
- * of the same mean and variance has it; the bracket is halved where a step would leave it. A step shorter than CLOSE
- * leaves the cube of that. */
+/* x of z, from the smaller tail: Halley's steps on its logarithm, which is nearly a parabola. The start is the quantile
+ * of a Gaussian with the same mean and variance. A step that would leave the bracket halves it. A step shorter than
+ * CLOSE leaves an error of its cube. */
 static double from_normal(const sight *s, double z) {
     const double side = z > 0 ? -1 : 1, target = 0.5 * erfc(fabs(z) * SQRT_HALF);
     if (!(target > LEAST_TAIL)) return from_far(s, z);
@@ -293,7 +294,7 @@ static void take_all(const sight *s, int64_t p, double x) {
         if (used(s, k)) take(s, k, p, x);
 }
 
-/* ---- kernels ------------------------------------------------------------------------------------------------------------- */
+/* ---- kernels ----------------------------------------------------------------------------------------------------- */
 
 static int64_t work(const acf_mog_in *in, const acf_subset *u) { return u->N * in->K * in->W * in->W * (in->W + 60); }
 
@@ -319,7 +320,7 @@ void acf_mog_normal_fwd_cpu(const acf_device *dev, acf_real *z, acf_real *logdet
     }
 }
 
-/* The values of row i, of one set. */
+/* The values of row i, of one set of z. */
 static void value_row(const sight *s, acf_real *x, const acf_real *z, const acf_subset *u, int64_t i) {
     memcpy(s->lw, s->start, (size_t)s->in->K * sizeof *s->lw);
     for (int64_t t = 0; t < u->size[i]; t++) {
@@ -331,7 +332,7 @@ static void value_row(const sight *s, acf_real *x, const acf_real *z, const acf_
     }
 }
 
-/* Those of all sets, where the row models one value: every set sees the same. */
+/* The values of all sets in a row that models one value: every set has the same conditional. */
 static void values_of_one(const sight *s, acf_real *x, const acf_real *z, int64_t sets, const acf_subset *u,
                           int64_t i) {
     const int64_t at = acf_subset_at(u, i, 0);
@@ -358,7 +359,7 @@ void acf_mog_value_fwd_cpu(const acf_device *dev, acf_real *x, int32_t *bad, con
     }
 }
 
-/* y = L⁻ᵀ y on the given places: then Σ_j· y is how far column j is expected from its mean. */
+/* y = L⁻ᵀ y on the given places; then Σ_j· y is the shift of column j's conditional mean. */
 static void solve_back(const sight *s, int64_t k) {
     const int64_t n = s->n;
     const double *l = s->l + k * n * n;
@@ -369,7 +370,7 @@ static void solve_back(const sight *s, int64_t k) {
     }
 }
 
-/* What component k expects of column j. */
+/* The conditional mean of column j in component k. */
 static double expected(const sight *s, int64_t k, int64_t j) {
     const int64_t W = s->in->W;
     const acf_real *cov = s->in->cov + k * W * W;
@@ -414,7 +415,8 @@ void acf_mog_expect_cpu(const acf_device *dev, acf_real *out, int32_t *bad, cons
     }
 }
 
-/* Row p of L⁻¹ on the modelled places: the inverse of a lower triangle's last block is that of the block alone. */
+/* Row p of L⁻¹ on the modelled places: the inverse of the last block of a lower triangle is the last block of the
+ * inverse. */
 static void invert_row(const sight *s, int64_t k, int64_t p) {
     const int64_t n = s->n;
     const double *l = s->l + k * n * n;
@@ -427,11 +429,11 @@ static void invert_row(const sight *s, int64_t k, int64_t p) {
     b[p * n + p] = 1 / l[p * n + p];
 }
 
-/* dz_p/dx_q for the modelled q <= p, where place p has the values x and z: with T the tail on z's side,
+/* dz_p/dx_q for the modelled q <= p, where place p has the values x and z. With T the tail on z's side,
  *
  *     dz_p/dx_q = 1/φ(z) Σ_k w_k [ ±(g_k - ḡ) T_k + φ(e_k) (L_k⁻¹)_pq ],     g_k = -Σ_{q<=r<p} y_r (L_k⁻¹)_rq
  *
- * and f(x)/φ(z) for q = p. Everything is scaled by 1/φ(z) in logarithms: far out neither exists alone. */
+ * and f(x)/φ(z) for q = p. Everything is scaled by 1/φ(z) in logarithms: far out neither factor fits in a double. */
 static void jacobian_row(const sight *s, int64_t p, double x, double z) {
     const int64_t n = s->n;
     const double scale = 0.5 * z * z + HALF_LOG_2PI;
@@ -453,7 +455,7 @@ static void jacobian_row(const sight *s, int64_t p, double x, double z) {
     }
 }
 
-/* Takes place p up, for the backward. */
+/* Adds place p to `grown`, for the backward. */
 static void grow(const sight *s, int64_t k, int64_t p) {
     const int64_t n = s->n;
     const double *b = s->inverse + k * n * n + p * n;
@@ -466,7 +468,7 @@ void acf_mog_value_bwd_cpu(const acf_device *dev, acf_real *dz, const acf_real *
     for (int64_t r = 0; r < u->N; r++) {
         const int64_t i = u->row[r];
         sight s = sight_of(in, scratch);
-        if (u->size[i] == 0 || begin_row(&s, u, i) >= 0) continue; /* a row that broke off made forward fail */
+        if (u->size[i] == 0 || begin_row(&s, u, i) >= 0) continue; /* forward has failed for such a row */
         memset(s.grown, 0, (size_t)(in->K * s.n) * sizeof *s.grown);
         for (int64_t p = s.o; p < s.n; p++) {
             const int64_t at = acf_subset_at(u, i, p - s.o);
@@ -478,7 +480,7 @@ void acf_mog_value_bwd_cpu(const acf_device *dev, acf_real *dz, const acf_real *
             for (int64_t k = 0; k < in->K; k++)
                 if (used(&s, k)) grow(&s, k, p);
         }
-        for (int64_t p = s.n - 1; p >= s.o; p--) { /* (dz/dx)ᵀ dz = dx, from the last place up */
+        for (int64_t p = s.n - 1; p >= s.o; p--) { /* (dz/dx)ᵀ dz = dx, from the last place to the first */
             double sum = (double)dx[acf_subset_at(u, i, p - s.o)];
             for (int64_t q = p + 1; q < s.n; q++) sum -= s.jacobian[q * s.n + p] * s.dz[q];
             s.dz[p] = sum / s.jacobian[p * s.n + p];
@@ -488,7 +490,7 @@ void acf_mog_value_bwd_cpu(const acf_device *dev, acf_real *dz, const acf_real *
     }
 }
 
-/* ---- operations ---------------------------------------------------------------------------------------------------------- */
+/* ---- operations -------------------------------------------------------------------------------------------------- */
 
 static acf_mog_in reads(const acf_node *n) {
     const acf_mog_attrs *a = n->attr;

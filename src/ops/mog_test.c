@@ -1,4 +1,4 @@
-/* The anchor: cases for the harness against conditionals by plain elimination, identities, refusals. */
+/* The Gaussian mixture: cases for the harness against conditionals by plain elimination, identities, refusals. */
 #include "ops/mog.h"
 
 #include "harness/gmm_lab.h"
@@ -9,7 +9,8 @@
 #define K_MAX 3
 #define D_MAX 48
 
-/* A mixture of c->variant components (at least 1); with more than one, the last has weight 0 and a covariance that would break. */
+/* A mixture of c->variant components (at least 1). With more than one, the last has weight 0 and a covariance that is
+ * not positive definite. */
 typedef struct mixture {
     int64_t K, D;
     acf_real weight[K_MAX], *mean, *cov;
@@ -77,10 +78,10 @@ static void build_expect(acf_lab *l) {
     acf_result(l, acf_mog_expect(l->t, &m, l->u));
 }
 
-/* ---- an independent reference ------------------------------------------------------------------------------------------ */
+/* ---- an independent reference ------------------------------------------------------------------------------------ */
 
-/* Density, and distribution function at v, of column j given the columns in set (values x, by column) under the mixture: by eliminating
- * the set from each component's joint covariance. Returns its mean. */
+/* Density, and distribution function at v, of column j given the columns in set (values x, by column) under the
+ * mixture, by eliminating the set from each component's joint covariance. Returns the mean. */
 static double conditional(const mixture *g, const double *x, const int *set, int n, int64_t j, double v, double *pdf,
                           double *cdf) {
     double total = 0, all = 0, weight[K_MAX], mean[K_MAX], sd[K_MAX];
@@ -187,7 +188,7 @@ static const acf_case cases[] = {
 };
 ACF_CASES(mog, cases)
 
-/* Several sets at once are each what they are alone. */
+/* Several sets together give the same as each set alone. */
 static void sets_do_not_meet(void **state) {
     (void)state;
     enum { SETS = 3 };
@@ -208,8 +209,8 @@ static void sets_do_not_meet(void **state) {
     acf_lab_close(&l);
 }
 
-/* One modelled column of components as far apart as real ones get: values far out on either side lead back to their
- * z, also beyond what a tail in doubles can tell. */
+/* One modelled column with components as far apart as in real tables: values far out on either side map back to their
+ * z, also beyond the range of a tail in doubles. */
 static void values_far_out_lead_back(void **state) {
     (void)state;
     static const double zs[] = {-60, -38.4, -36, -20, -8, -3, -1, -0.2, 0, 1e-9, 0.4, 2, 5, 12, 30, 36.5, 40};
@@ -242,13 +243,13 @@ static void values_far_out_lead_back(void **state) {
     acf_lab_close(&l);
 }
 
-/* ---- numbers ------------------------------------------------------------------------------------------------------------ */
+/* ---- numbers ----------------------------------------------------------------------------------------------------- */
 
 static void tails_are_exact_far_out(void **state) {
     (void)state;
     for (double e = 5; e > -36; e -= 0.37)
         acf_assert_close(acf_log_normal_cdf(e), log(0.5 * erfc(-e / sqrt(2))), 1e-12, "log cdf");
-    /* -log Φ(-e) = e²/2 + log(e √2π) - log(1 - 1/e² + ...), as far as anyone looks */
+    /* -log Φ(-e) = e²/2 + log(e √2π) - log(1 - 1/e² + ...), to the precision of the test */
     acf_assert_close(acf_log_normal_cdf(-1e8) / -5e15, 1, 1e-12, "log cdf at -1e8");
     acf_assert_close(acf_log_normal_cdf(-30.0001), acf_log_normal_cdf(-29.9999) - 30.033259667433676 * 0.0002, 1e-9,
                      "where the series begins");

@@ -1,4 +1,4 @@
-/* Loops through a recurrent network: cases against plain loops over rows, and the identities that tie them to the sequence. */
+/* Recurrent loops: cases against plain loops over rows, and identities between the loops and the sequence. */
 #include "ops/rnn_loop.h"
 
 #include "harness/naive.h"
@@ -11,13 +11,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A variant is a kind of loop with a number of layers, and whether something is known of the steps and of the rows. */
+/* A variant is a kind of loop with a number of layers, and whether there are known numbers of the steps and
+ * conditioning of the rows. */
 enum { INVERSE, SHIFT, MEAN };
 #define VARIANT(kind, layers, told) ((kind) | (layers) << 4 | (told) << 8)
 static int kind_of(int variant) { return variant & 15; }
 static int layers_of(int variant) { return variant >> 4 & 15; }
 static bool told(int variant) { return variant >> 8 & 1; }
-/* Run large, it has the size that a GPU has kernels of its own for. */
+/* Large runs use the size for which a GPU has its own kernels. */
 #define WITH_256 (1 << 9)
 static bool of_256(const acf_lab *l) { return l->big && (l->c->variant & WITH_256); }
 
@@ -32,8 +33,7 @@ static int64_t outputs(int variant) {
 /* Leaves: z (T), known (T,KNOWN), c (N,CONTEXT), then wx, wc, bx, wh, bh of each layer, then w1, b1, w2, b2. */
 static acf_rnn network(acf_lab *l, int variant, acf_tensor **known, acf_tensor **c) {
     int64_t H = units(l), F = hidden(l), O = outputs(variant);
-    double top =
-        of_256(l) ? 0.1 : 1; /* larger weights of so many units make a chaotic loop, which no rounding survives */
+    double top = of_256(l) ? 0.1 : 1; /* larger weights of so many units give a chaotic loop */
     acf_rnn w = {.layers = layers_of(variant), .act = ACF_TANH};
     *known = told(variant) ? acf_leaf_packed(l, "known", -1, 1, KNOWN) : NULL;
     *c = told(variant) ? acf_leaf(l, "c", -1, 1, 2, (int64_t[]){l->N, CONTEXT}) : NULL;
@@ -94,7 +94,8 @@ static void naive(const acf_lab *l, double *const *result) {
     }
 }
 
-/* A step has a product a layer, and the head two. In the mean's cases z is not used, so its NaN cannot show; they share the leaves of the others. */
+/* A step has one product per layer, and the head two. The mean's cases do not use z, so its NaN cannot show; they share
+ * the leaves of the others. */
 static const acf_case cases[] = {
     {"inverse, one layer", build, naive, .variant = VARIANT(INVERSE, 1, 0), .recurrent = 3},
     {"inverse, two layers, told", build, naive, .variant = VARIANT(INVERSE, 2, 1), .recurrent = 4, .big_N = 200},
@@ -116,7 +117,8 @@ static void open_told(acf_lab *l, int64_t N, int64_t D) {
     l->c = &told_case;
 }
 
-/* The coupling forward, all steps at once, then the loop: the values come back. Recording or not makes no difference. */
+/* The coupling forward, all steps at once, then the loop: it returns the values. The same with and without
+ * recording. */
 static void inverse_undoes_the_coupling(void **state) {
     (void)state;
     for (int record = 0; record < 2; record++) {
@@ -135,7 +137,8 @@ static void inverse_undoes_the_coupling(void **state) {
     }
 }
 
-/* The mean at a step is the mixture mean of the network given the means before: one sequence run over the result. */
+/* The mean at a step is the mixture mean of the network given the means before: one sequence run over the result checks
+ * it. */
 static void mean_is_its_own_sequence(void **state) {
     (void)state;
     acf_lab l;
@@ -150,7 +153,7 @@ static void mean_is_its_own_sequence(void **state) {
     acf_lab_close(&l);
 }
 
-/* The sample likewise: drawing from the sequence run over the sample, with the same key, gives it back. */
+/* The sample likewise: drawing from the sequence run over the sample, with the same key, returns it. */
 static void sample_is_its_own_sequence(void **state) {
     (void)state;
     acf_lab l;
@@ -183,7 +186,7 @@ static void refuses_what_does_not_fit(void **state) {
     acf_lab_begin(&l, false);
     z = acf_leaf_packed(&l, "z", -1, 1, 0);
     w = network(&l, VARIANT(INVERSE, 1, 1), &known, &c);
-    acf_rnn_inverse(l.t, &w, z, NULL, c, BOUND, l.u); /* wx expects what is known */
+    acf_rnn_inverse(l.t, &w, z, NULL, c, BOUND, l.u); /* wx expects known numbers */
     assert_int_equal(acf_tape_status(l.t), ACF_ESHAPE);
     assert_string_equal(acf_error(), "rnn_inverse: layer 0: wx is (9, 3) and wh is (9, 3); expected (9, 1) and (9, 3)");
 
@@ -195,7 +198,7 @@ static void refuses_what_does_not_fit(void **state) {
     acf_lab_close(&l);
 }
 
-/* One thing wrong at a time. Each of these was once read past its end, or followed through NULL. */
+/* One mistake at a time. Without the checks, each reads past an end or follows NULL. */
 enum {
     SHORT_BX,
     SHORT_BH,
@@ -214,7 +217,7 @@ static const char *const wrong_sentence[WRONGS] = {
     [SHORT_B1] = "the head's biases have 1 and 9 elements; expected 4 and 9",
     [SHORT_B2] = "the head's biases have 4 and 1 elements; expected 4 and 9",
     [FEW_ROWS_OF_C] = "the conditioning is (3, 9); expected (4, 9)",
-    [NARROW_WC] = "", /* the linear layer speaks first */
+    [NARROW_WC] = "", /* the linear layer reports it first */
     [NO_ACTIVATION] = "there is no activation number 99",
     [TOO_MANY_LAYERS] = "9 layers; expected 1 to 8",
     [NO_UNITS] = "wh is (0, 0); expected (3H, H), H at least 1",
@@ -279,7 +282,7 @@ static void refuses_other_mixtures(void **state) {
         }
 }
 
-/* A head without biases is one with biases of zero, in the loop as in the sequence. */
+/* A head without biases equals one with biases of zero, in the loop and in the sequence. */
 static void biases_of_the_head_are_optional(void **state) {
     (void)state;
     acf_lab l;
@@ -296,7 +299,7 @@ static void biases_of_the_head_are_optional(void **state) {
     acf_lab_close(&l);
 }
 
-/* Dropout acts behind every layer: the head sees what is left of the last one's output, the loops see all. */
+/* Dropout applies behind every layer of the sequence, also between the last one and the head; the loops have none. */
 static void the_sequence_alone_has_dropout(void **state) {
     (void)state;
     acf_lab l;
@@ -320,7 +323,7 @@ static void the_sequence_alone_has_dropout(void **state) {
 
 static const acf_case large_case = {"large", NULL, NULL, .variant = VARIANT(MEAN, 2, 1) | WITH_256};
 
-/* What is drawn in a lab, to be freed. */
+/* The draws of a lab, to be freed. */
 static acf_real *draws_of(acf_lab *l, bool large, int64_t *count) {
     uint64_t id[40];
     for (uint64_t i = 0; i < 40; i++) id[i] = 1000 + 7 * i;
@@ -335,8 +338,8 @@ static acf_real *draws_of(acf_lab *l, bool large, int64_t *count) {
     return acf_lab_fetch(l->dev, z->data, *count);
 }
 
-/* The same numbers are drawn on a device. Where its products are rounded, a draw near the border of two components may fall to the other
- * one, and all that follow in the row differ. */
+/* A device draws the same numbers. Where its products are rounded, a draw near the border of two components may fall
+ * into the other one, and all that follow in the row differ. */
 static void a_device_draws_the_same(void **state) {
     (void)state;
     const bool exact = acf_test_device()->precision == ACF_PRECISION_FLOAT;

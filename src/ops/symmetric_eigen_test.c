@@ -1,4 +1,5 @@
-/* Eigenvectors against their definition: rows that are orthonormal, and give the matrix back; of odd matrices too. */
+/* Eigenvectors against their definition: the rows are orthonormal and reproduce the matrix, also for special
+ * matrices. */
 #include "ops/symmetric_eigen.h"
 
 #include "base/real.h"
@@ -50,7 +51,8 @@ static void vectors_give_the_matrix_back(void **state) {
     assert_true(acf_symmetric_eigen(NULL, 0, NULL, NULL));
 }
 
-/* Nothing; the identity, all eigenvalues equal; one vector, all but one 0; blocks; a wide range; squares that overflow or vanish. */
+/* Empty; the identity, with equal eigenvalues; one vector, all but one 0; blocks; a wide range; squares that overflow
+ * or underflow. */
 static void odd_matrices(void **state) {
     (void)state;
     enum { N = 20, KINDS = 7 };
@@ -80,7 +82,7 @@ static void known_eigenvalues(void **state) {
     acf_assert_close(fmax(w[0], w[1]), 3, 1e-15, "larger");
 }
 
-/* Wherever it stands, what is not a number is found out, and ends. */
+/* A NaN or infinity anywhere ends in a refusal. */
 static void wrong_numbers_are_refused(void **state) {
     (void)state;
     enum { N = 5 };

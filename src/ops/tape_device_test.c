@@ -1,4 +1,5 @@
-/* A tape on a device that is not the CPU: whose kernels run, what is said of those that are missing, and memory the host must not touch. */
+/* A tape on a device other than the CPU: which kernels run, the messages for missing ones, and memory that the host
+ * must not touch. */
 #include "ops/act.h"
 #include "ops/reduce.h"
 
@@ -7,7 +8,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-/* ---- kernels of another device -------------------------------------------------------------------------------------------- */
+/* ---- kernels of another device ----------------------------------------------------------------------------------- */
 
 static acf_status seven_forward(acf_tape *t, acf_node *n) {
     return acf_device_fill(t->dev, n->out[0]->data, 7, acf_tensor_count(n->out[0]));
@@ -18,7 +19,7 @@ static acf_status seven_backward(acf_tape *t, acf_node *n) {
     return g ? acf_device_fill(t->dev, g, 3, acf_tensor_count(n->in[0])) : acf_tape_status(t);
 }
 
-/* A parameter (2), and a tape with a table of kernels in which only these are there. */
+/* A parameter (2), and a tape whose table of kernels has only these entries. */
 typedef struct bench {
     acf_device *dev;
     acf_params *ps;
@@ -63,26 +64,26 @@ static void a_kernel_that_is_missing_is_named(void **state) {
     assert_ptr_equal(y, &b.t->empty);
     assert_int_equal(acf_tape_status(b.t), ACF_EDEVICE);
     assert_string_equal(acf_error(), "act: the operation has no kernel for cpu; use the device cpu");
-    b.kernels[ACF_OP_act].forward = seven_forward; /* a derivative that is missing is not one that does not exist */
+    b.kernels[ACF_OP_act].forward = seven_forward; /* a missing derivative is an error */
     acf_tape_begin(b.t, true);
     acf_act(b.t, ACF_TANH, b.w);
     assert_int_equal(acf_tape_status(b.t), ACF_EDEVICE);
     assert_string_equal(acf_error(), "act: the operation has no derivative on cpu; use the device cpu");
-    acf_tape_begin(b.t, false); /* nobody will ask for it */
+    acf_tape_begin(b.t, false); /* nothing will need a gradient */
     assert_true(acf_act(b.t, ACF_TANH, b.w)->data[1] == 7);
     close_bench(&b);
 }
 
-/* ---- memory the host must not touch ------------------------------------------------------------------------------------------ */
+/* ---- memory the host must not touch ------------------------------------------------------------------------------ */
 
 #define BLOCK ((size_t)1 << 20)
 
 typedef struct far {
-    int blocks, most; /* taken, and how many there are */
+    int blocks, most; /* allocated, and how many exist */
     size_t poisoned;
 } far;
 
-/* Address space without memory behind it: whoever reads or writes it dies. */
+/* Address space without memory behind it: a read or write ends the process. */
 static void *far_alloc(void *ctx, size_t bytes) {
     far *f = ctx;
     if (bytes > BLOCK || f->blocks == f->most) return NULL;
