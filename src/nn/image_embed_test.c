@@ -1,4 +1,5 @@
-/* What is observed of an image: sizes that do not halve, that every pixel knows of every other, and what deep coarse maps add. */
+/* Embedding of the observed part of an image: odd sizes, dependence of every pixel on every other, and the effect of
+ * deep coarse maps. */
 #include "nn/image_embed.h"
 
 #include "harness/lab.h"
@@ -6,7 +7,8 @@
 #include <math.h>
 #include <string.h>
 
-/* How the embedding of the last pixel changes when the first of H x W, which is given, does; by what at most over its channels. */
+/* The largest change over channels of the last pixel's embedding when the first of H x W pixels, which is given,
+ * changes. */
 static double reach(int64_t H, int64_t W) {
     enum { E = 6, MOST = 24 * 24 };
     acf_lab l;
@@ -46,7 +48,8 @@ static void pixels_know_of_those_far_away(void **state) {
                      (long long)side[k][1]);
 }
 
-/* Of an image of 12 x 12 pixels, given but for every third; weights are those of seed 3, the deep blocks' last ones `last`. */
+/* Of an image of 12 x 12 pixels with every third one missing; weights are those of seed 3, and those of the deep
+ * blocks' last layers are `last`. */
 static void embed(int deep, double last, acf_real *out) {
     enum { E = 4, S = 12, P = S * S };
     acf_lab l;
@@ -74,7 +77,7 @@ static void embed(int deep, double last, acf_real *out) {
     acf_lab_close(&l);
 }
 
-/* So that a model without them can be trained on with them. */
+/* Training of a model without them can go on with them. */
 static void deep_blocks_are_nothing_at_first(void **state) {
     (void)state;
     acf_real plain[144 * 4], deep[144 * 4], once[144 * 4], twice[144 * 4];

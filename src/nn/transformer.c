@@ -18,7 +18,7 @@ int acf_transformer_heads(int64_t width) {
 
 /* ---- parameters -------------------------------------------------------------------------------------------------- */
 
-/* Where a layer of this name hangs; failures stick. */
+/* The prefix of a layer's name; failures stick. */
 typedef struct place {
     acf_params *ps;
     char name[96];
@@ -38,7 +38,7 @@ static acf_dense_layer dense(place *at, const char *part, int64_t out, int64_t i
     return (acf_dense_layer){declare(at, w, ACF_INIT_UNIFORM, 1, out, in), declare(at, b, ACF_INIT_CONST, 0, out, 0)};
 }
 
-/* Scales and shifts are no weights that decay should draw to 0. */
+/* Scales and shifts have no weight decay. */
 static acf_norm_layer norm(place *at, const char *part, int64_t W) {
     char scale[32], shift[32];
     snprintf(scale, sizeof scale, "%s.scale", part), snprintf(shift, sizeof shift, "%s.shift", part);
@@ -86,7 +86,7 @@ static acf_tensor *normed(acf_tape *t, acf_tensor *x, const acf_norm_layer *l) {
     return acf_layer_norm(t, x, acf_p(l->scale), acf_p(l->shift));
 }
 
-/* The tokens of one run: all of s, or where `token` is, n of them with what the cache has of those before. */
+/* The tokens of one run: all of s, or if `token` is set, n of them, with those before in the cache. */
 typedef struct run {
     const acf_transformer *net;
     const acf_subset *s;
@@ -95,14 +95,14 @@ typedef struct run {
     const acf_transformer_cache *cache; /* NULL: none is kept */
 } run;
 
-/* to = x, where no rewind reaches. */
+/* to = x, in memory that no rewind releases. */
 static void keep(acf_tape *t, acf_tensor *to, const acf_tensor *x) {
     if (t->failure.status) return;
     if (acf_device_copy(t->dev, to->data, x->data, (size_t)acf_tensor_count(x) * sizeof(acf_real), ACF_ON_DEVICE))
         acf_tape_fail(t, NULL);
 }
 
-/* The columns that are asked for. */
+/* The embeddings of the columns to predict. */
 static acf_tensor *asked(acf_tape *t, const run *r, int64_t n) {
     acf_tensor *all = acf_embedding_columns(t, acf_p(r->net->next), r->s);
     return r->token ? acf_gather(t, all, r->token, n, 0) : all;
@@ -146,7 +146,7 @@ static acf_tensor *block(acf_tape *t, const run *r, acf_tensor *h, int l) {
     return acf_transformer_block(t, h, param, &told);
 }
 
-/* The same. Without a backward to come, what it makes takes h's memory, and all else is free again. */
+/* The same. Without recording, the result takes h's memory, and all else is free again. */
 static acf_tensor *through_block(acf_tape *t, const run *r, acf_tensor *h, int l) {
     const acf_tape_mark mark = acf_tape_position(t);
     acf_tensor *y = block(t, r, h, l);
