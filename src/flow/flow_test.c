@@ -1,5 +1,5 @@
-/* Transformations: inverse and forward undo each other, log-determinants are those of the numeric Jacobian, gradients are right,
- * for every kind and for chains, for every kind of mask. */
+/* Transformations: inverse and forward undo each other, log-determinants equal those of the numeric Jacobian, gradients
+ * are right, for every kind and for chains, for every kind of mask. */
 #include "flow/flow.h"
 
 #include "base/options.h"
@@ -31,10 +31,10 @@ typedef struct bench {
     acf_model_lab m;
     acf_flow_sizes s;
     acf_chain chain;
-    acf_real x[CELLS]; /* (N,D) as given to the chain, whole */
+    acf_real x[CELLS]; /* (N,D) input of the chain, all columns */
 } bench;
 
-/* One flow at a time, or a chain; told: with column identities. rank 2 in every second case. */
+/* One flow at a time, or a chain; told: with column embeddings. rank 2 in every second case. */
 static void open_bench(bench *b, const char *kinds, acf_size size, bool told, int64_t rank) {
     b->s = acf_model_lab_sizes(size.D, told ? 2 : 0);
     b->s.rank = rank;
@@ -72,8 +72,8 @@ static void inverse_undoes_forward(void **state) {
             }
 }
 
-/* Without recording a chain keeps of each link only what comes out: the same numbers, in memory that does not grow with its length. There
- * are rows enough to outweigh the weights that a link lays out for itself while it runs. */
+/* Without recording a chain keeps only the result of each link: the same numbers, in memory that does not grow with its
+ * length. There are enough rows to outweigh the weights that a link lays out while it runs. */
 static void unrecorded_chains_forget(void **state) {
     (void)state;
     static const char link[] = "linear leaky rnn ";
@@ -100,7 +100,7 @@ static void unrecorded_chains_forget(void **state) {
     assert_true(most[0][1] < 2 * most[0][0]);
 }
 
-/* A wrong number is blamed on what made it, although that is forgotten. */
+/* A wrong number is attributed to the operation that made it, although its node is released. */
 static void unrecorded_chains_blame(void **state) {
     (void)state;
     bench b;
@@ -147,7 +147,7 @@ static double numeric_logdet(bench *b, int64_t i) {
     double jacobian[8][8], plus[8], minus[8];
     int n = b->m.l.u->size[i];
     int32_t cols[8];
-    memcpy(cols, b->m.l.u->cols + i * b->m.l.D, (size_t)n * sizeof cols[0]); /* the subset is rebuilt by every run */
+    memcpy(cols, b->m.l.u->cols + i * b->m.l.D, (size_t)n * sizeof cols[0]); /* every run rebuilds the subset */
     for (int k = 0; k < n; k++) {
         moved(b, i, cols[k], h, plus);
         moved(b, i, cols[k], -h, minus);
@@ -227,7 +227,7 @@ static void names_the_nearest_kind(void **state) {
     acf_model_lab_close(&m);
 }
 
-/* The line of a kind in the list and its table say one name; the help of the option names it. */
+/* The line of a kind in the list and its table have the same name, and the option's help lists it. */
 static void kinds_have_their_names(void **state) {
     (void)state;
     int row = 0;
@@ -240,7 +240,7 @@ static void kinds_have_their_names(void **state) {
     assert_null(acf_flow_kinds[KINDS]);
 }
 
-/* A device is chosen before there is a chain: by the text of the option, whole words of it. */
+/* The device is chosen from the option's text, before there is a chain: whole words of it count. */
 static void chains_with_a_gru_are_known_by_their_words(void **state) {
     (void)state;
     assert_true(acf_chain_recurrent("affine, rnn-shift reverse") && acf_chain_recurrent("  rnn"));
@@ -249,7 +249,7 @@ static void chains_with_a_gru_are_known_by_their_words(void **state) {
     assert_true(!acf_chain_recurrent("affine-of-degree-seven-and-much-more"));
 }
 
-/* What stands behind a chain is told the order that values come in. */
+/* The code after a chain gets the order of the values. */
 static void reverses_turn_the_order(void **state) {
     (void)state;
     static const char *const kinds[] = {"", "reverse", "reverse leaky affine", "reverse linear reverse"};
@@ -266,7 +266,7 @@ static void reverses_turn_the_order(void **state) {
     }
 }
 
-/* A context cell that changes must change the result of every kind that has a network, and of no other. */
+/* A change of a context cell must change the result of every kind that has a network, and of no other. */
 static void networks_see_the_context(void **state) {
     (void)state;
     for (int k = 1; k <= KINDS; k++) {
@@ -286,7 +286,7 @@ static void networks_see_the_context(void **state) {
     }
 }
 
-/* Rows of one value: several sets at once come from where each comes from alone. */
+/* Rows of one value: several sets at once give the inverse of each set. */
 static void alone_is_the_inverse(void **state) {
     (void)state;
     enum { SETS = 3 };

@@ -38,7 +38,7 @@ acf_status acf_attention_like_declare(acf_attention_like *k, acf_params *ps, con
 
 /* ---- all cells at once ------------------------------------------------------------------------------------------- */
 
-/* (N,K): what tokens are told of the reals. */
+/* (N,K): the reals' values as token inputs. */
 static acf_tensor *told_values(acf_tape *t, const acf_attention_like *k, const acf_attention_rows *r, acf_tensor *z) {
     return k->columns.apart && z ? acf_scatter_cells(t, z, r->u_real, r->x) : r->x;
 }
@@ -98,19 +98,18 @@ acf_tensor *acf_attention_like_probs(acf_tape *t, const acf_attention_like *k, c
 
 /* ---- cell by cell ------------------------------------------------------------------------------------------------ */
 
-/* What goes from step to step: the values and classes that tokens are told, and what
- * blocks keep of the tokens before. */
+/* The state between steps: the values and classes that are token inputs, and the blocks' cache of the tokens before. */
 typedef struct walk {
     const acf_attention_like *k;
     const acf_attention_rows *r;
     const acf_draw *draw; /* NULL: means and most probable classes */
     const acf_attention_value *value;
-    acf_tensor *x; /* (N,K) as told */
+    acf_tensor *x; /* (N,K), the token inputs */
     acf_transformer_cache cache;
     acf_classes local; /* as acf_class_logits lays classes out: every first is 0 */
 } walk;
 
-/* A step of a part's cells. */
+/* One step over the cells of a part. */
 typedef struct step {
     const int32_t *token;
     acf_cells at;
@@ -168,7 +167,7 @@ static void walk_part(acf_tape *t, const walk *w, const acf_subset *u, const int
     }
 }
 
-/* The reals with 0 where they are modelled, as long as nothing is known of them. */
+/* The reals, with 0 where they are modelled, before any of those is known. */
 static acf_tensor *known_values(acf_tape *t, const acf_attention_rows *r) {
     return acf_scatter_cells(t, acf_tensor_const(t, r->u_real, 0, 1, &r->u_real->T), r->u_real, r->x);
 }

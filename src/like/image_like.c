@@ -24,14 +24,14 @@ static acf_tensor *flat(acf_tape *t, acf_tensor *x) {
     return acf_tensor_view(t, x, 1, &n);
 }
 
-/* ---- Gaussians --------------------------------------------------------------------------------------------------------------------- */
+/* ---- Gaussians --------------------------------------------------------------------------------------------------- */
 
 static acf_status normal_declare(acf_image_like *k, acf_params *ps, const char *name) {
     (void)k, (void)ps, (void)name;
     return ACF_OK;
 }
 
-/* `out` numbers of every pixel, from what is seen of the image; 0 at first. */
+/* `out` numbers per pixel, from the observed part of the image; 0 at first. */
 static acf_status declare_say(acf_image_like *k, acf_params *ps, const char *name, int64_t out) {
     char part[96];
     snprintf(part, sizeof part, "%s.say", name);
@@ -110,7 +110,7 @@ const acf_image_like_kind acf_image_normal = {"normal", normal_declare, normal_l
 const acf_image_like_kind acf_image_gaussian = {"gaussian",    gaussian_declare, gaussian_logp,
                                                 gaussian_mean, gaussian_sample,  true};
 
-/* ---- PixelCNN ---------------------------------------------------------------------------------------------------------------------- */
+/* ---- PixelCNN ---------------------------------------------------------------------------------------------------- */
 
 static acf_status pixel_declare(acf_image_like *k, acf_params *ps, const char *name) {
     if (k->components < 1 || k->components > ACF_MAX_COMPONENTS)
@@ -127,8 +127,8 @@ static acf_tensor *pixel_logp(acf_tape *t, const acf_image_like *k, acf_tensor *
     return acf_sum_masked(t, acf_mixture_logp(t, p, flat(t, z), k->components, k->lo, k->hi), c->u);
 }
 
-/* The numbers of one pixel (N,1,1,C): channel by channel, as each has its say in the next one's mixture. Numbers of later channels are made
- * as well, and made again when their turn comes; those before come out the same again. */
+/* The numbers of one pixel (N,1,1,C), channel by channel, as each enters the next one's mixture. Numbers of later
+ * channels are computed too, and again when they are due; those of earlier channels come out the same. */
 static acf_tensor *make_pixel(acf_tape *t, const acf_image_like *k, acf_tensor *p, acf_tensor *old, acf_tensor *u,
                               const acf_draw *d) {
     acf_tensor *pixel = old;
@@ -155,7 +155,8 @@ static void fill_row(acf_tape *t, const acf_image_like *k, const acf_image_cond 
     }
 }
 
-/* A temperature changes what the network says of each channel's mixture, [logits | means | log-scales]: logits / T, log-scales + log T. */
+/* The change of each channel's mixture parameters [logits | means | log-scales] by a temperature: logits / T,
+ * log-scales + log T. */
 static acf_pixel_change warmed(acf_tape *t, const acf_image_like *k, double log_temperature) {
     const int64_t K = k->components, A = acf_chain_width(k->C, K);
     acf_real *times = acf_arena_alloc(t->host, (size_t)A * sizeof *times),
@@ -165,21 +166,21 @@ static acf_pixel_change warmed(acf_tape *t, const acf_image_like *k, double log_
         return (acf_pixel_change){&t->empty, &t->empty};
     }
     for (int64_t i = 0; i < A; i++) {
-        const int64_t part = i < 3 * K * k->C ? i / K % 3 : 1; /* behind the mixtures are slopes of means */
+        const int64_t part = i < 3 * K * k->C ? i / K % 3 : 1; /* after the mixtures come slopes of means */
         times[i] = part == 0 ? (acf_real)exp(-log_temperature) : 1;
         plus[i] = part == 2 ? (acf_real)log_temperature : 0;
     }
     return (acf_pixel_change){acf_tensor_input(t, times, 1, &A), acf_tensor_input(t, plus, 1, &A)};
 }
 
-/* Rows up to the last that has something to model. */
+/* Rows up to the last one with modelled numbers. */
 static int64_t rows_to_walk(const acf_image_cond *c, int64_t H) {
     while (c->rows && H > 0 && !c->rows[H - 1]) H--;
     return H;
 }
 
-/* All modelled numbers in their order; d NULL: means. A GPU makes a row at once, where that fits. Rows with nothing to model have their vertical stream, which
- * those below look at, and no pixels to walk through: most of a walk is its pixels. */
+/* All modelled numbers in their order; d NULL: means. A GPU makes a row at once where it fits. A row without modelled
+ * numbers needs its vertical stream, which rows below read, but no loop over pixels, which is most of the cost. */
 static acf_tensor *pixel_fill(acf_tape *t, const acf_image_like *k, const acf_image_cond *c, const acf_draw *d) {
     if (t->failure.status) return &t->empty;
     ACF_ASSERT(!t->record);

@@ -30,7 +30,7 @@ static acf_tensor *ar_sample(acf_tape *t, const acf_like *k, const acf_cond *c, 
 /* The middle of the i-th of n equal parts of (0, 1). */
 static acf_tensor *level(acf_tape *t, int i, int n) { return acf_tensor_const(t, NULL, (i + 0.5) / n, 0, NULL); }
 
-/* The first step of a row sees no value of it: any z will do. */
+/* The first step of a row does not depend on z: any z will do. */
 static void ar_spread(acf_tape *t, const acf_like *k, const acf_cond *c, int n, acf_tensor **z) {
     acf_tensor *none = acf_tensor_const(t, c->u, 0, 1, &c->u->T);
     acf_tensor *p = acf_rnn_seq(t, &k->rnn, none, acf_cond_known(t, c), c->context, c->u, NULL);
