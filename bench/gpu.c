@@ -1,20 +1,20 @@
-/* Speed of a table model on a GPU, of d columns: the paper's network, or the attention likelihood 384 units wide and 6
- * blocks deep with mixtures of 64 Gaussians. bench/gpu sets PyTorch beside it; this program measures one d and one
- * batch, and prints lines of comma-separated values as it goes:
+/* Speed of a table model of d columns on a GPU: the paper's network, or the attention likelihood of 384 units and 6
+ * blocks with mixtures of 64 Gaussians. bench/gpu compares it with PyTorch. This program measures one d and one batch,
+ * and prints lines of comma-separated values as it goes:
  *
  *     rows,acflow,PRECISION,D,BATCH,JOB,ROWS_PER_SECOND,MS,TFLOP_PER_SECOND     the median of five blocks of runs
- *     kernels,acflow,PRECISION,D,BATCH,JOB,MS,LAUNCHES              of a run: the device worked so long (trace.h)
+ *     kernels,acflow,PRECISION,D,BATCH,JOB,MS,LAUNCHES              of a run: time the device worked (trace.h)
  *     failed,acflow,PRECISION,D,BATCH,JOB,SENTENCE
  *
  *     bench-gpu [--model paper|attention] [--device cuda] [--d 6] [--batch 512] [--precision float,tf32,bf16]
  *               [--jobs train,...] [--seconds 0.7] [--cupti FILE]
  *
  * Jobs. train, guess: steps of the trainer that `acflow fit` runs, with clipping, without and with the best-guess loss,
- * which attention does not have; no dropout, as the peers have none. The paper's network learns Bernoulli(1/2) masks,
- * attention whole rows, with a moving average of the weights and weight decay, as its peer.
- * loglik, sample: log p and one draw of a batch that is on the host, answers back to the host; Bernoulli(1/2) masks.
- * score, impute: the same through a session, which also encodes and decodes the cells; as users get it, in float. Where
- * precision is a list, float does no training, unless it is all there is. */
+ * which attention does not have; no dropout, as in the peers. The paper's network learns Bernoulli(1/2) masks.
+ * Attention learns whole rows, with a moving average of the weights and weight decay, as its peer. loglik, sample: log
+ * p and one draw of a batch on the host, results back to the host; Bernoulli(1/2) masks. score, impute: the same
+ * through a session, which also encodes and decodes the cells; in float, as for users. If precision is a list, float
+ * does no training unless it is the only one. */
 #include "arithmetic.h"
 #include "bench.h"
 #include "infer/query_graph.h"
@@ -26,11 +26,11 @@
 #include "trace.h"
 #include "train/trainer.h"
 
-/* What is measured: options beside those that all have in common, ended by NULL. */
+/* A measured model: its options beside the common ones, ended by NULL. */
 typedef struct model {
     const char *name;
     const char *set[9][2];
-    double given; /* part of the cells that training gives */
+    double given; /* share of the cells that training gives */
 } model;
 
 static const model models[] = {
@@ -53,10 +53,10 @@ typedef struct bench {
     int64_t N, D;
     double seconds; /* of a measurement */
     acf_device *dev;
-    acf_table *data, *batch_table; /* to train on; the first N rows of it */
+    acf_table *data, *batch_table; /* the training table; its first N rows */
     acf_model *model;
-    bool tracing; /* this pass is the one with CUPTI */
-    /* of the job at hand */
+    bool tracing; /* this pass traces with CUPTI */
+    /* of the current job */
     acf_precision precision;
     acf_trainer *tr;
     acf_session *session;
@@ -64,16 +64,16 @@ typedef struct bench {
     acf_query_graph *replayed; /* NULL on the CPU */
     acf_batch *batch;
     acf_query query;
-    uint8_t *cells; /* (2,N,D): given, asked */
+    uint8_t *cells; /* (2,N,D): given cells, targets */
     double *answer; /* (N,D) */
     acf_real *draw; /* (N,D) */
 } bench;
 
 static const char *const precision_name[] = {"float", "tf32", "bf16"};
 
-/* ---- what the jobs stand on ---------------------------------------------------------------------------------------------- */
+/* ---- the model and its data -------------------------------------------------------------------------------------- */
 
-/* Gives the options of the model and its training; the guess's weight and precision are a job's. */
+/* Gives the options of the model and its training; the job sets the guess's weight and the precision. */
 static acf_status make_options(const bench *b, double guess, acf_options **out) {
     char batch[32], weight[32];
     snprintf(batch, sizeof batch, "%lld", (long long)b->N);
@@ -124,11 +124,11 @@ static acf_status make_model(bench *b) {
     if (status)
         acf_options_free(o);
     else
-        status = acf_model_make(b->dev, o, encoder, 1, true, &b->model); /* takes both over */
+        status = acf_model_make(b->dev, o, encoder, 1, true, &b->model); /* takes ownership of both */
     return status;
 }
 
-/* Masks of the questions, drawn once, as the peer does; and room for answers. */
+/* Masks of the queries, drawn once, as in the peer; and memory for results. */
 static acf_status make_question(bench *b) {
     int64_t cells = b->N * b->D;
     acf_masks masks;
@@ -171,7 +171,7 @@ static void close_bench(bench *b) {
     if (b->dev) acf_device_close(b->dev);
 }
 
-/* ---- the jobs -------------------------------------------------------------------------------------------------------------- */
+/* ---- the jobs ---------------------------------------------------------------------------------------------------- */
 
 static acf_status start_training(bench *b, double guess) {
     acf_options *o;
@@ -196,7 +196,7 @@ static acf_status start_query(bench *b) {
 }
 static acf_status start_session(bench *b) { return acf_session_open(b->dev, b->model, b->N, &b->session); }
 
-/* So many steps of a run that goes on: what `acflow fit` calls. */
+/* Runs `times` more steps of a continuing training, by the function that `acflow fit` calls. */
 static acf_status run_steps(bench *b, int64_t times) {
     b->tr->set.steps = b->tr->state.step + times;
     return acf_trainer_run(b->tr, NULL, NULL);
@@ -231,7 +231,7 @@ typedef struct job {
     acf_status (*once)(bench *); /* NULL: steps of training */
     bool back;
     double passes; /* forward, or forward and backward, over the whole network */
-    bool in_float; /* in float alone */
+    bool in_float; /* in float only */
 } job;
 
 static const job jobs[] = {
@@ -240,7 +240,7 @@ static const job jobs[] = {
     {"score", start_session, score, false, 1, true},  {"impute", start_session, impute, false, 1, true},
 };
 
-/* In the job's precision, and all of it done when it returns. */
+/* In the job's precision; all work is done when it returns. */
 static acf_status run(bench *b, const job *j, int64_t times) {
     acf_status status = ACF_OK;
     if (!j->once) {
@@ -254,7 +254,7 @@ static acf_status run(bench *b, const job *j, int64_t times) {
     return status;
 }
 
-/* ---- measuring -------------------------------------------------------------------------------------------------------------- */
+/* ---- measuring --------------------------------------------------------------------------------------------------- */
 
 enum { WARM = 4, BLOCKS = 5, TRACED = 3 };
 
@@ -263,7 +263,7 @@ static int by_value(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* Seconds of a run: the median of blocks, each of as many runs as fill its part of the time. */
+/* Seconds of a run: the median of blocks, each of as many runs as fill its share of the time. */
 static acf_status time_job(bench *b, const job *j, double *out) {
     double each[BLOCKS], t0 = now();
     ACF_TRY(run(b, j, 2));
@@ -305,10 +305,10 @@ static acf_status trace(bench *b, const job *j) {
     return ACF_OK;
 }
 
-/* One job, from nothing: a failure is a line, and the next one begins anew. */
+/* One job from the start: a failure is printed as a line, and the next job begins anew. */
 static void do_job(bench *b, const job *j) {
     acf_status status = j->start(b);
-    if (!status) status = run(b, j, WARM); /* arenas, plans of products, captured graphs */
+    if (!status) status = run(b, j, WARM); /* arenas, plans of products, CUDA graphs */
     if (!status) status = b->tracing ? trace(b, j) : measure(b, j);
     if (status) {
         label(b, j, "failed");
@@ -374,7 +374,7 @@ int main(int argc, char **argv) {
         else if (strcmp(name, "--cupti") == 0)
             b.cupti = value;
     }
-    setvbuf(stdout, NULL, _IOLBF, 0); /* a time limit may end this: what was measured counts */
+    setvbuf(stdout, NULL, _IOLBF, 0); /* a time limit may end this process: printed lines count */
     need(open_bench(&b, device));
     do_all(&b);
     if (b.dev->kind == ACF_DEVICE_CUDA) {

@@ -1,15 +1,16 @@
-/* How training grows with the table, at default options.
+/* Cost of training against the size of the table, at default options.
  *
- * Width: 10,000 rows of 8, 32, 128 and 512 columns. Time per row of a training step and its ratio to 8 columns beside (d/8)², the
- * exponent of the line through all four in log-log, peak memory, and what scoring and drawing cost per row afterwards.
- * Length: 10,000 and 1,000,000 rows of 20 columns. Time per row, what comes before the first step, a validation, and memory above
- * the table's own size.
+ * Width: 10,000 rows of 8, 32, 128 and 512 columns. Time per row of a training step and its ratio to 8 columns beside
+ * (d/8)², the exponent of a log-log line through all four, peak memory, and the cost per row of scoring and drawing
+ * afterwards. Length: 10,000 and 1,000,000 rows of 20 columns. Time per row, time before the first step, time of a
+ * validation, and memory above the table's own size.
  *
- * Each case is a process of its own, because peak memory only grows. The cases take turns and the best of several rounds counts,
- * because machines are shared; for the same reason time is the processor's where ACF_NUM_THREADS=1, else the clock's.
+ * Each case is a process of its own, because peak memory only grows. The cases alternate and the best of several rounds
+ * counts, because machines are shared. For the same reason time is processor time where ACF_NUM_THREADS=1, else wall
+ * time.
  *
- *     bench-scale [ROUNDS [SECONDS [COLUMNSxROWS|NAME=VALUE ...]]]     3 rounds of 2 seconds of steps; the six tables above; other
- *                                                                      values of options */
+ *     bench-scale [ROUNDS [SECONDS [COLUMNSxROWS|NAME=VALUE ...]]]     3 rounds of 2 seconds of steps; the six tables
+ *                                                                      above; other values of options */
 #include "bench.h"
 #include "infer/session.h"
 #include "model/config.h"
@@ -26,7 +27,7 @@ typedef struct result {
     double step;           /* seconds per row of a training step */
     double before, valid;  /* seconds before the first step; of a validation */
     double logp, draw;     /* seconds per row of scoring all cells, and of drawing half of them */
-    double fit_mb, ask_mb; /* peak memory above the table's, of training and of the questions */
+    double fit_mb, ask_mb; /* peak memory above the table's, of training and of queries */
     double batch;
 } result;
 
@@ -35,7 +36,7 @@ typedef struct table_case {
     result best;
 } table_case;
 
-/* ---- a table ---------------------------------------------------------------------------------------------------------- */
+/* ---- a table ----------------------------------------------------------------------------------------------------- */
 
 static double uniform(void) {
     static uint64_t state = 88172645463325252u;
@@ -43,7 +44,7 @@ static double uniform(void) {
     return ((double)(state >> 11) + 0.5) * 0x1p-53;
 }
 
-/* Columns that share a few causes, with a little noise each. */
+/* Columns that share a few causes, plus a little noise each. */
 static acf_table *make_table(int64_t D, int64_t N) {
     double *x = acf_alloc((size_t)(N * D) * sizeof *x, "a table"), cause[CAUSES];
     acf_table *t;
@@ -61,14 +62,14 @@ static acf_table *make_table(int64_t D, int64_t N) {
     return t;
 }
 
-/* ---- clocks ----------------------------------------------------------------------------------------------------------- */
+/* ---- clocks ------------------------------------------------------------------------------------------------------ */
 
 static double watch(void) {
     const char *threads = getenv("ACF_NUM_THREADS");
     return bench_watch(threads ? atoi(threads) : 0);
 }
 
-/* A line of /proc/self/status in MB: VmRSS is what is resident, VmHWM the most since its last reset. */
+/* A line of /proc/self/status in MB: VmRSS is the resident memory, VmHWM its maximum since the last reset. */
 static double memory_mb(const char *key) {
     FILE *f = fopen("/proc/self/status", "r");
     char line[256];
@@ -86,9 +87,9 @@ static void reset_peak(void) {
     fclose(f);
 }
 
-/* ---- one case --------------------------------------------------------------------------------------------------------- */
+/* ---- one case ---------------------------------------------------------------------------------------------------- */
 
-/* Steps for so many seconds after a few that only find their memory, then one validation. */
+/* A few steps for allocation, then steps for `seconds`, then one validation. */
 static void train(acf_trainer *tr, double seconds, result *r) {
     acf_train_step step;
     double rows = 0, begun = 0, nll;
@@ -126,7 +127,7 @@ static void ask(acf_device *dev, const acf_model *m, const acf_table *t, result 
     acf_release(target);
 }
 
-/* NAME=VALUE; anything else is not meant for here. */
+/* NAME=VALUE; any other text is skipped. */
 static void set_option(acf_options *o, const char *text) {
     char name[64] = "";
     const char *value = strchr(text, '=');
@@ -135,7 +136,7 @@ static void set_option(acf_options *o, const char *text) {
     need(acf_options_set_text(o, name, value + 1));
 }
 
-/* What acf_model_fit does, with a clock. */
+/* The steps of acf_model_fit, timed. */
 static result run(int64_t D, int64_t N, double seconds, char **set) {
     result r = {0};
     acf_table *t = make_table(D, N);
@@ -166,7 +167,7 @@ static result run(int64_t D, int64_t N, double seconds, char **set) {
     return r; /* the process ends here: nothing is freed */
 }
 
-/* In a child; the result comes back through a pipe. */
+/* Runs a case in a child process; the result comes back through a pipe. */
 static result run_apart(const table_case *c, double seconds, char **set) {
     int ends[2], status;
     result r = {0};
@@ -193,9 +194,10 @@ static void keep_best(result *best, const result *r) {
     best->fit_mb = fmax(best->fit_mb, r->fit_mb), best->ask_mb = fmax(best->ask_mb, r->ask_mb);
 }
 
-/* ---- the report ------------------------------------------------------------------------------------------------------- */
+/* ---- the report -------------------------------------------------------------------------------------------------- */
 
-/* Slope of log(time per row) over log(columns), least squares, over the cases of as many rows as the first; 0 for one alone. */
+/* Slope of log(time per row) over log(columns), least squares, over the cases with the same number of rows as the
+ * first; 0 for a single one. */
 static double exponent(const table_case *c, int n) {
     double sx = 0, sy = 0, sxx = 0, sxy = 0, k = 0;
     for (int i = 0; i < n; i++) {

@@ -286,7 +286,8 @@ static void shapes_are_refused(void **state) {
     assert_int_equal(acf_tape_status(l.t), ACF_ESHAPE);
     assert_string_equal(
         acf_error(),
-        "mog_normal: weight is (2), mean is (2, 3), cov is (2, 3, 3), x is (4, 2); expected (K), (K,3), (K,3,3) and (4,3)");
+        "mog_normal: weight is (2), mean is (2, 3), cov is (2, 3, 3), x is (4, 2); expected (K), (K,3), (K,3,3) and "
+        "(4,3)");
     acf_lab_close(&l);
 }
 
