@@ -1,20 +1,22 @@
 #!/usr/bin/env python3
-"""Planted errors: which cells of a table are wrong? acflow score --cells beside a forest and a score for each column.
+"""Finds planted errors in tables: acflow score --cells against a forest and a score per column.
 
   bench/peers/find_errors.py [--data ../shared/data/tables] [--boys boys.csv] [--acflow build/acflow]
       [--tables boys,abalone,wine,yeast,autos] [--seeds 1,2] [--rate 0.01] [--rows 1000] [--threads 2] [--keep FOLDER]
 
-A share of the observed cells of a table (of at most so many rows, drawn at random) is made wrong. A number is shifted by 2 to 5
-standard deviations of its column, has two neighbouring digits transposed, or becomes the value of another column of its row,
-in turn; a category becomes the value that another row has. Each method then sees the table with its errors and nothing else.
+A share of the observed cells of a table (of at most --rows rows, drawn at random) is made wrong. Numbers get three kinds
+of error in turn: a shift by 2 to 5 standard deviations of the column, two neighbouring digits transposed, or the value
+of another column of the row. A category becomes the value of another row. Each method then sees only the table with its
+errors.
 
-Printed for each table and seed: average precision over all observed cells, and over rows (is there an error in it?), of
+Printed for each table and seed: average precision over all observed cells, and over rows (does the row have an error?),
+of
 
-  acflow    a model of the table, fitted with default options; a cell by its place among the first 1000 of acflow score --cells (the
-            others are last), a row by its first cell
-  forest    scikit-learn's IsolationForest of 500 trees (missing numbers as the median, categories as indicators); it scores
-            rows, so the cells of a row are ordered by their z-score
-  z-score   |x - mean| / standard deviation of each column; of a category the same of the indicator of its level
+  acflow    a model of the table, fitted with default options; a cell by its rank among the first 1000 of
+            acflow score --cells (the others are last), a row by its first cell
+  forest    scikit-learn's IsolationForest of 500 trees (missing numbers as the median, categories as indicators); it
+            scores rows, so the cells of a row are ordered by their z-score
+  z-score   |x - mean| / standard deviation of each column; for a category the same of the indicator of its level
 
 --boys: the table boys of the R package mice: Rscript -e 'write.csv(mice::boys, "boys.csv", row.names = FALSE, na = "")'
 """
@@ -78,7 +80,7 @@ def transposed(text, rng):
 
 
 def wrong_number(rows, i, j, numbers, kind, deviation, rng):
-    """Another number for the cell; None where this kind of error leaves it as it is."""
+    """A wrong number for the cell; None where this kind of error does not change it."""
     text = rows[i][j]
     if kind == 0:
         new = shifted(text, deviation[j], rng)
@@ -113,7 +115,7 @@ def plant(rows, rate, seed):
     return dirty, wrong
 
 
-# ------------------------------------------------------------------------------------------------ methods: a score of every cell
+# ---------------------------------------------------------------------------------------- methods: a score of every cell
 
 def by_column(rows):
     score = np.full((len(rows), len(rows[0])), -np.inf)

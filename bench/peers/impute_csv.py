@@ -1,15 +1,16 @@
 #!/usr/bin/env python3
-"""Imputation of any CSV files by acflow and by what people use today, on the same removed cells.
+"""Compares imputation of any CSV files by acflow and by common tools, on the same removed cells.
 
   bench/peers/impute_csv.py FILE.csv ... [NAME=VALUE ...]
       [--methods acflow,mean,knn5,knn20,iter_br,trees,mice] [--seeds 1,2] [--cap 120] [--out results.csv]
       [--peers ../shared/peers] [--lib build/libacflow.so] [--threads 1] [--summary]
 
-The protocol, the peers and the scores are those of impute_peers.py in the --peers folder; NAME=VALUE are options of acflow. Columns of text are
-categories, and so are numbers with two values; dates are days; texts that mostly differ from row to row (ids) are left out, and so are constants.
-Every run is a row of --out, which is read first: what is there already is not run again. A method that takes more than --cap seconds is given up.
---summary runs nothing and prints, for each file, acflow's figures beside the best peer's on the same cells, the worst ratio first. Seconds are of the
-processor for acflow, of the clock for peers: on a busy machine peers are given up that an idle one would finish.
+The protocol, the peers and the scores are those of impute_peers.py in the --peers folder; NAME=VALUE are options of
+acflow. Columns of text are categories, and so are numbers with two values; dates are days. Text columns that mostly
+differ from row to row (ids) and constants are left out. Every run is a row of --out, which is read first: finished runs
+are not repeated. A method that takes more than --cap seconds is stopped. --summary runs nothing. It prints, for each
+file, acflow's figures and the best peer's on the same cells, the worst ratio first. Seconds are processor time for
+acflow and wall time for peers, so on a busy machine more peers reach the cap.
 """
 import argparse, collections, csv, os, signal, sys, warnings
 import numpy as np
@@ -87,7 +88,7 @@ def summary(path, method):
                 of[r['table'], r['method'], k][r['seed']] = float(r[k])
 
     def mean(t, m, k):
-        """Over acflow's seeds, all of them: other seeds have other cells, and figures of different cells are not compared."""
+        """Over all of acflow's seeds only: other seeds remove other cells, which are not comparable."""
         seeds = of.get((t, method, k)) or of.get((t, method, 'seconds'), {})
         own_cells = of.get((t, m, k), {})
         return np.mean([own_cells[s] for s in seeds]) if seeds and set(seeds) <= set(own_cells) else np.nan

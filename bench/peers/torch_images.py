@@ -1,9 +1,11 @@
-"""The image model of acflow in PyTorch, layer by layer, for its speed: bench/gpu_images. Prints the lines that bench/gpu_images.c prints.
+"""The image model of acflow in PyTorch, layer by layer, as the peer of bench/gpu_images. Prints the lines that
+bench/gpu_images.c prints.
 
     torch_images.py DEVICE SIDE CHANNELS BATCH SCALES BLOCKS WIDTH LIKE_BLOCKS LIKE_WIDTH [JOBS] [SECONDS]
 
-RealNVP with arbitrary conditioning and a PixelCNN base, as flow/image_flow.c, nn/pixelcnn.c and nn/image_embed.c have them: the same convolutions with weight norm, the
-same couplings, mixtures of ten Gaussians. Channels last, tf32. A draw runs the whole PixelCNN for every pixel, as implementations of it do.
+RealNVP with arbitrary conditioning and a PixelCNN likelihood, with the layers of flow/image_flow.c, nn/pixelcnn.c and
+nn/image_embed.c: the same convolutions with weight norm, the same couplings, mixtures of ten Gaussians. Channels last,
+tf32. A draw runs the whole PixelCNN for every pixel, as common implementations do.
 """
 import math, sys, time
 import torch
