@@ -74,7 +74,7 @@ static void inverse_undoes_forward(void **state) {
 
 /* Without recording a chain keeps only the result of each link: the same numbers, in memory that does not grow with its
  * length. There are enough rows to outweigh the weights that a link lays out while it runs. */
-static void unrecorded_chains_forget(void **state) {
+static void unrecorded_chains_use_bounded_memory(void **state) {
     (void)state;
     static const char link[] = "linear leaky rnn ";
     char longer[8 * sizeof link] = "";
@@ -101,7 +101,7 @@ static void unrecorded_chains_forget(void **state) {
 }
 
 /* A wrong number is attributed to the operation that made it, although its node is released. */
-static void unrecorded_chains_blame(void **state) {
+static void unrecorded_chains_name_the_failing_operation(void **state) {
     (void)state;
     bench b;
     open_bench(&b, "leaky affine leaky", (acf_size){4, 3, ACF_MASK_ALL}, false, 0);
@@ -241,7 +241,7 @@ static void kinds_have_their_names(void **state) {
 }
 
 /* The device is chosen from the option's text, before there is a chain: whole words of it count. */
-static void chains_with_a_gru_are_known_by_their_words(void **state) {
+static void recurrent_kinds_are_found_in_the_option(void **state) {
     (void)state;
     assert_true(acf_chain_recurrent("affine, rnn-shift reverse") && acf_chain_recurrent("  rnn"));
     assert_true(!acf_chain_recurrent("") && !acf_chain_recurrent("linear leaky reverse") &&
@@ -250,7 +250,7 @@ static void chains_with_a_gru_are_known_by_their_words(void **state) {
 }
 
 /* The code after a chain gets the order of the values. */
-static void reverses_turn_the_order(void **state) {
+static void reverses_change_the_order(void **state) {
     (void)state;
     static const char *const kinds[] = {"", "reverse", "reverse leaky affine", "reverse linear reverse"};
     static const bool mirrored[] = {false, true, true, false};
@@ -287,7 +287,7 @@ static void networks_see_the_context(void **state) {
 }
 
 /* Rows of one value: several sets at once give the inverse of each set. */
-static void alone_is_the_inverse(void **state) {
+static void several_sets_equal_the_inverse(void **state) {
     (void)state;
     enum { SETS = 3 };
     const acf_size size = {5, 4, ACF_MASK_ONE};
@@ -310,9 +310,10 @@ static void alone_is_the_inverse(void **state) {
     }
 }
 
-ACF_TESTS(flow, cmocka_unit_test(alone_is_the_inverse), cmocka_unit_test(inverse_undoes_forward),
-          cmocka_unit_test(unrecorded_chains_forget), cmocka_unit_test(unrecorded_chains_blame),
+ACF_TESTS(flow, cmocka_unit_test(several_sets_equal_the_inverse), cmocka_unit_test(inverse_undoes_forward),
+          cmocka_unit_test(unrecorded_chains_use_bounded_memory),
+          cmocka_unit_test(unrecorded_chains_name_the_failing_operation),
           cmocka_unit_test(logdet_is_that_of_the_jacobian), cmocka_unit_test(gradients_are_right),
           cmocka_unit_test(starts_near_the_identity), cmocka_unit_test(names_the_nearest_kind),
-          cmocka_unit_test(networks_see_the_context), cmocka_unit_test(reverses_turn_the_order),
-          cmocka_unit_test(kinds_have_their_names), cmocka_unit_test(chains_with_a_gru_are_known_by_their_words))
+          cmocka_unit_test(networks_see_the_context), cmocka_unit_test(reverses_change_the_order),
+          cmocka_unit_test(kinds_have_their_names), cmocka_unit_test(recurrent_kinds_are_found_in_the_option))

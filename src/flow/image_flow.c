@@ -76,11 +76,11 @@ acf_status acf_image_flow_declare(acf_image_flow *f, acf_params *ps, const char 
 
 /* Inputs of a scale: masks of its size, the whole image squeezed to it, and the features of it for checkerboards and
  * quarters. */
-typedef struct sight {
+typedef struct scale_inputs {
     acf_tensor *b, *u, *all, *side;
-} sight;
+} scale_inputs;
 
-static acf_tensor *couple(acf_tape *t, const acf_coupling *k, acf_tensor *x, const sight *s, bool inverse,
+static acf_tensor *couple(acf_tape *t, const acf_coupling *k, acf_tensor *x, const scale_inputs *s, bool inverse,
                           acf_tensor **logdet) {
     acf_tensor *in = acf_couple_input(t, x, s->b, s->u, k->pattern);
     if (s->side) in = acf_concat(t, 2, (acf_tensor *[]){in, s->side});
@@ -90,7 +90,7 @@ static acf_tensor *couple(acf_tape *t, const acf_coupling *k, acf_tensor *x, con
 }
 
 /* Without recording only the result of a coupling is kept, as in chain.c. */
-static acf_tensor *run(acf_tape *t, const acf_coupling *k, acf_tensor *x, const sight *s, bool inverse,
+static acf_tensor *run(acf_tape *t, const acf_coupling *k, acf_tensor *x, const scale_inputs *s, bool inverse,
                        acf_tensor **logdet) {
     if (t->record || t->failure.status) return couple(t, k, x, s, inverse, logdet);
     acf_tensor *out[2] = {acf_tensor_new(t, 4, x->dim), acf_tensor_new(t, 1, x->dim)};
@@ -109,8 +109,8 @@ static acf_tensor *run(acf_tape *t, const acf_coupling *k, acf_tensor *x, const 
 }
 
 /* n couplings in sequence, in reverse for the inverse; *sum grows by their log-determinants if requested. */
-static acf_tensor *run_all(acf_tape *t, const acf_coupling *k, int n, acf_tensor *x, const sight *s, bool inverse,
-                           acf_tensor **sum) {
+static acf_tensor *run_all(acf_tape *t, const acf_coupling *k, int n, acf_tensor *x, const scale_inputs *s,
+                           bool inverse, acf_tensor **sum) {
     for (int i = 0; i < n; i++) {
         acf_tensor *one = NULL;
         x = run(t, &k[inverse ? n - 1 - i : i], x, s, inverse, sum ? &one : NULL);
@@ -122,8 +122,8 @@ static acf_tensor *run_all(acf_tape *t, const acf_coupling *k, int n, acf_tensor
 /* ---- scales ------------------------------------------------------------------------------------------------------ */
 
 /* The same after a squeeze, with the half that goes on. */
-static sight squeezed(acf_tape *t, const acf_image_scale *k, const sight *s) {
-    sight q = {acf_squeeze(t, s->b), acf_squeeze(t, s->u), acf_squeeze(t, s->all), NULL};
+static scale_inputs squeezed(acf_tape *t, const acf_image_scale *k, const scale_inputs *s) {
+    scale_inputs q = {acf_squeeze(t, s->b), acf_squeeze(t, s->u), acf_squeeze(t, s->all), NULL};
     if (s->side) q.side = acf_conv_layer_run(t, &k->side[1], q.all);
     return q;
 }
@@ -133,13 +133,13 @@ static acf_tensor *half(acf_tape *t, acf_tensor *x, int which) {
     return acf_slice(t, x, which * C, C);
 }
 
-static acf_tensor *run_scale(acf_tape *t, const acf_image_flow *f, int s, acf_tensor *x, sight v, bool inverse,
+static acf_tensor *run_scale(acf_tape *t, const acf_image_flow *f, int s, acf_tensor *x, scale_inputs v, bool inverse,
                              acf_tensor **sum) {
     const acf_image_scale *k = &f->scale[s];
     if (s) v.side = acf_conv_layer_run(t, &k->side[0], v.all);
     if (!inverse) x = run_all(t, k->checker, k->checkers, x, &v, false, sum);
     if (s < f->size.scales - 1) {
-        const sight q = squeezed(t, k, &v), next = {half(t, q.b, 0), half(t, q.u, 0), q.all, NULL};
+        const scale_inputs q = squeezed(t, k, &v), next = {half(t, q.b, 0), half(t, q.u, 0), q.all, NULL};
         x = acf_squeeze(t, x);
         if (!inverse) x = run_all(t, k->quarter, k->quarters, x, &q, false, sum);
         acf_tensor *done = half(t, x, 1), *on = run_scale(t, f, s + 1, half(t, x, 0), next, inverse, sum);
@@ -154,7 +154,7 @@ static acf_tensor *run_flow(acf_tape *t, const acf_image_flow *f, acf_tensor *x,
                             acf_tensor **logdet) {
     if (logdet) *logdet = NULL;
     if (f->size.scales && !t->failure.status) {
-        const sight v = {c->b, c->u, acf_concat(t, 2, (acf_tensor *[]){c->given, c->b}), NULL};
+        const scale_inputs v = {c->b, c->u, acf_concat(t, 2, (acf_tensor *[]){c->given, c->b}), NULL};
         x = run_scale(t, f, 0, x, v, inverse, logdet);
     }
     if (logdet && !*logdet) *logdet = acf_tensor_const(t, NULL, 0, 1, x->dim);

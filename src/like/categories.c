@@ -107,7 +107,7 @@ acf_tensor *acf_categories_probs(acf_tape *t, const acf_categories *k, const int
 /* ---- one step after another: the classes are made ---------------------------------------------------------------- */
 
 /* The state between steps. Allocated before the first step, so that each step's own memory can be released. */
-typedef struct walk {
+typedef struct draw_state {
     const acf_categories *k;
     const acf_subset *u;
     const acf_draw *draw; /* NULL: the most probable class */
@@ -117,9 +117,9 @@ typedef struct walk {
     acf_tensor *known;                                        /* (T,2E) or NULL */
     acf_tensor *cond[ACF_RNN_LAYERS], *state[ACF_RNN_LAYERS]; /* (N,3H), (active[0],H) */
     int32_t *codes;                                           /* (T) */
-} walk;
+} draw_state;
 
-static acf_cells cells_of(const walk *w, int64_t step) {
+static acf_cells cells_of(const draw_state *w, int64_t step) {
     return (acf_cells){w->u->row_of + w->steps.first[step], w->u->col_of + w->steps.first[step]};
 }
 
@@ -129,14 +129,14 @@ static void keep(acf_tape *t, void *to, const void *from, size_t bytes) {
 
 /* (active) rows of the classes of the step before; its ranks are this step's, and possibly more. NULL at the first
  * step. */
-static const int32_t *rows_before(acf_tape *t, const walk *w, int64_t step) {
+static const int32_t *rows_before(acf_tape *t, const draw_state *w, int64_t step) {
     if (step == 0) return NULL;
     const int32_t *made = w->codes + w->steps.first[step - 1];
     return acf_class_rows_at(t, &w->k->classes, made, cells_of(w, step - 1), w->steps.active[step]);
 }
 
 /* (active,E): their embeddings. */
-static acf_tensor *class_before(acf_tape *t, const walk *w, int64_t step) {
+static acf_tensor *class_before(acf_tape *t, const draw_state *w, int64_t step) {
     int64_t n = w->steps.active[step];
     acf_tensor *table = acf_p(w->k->table);
     if (step == 0) return acf_tensor_const(t, NULL, 0, 2, (int64_t[]){n, table->dim[1]});
@@ -144,7 +144,7 @@ static acf_tensor *class_before(acf_tape *t, const walk *w, int64_t step) {
 }
 
 /* (active,F): the last hidden units at a step. */
-static acf_tensor *hidden_at(acf_tape *t, walk *w, int64_t step) {
+static acf_tensor *hidden_at(acf_tape *t, draw_state *w, int64_t step) {
     const acf_rnn *net = &w->k->net;
     if (w->k->by_set) return acf_deep_sets_step(t, &w->set, step, NULL, rows_before(t, w, step));
     acf_tensor *x = with_known(t, class_before(t, w, step), w->known ? acf_step_slice(t, w->known, w->u, step) : NULL);
@@ -155,7 +155,7 @@ static acf_tensor *hidden_at(acf_tape *t, walk *w, int64_t step) {
     return acf_linear(t, x, net->w1, net->b1, net->act);
 }
 
-static void walk_step(acf_tape *t, walk *w, int64_t step) {
+static void draw_step(acf_tape *t, draw_state *w, int64_t step) {
     int64_t n = w->steps.active[step];
     acf_cells at = cells_of(w, step);
     acf_tensor *logits = acf_class_logits(t, hidden_at(t, w, step), acf_categories_weights(w->k),
@@ -171,7 +171,7 @@ static void walk_step(acf_tape *t, walk *w, int64_t step) {
     keep(t, w->codes + w->steps.first[step], made, (size_t)n * sizeof(int32_t));
 }
 
-static void walk_begin(acf_tape *t, walk *w, const acf_cond *c) {
+static void draw_begin(acf_tape *t, draw_state *w, const acf_cond *c) {
     const acf_rnn *net = &w->k->net;
     size_t bytes = (size_t)w->k->classes.D * sizeof(int32_t);
     int32_t *zeros = acf_arena_alloc(t->host, bytes);
@@ -201,11 +201,11 @@ const int32_t *acf_categories_draw(acf_tape *t, const acf_categories *k, const a
         acf_tape_fail(t, NULL);
         return NULL;
     }
-    walk w = {.k = k, .u = c->u, .draw = d};
-    walk_begin(t, &w, c);
+    draw_state w = {.k = k, .u = c->u, .draw = d};
+    draw_begin(t, &w, c);
     for (int64_t step = 0; step < w.steps.n && !t->failure.status; step++) {
         acf_tape_mark mark = acf_tape_position(t);
-        walk_step(t, &w, step);
+        draw_step(t, &w, step);
         acf_tape_rewind(t, mark);
     }
     return t->failure.status ? NULL : w.codes;

@@ -358,7 +358,7 @@ static void draws_take_the_memory_of_one_step(void **state) {
 
 /* For deep sets a class has the same effect given or modelled: log P(a, b) = log P(a) + log P(b | a), a given in the
  * context. Rows of three: both modelled; a alone; b with a given. */
-static void a_class_counts_the_same_given_or_modelled(void **state) {
+static void a_class_has_the_same_effect_given_or_modelled(void **state) {
     (void)state;
     enum { A = 1, B = 3, E = 3 };
     bench b;
@@ -417,4 +417,4 @@ ACF_TESTS(categories, cmocka_unit_test(probabilities_sum_to_one), cmocka_unit_te
           cmocka_unit_test(most_probable_classes), cmocka_unit_test(draws_do_not_depend_on_the_batch),
           cmocka_unit_test(hidden_cells_are_not_read), cmocka_unit_test(nothing_to_model),
           cmocka_unit_test(draws_take_the_memory_of_one_step),
-          cmocka_unit_test(a_class_counts_the_same_given_or_modelled), cmocka_unit_test(refuses_what_does_not_fit))
+          cmocka_unit_test(a_class_has_the_same_effect_given_or_modelled), cmocka_unit_test(refuses_what_does_not_fit))

@@ -32,7 +32,7 @@ static acf_status normal_declare(acf_image_like *k, acf_params *ps, const char *
 }
 
 /* `out` numbers per pixel, from the observed part of the image; 0 at first. */
-static acf_status declare_say(acf_image_like *k, acf_params *ps, const char *name, int64_t out) {
+static acf_status declare_output(acf_image_like *k, acf_params *ps, const char *name, int64_t out) {
     char part[96];
     snprintf(part, sizeof part, "%s.say", name);
     return acf_conv_layer_declare(&k->say, ps, part, (acf_conv_size){1, 1, k->width, out, 0},
@@ -48,7 +48,7 @@ static acf_status gaussian_declare(acf_image_like *k, acf_params *ps, const char
     snprintf(part, sizeof part, "%s.see", name);
     ACF_TRY(acf_image_embed_declare(&k->see, ps, part,
                                     &(acf_image_embed_shape){k->H, k->W, k->C, k->width, k->blocks, k->embed_deep}));
-    return declare_say(k, ps, name, 2 * k->C);
+    return declare_output(k, ps, name, 2 * k->C);
 }
 
 /* Mean and log-scale of every number. */
@@ -118,7 +118,7 @@ static acf_status pixel_declare(acf_image_like *k, acf_params *ps, const char *n
     const acf_pixelcnn_shape shape = {
         k->H, k->W, k->C, k->width, acf_chain_width(k->C, k->components), k->blocks, k->embed_blocks, k->embed_deep};
     ACF_TRY(acf_pixelcnn_declare(&k->pixel, ps, name, &shape));
-    return k->guess ? declare_say(k, ps, name, k->C) : ACF_OK;
+    return k->guess ? declare_output(k, ps, name, k->C) : ACF_OK;
 }
 
 static acf_tensor *pixel_logp(acf_tape *t, const acf_image_like *k, acf_tensor *z, const acf_image_cond *c) {
@@ -157,7 +157,7 @@ static void fill_row(acf_tape *t, const acf_image_like *k, const acf_image_cond 
 
 /* The change of each channel's mixture parameters [logits | means | log-scales] by a temperature: logits / T,
  * log-scales + log T. */
-static acf_pixel_change warmed(acf_tape *t, const acf_image_like *k, double log_temperature) {
+static acf_pixel_change at_temperature(acf_tape *t, const acf_image_like *k, double log_temperature) {
     const int64_t K = k->components, A = acf_chain_width(k->C, K);
     acf_real *times = acf_arena_alloc(t->host, (size_t)A * sizeof *times),
              *plus = times ? acf_arena_alloc(t->host, (size_t)A * sizeof *plus) : NULL;
@@ -185,7 +185,7 @@ static acf_tensor *pixel_fill(acf_tape *t, const acf_image_like *k, const acf_im
     if (t->failure.status) return &t->empty;
     ACF_ASSERT(!t->record);
     const double warm = d ? d->log_temperature : 0;
-    const acf_pixel_change change = warm != 0 ? warmed(t, k, warm) : (acf_pixel_change){0};
+    const acf_pixel_change change = warm != 0 ? at_temperature(t, k, warm) : (acf_pixel_change){0};
     const int64_t line = c->u->dim[0] * k->W * k->C, H = rows_to_walk(c, k->H),
                   A = acf_chain_width(k->C, k->components);
     const bool at_once =

@@ -10,7 +10,7 @@
 #include "ops/mixture.h"
 #include "ops/reduce.h"
 
-static acf_status set_declare(acf_like *k, acf_params *ps, const char *name) {
+static acf_status sets_declare(acf_like *k, acf_params *ps, const char *name) {
     const acf_flow_sizes *s = &k->size;
     if (s->context < 2 * s->D)
         return acf_fail(
@@ -39,7 +39,7 @@ static acf_deep_sets_run begin(acf_tape *t, const acf_like *k, const acf_cond *c
     return r;
 }
 
-static acf_tensor *set_logp(acf_tape *t, const acf_like *k, acf_tensor *z, const acf_cond *c) {
+static acf_tensor *sets_logp(acf_tape *t, const acf_like *k, acf_tensor *z, const acf_cond *c) {
     acf_deep_sets_run r = begin(t, k, c);
     acf_tensor *p = acf_deep_sets_out(t, &k->set, acf_deep_sets_all(t, &r, z, r.column));
     return acf_sum_subset(t, acf_mixture_logp(t, p, z, k->components, k->lo, k->hi), c->u);
@@ -96,14 +96,14 @@ static acf_tensor *chain(acf_tape *t, const acf_like *k, const acf_cond *c, cons
     return t->record ? acf_step_stack(t, v, u) : all;
 }
 
-static acf_tensor *set_mean(acf_tape *t, const acf_like *k, const acf_cond *c) { return chain(t, k, c, NULL); }
+static acf_tensor *sets_mean(acf_tape *t, const acf_like *k, const acf_cond *c) { return chain(t, k, c, NULL); }
 
-static acf_tensor *set_sample(acf_tape *t, const acf_like *k, const acf_cond *c, const acf_draw *d) {
+static acf_tensor *sets_sample(acf_tape *t, const acf_like *k, const acf_cond *c, const acf_draw *d) {
     return chain(t, k, c, d);
 }
 
 /* The first cell of a row does not depend on z: any z will do. */
-static void set_spread(acf_tape *t, const acf_like *k, const acf_cond *c, int n, acf_tensor **z) {
+static void sets_cell_values(acf_tape *t, const acf_like *k, const acf_cond *c, int n, acf_tensor **z) {
     acf_deep_sets_run r = begin(t, k, c);
     acf_tensor *none = acf_tensor_const(t, c->u, 0, 1, &c->u->T);
     acf_tensor *p = acf_deep_sets_out(t, &k->set, acf_deep_sets_all(t, &r, none, r.column));
@@ -113,8 +113,8 @@ static void set_spread(acf_tape *t, const acf_like *k, const acf_cond *c, int n,
 }
 
 const acf_like_kind acf_like_sets = {.name = "sets",
-                                     .declare = set_declare,
-                                     .logp = set_logp,
-                                     .mean = set_mean,
-                                     .sample = set_sample,
-                                     .cell_values = set_spread};
+                                     .declare = sets_declare,
+                                     .logp = sets_logp,
+                                     .mean = sets_mean,
+                                     .sample = sets_sample,
+                                     .cell_values = sets_cell_values};

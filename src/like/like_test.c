@@ -196,7 +196,7 @@ static acf_tensor *written_out(bench *b, acf_tensor *z, const acf_cond *c) {
 
 /* Prefix sums equal the layer on those vectors; the means and draws of the loops equal the network's output when they
  * are given. */
-static void the_set_is_what_was_filled_in(void **state) {
+static void deep_sets_equal_the_explicit_network(void **state) {
     (void)state;
     for (int mirrored = 0; mirrored < 2; mirrored++) {
         bench b;
@@ -227,7 +227,7 @@ static void the_set_is_what_was_filled_in(void **state) {
 
 /* Stratified values of a 1-D density: the count in every bin is that of its integral, to two, and their mean is the
  * density's. */
-static void spread_values_follow_the_density(void **state) {
+static void stratified_values_follow_the_density(void **state) {
     (void)state;
     enum { N = 2000, VALUES = 512 };
     for (int k = 0; k < KINDS; k++) {
@@ -274,7 +274,7 @@ static void the_option_names_the_kinds(void **state) {
 }
 
 /* A wide table is drawn in the memory of one step: keeping the other steps would take fifty times as much. */
-static void draws_of_a_set_take_the_memory_of_one_step(void **state) {
+static void draws_of_deep_sets_take_the_memory_of_one_step(void **state) {
     (void)state;
     enum { N = 40, WIDE = 60 };
     bench b;
@@ -292,7 +292,8 @@ static void draws_of_a_set_take_the_memory_of_one_step(void **state) {
     acf_model_lab_close(&b.m);
 }
 
-ACF_TESTS(like, cmocka_unit_test(spread_values_follow_the_density), cmocka_unit_test(densities_integrate_to_one),
+ACF_TESTS(like, cmocka_unit_test(stratified_values_follow_the_density), cmocka_unit_test(densities_integrate_to_one),
           cmocka_unit_test(gradients_are_right), cmocka_unit_test(samples_follow_the_density),
-          cmocka_unit_test(the_gaussian_mean_is_its_mean), cmocka_unit_test(the_set_is_what_was_filled_in),
-          cmocka_unit_test(the_option_names_the_kinds), cmocka_unit_test(draws_of_a_set_take_the_memory_of_one_step))
+          cmocka_unit_test(the_gaussian_mean_is_its_mean), cmocka_unit_test(deep_sets_equal_the_explicit_network),
+          cmocka_unit_test(the_option_names_the_kinds),
+          cmocka_unit_test(draws_of_deep_sets_take_the_memory_of_one_step))

@@ -39,7 +39,7 @@ static double reach(int64_t H, int64_t W) {
     return most;
 }
 
-static void pixels_know_of_those_far_away(void **state) {
+static void distant_pixels_affect_each_other(void **state) {
     (void)state;
     static const int64_t side[][2] = {{24, 24}, {21, 13}, {7, 24}, {4, 3}, {5, 1}, {1, 1}};
     for (int k = 0; k < 6; k++)
@@ -78,7 +78,7 @@ static void embed(int deep, double last, acf_real *out) {
 }
 
 /* Training of a model without them can go on with them. */
-static void deep_blocks_are_nothing_at_first(void **state) {
+static void deep_blocks_start_as_the_identity(void **state) {
     (void)state;
     acf_real plain[144 * 4], deep[144 * 4], once[144 * 4], twice[144 * 4];
     embed(0, 0, plain), embed(2, 0, deep), embed(1, 0.5, once), embed(2, 0.5, twice);
@@ -101,5 +101,5 @@ static void refuses_too_many_deep_blocks(void **state) {
     acf_lab_close(&l);
 }
 
-ACF_TESTS(image_embed, cmocka_unit_test(pixels_know_of_those_far_away),
-          cmocka_unit_test(deep_blocks_are_nothing_at_first), cmocka_unit_test(refuses_too_many_deep_blocks))
+ACF_TESTS(image_embed, cmocka_unit_test(distant_pixels_affect_each_other),
+          cmocka_unit_test(deep_blocks_start_as_the_identity), cmocka_unit_test(refuses_too_many_deep_blocks))

@@ -79,10 +79,10 @@ typedef struct stage {
 } stage;
 
 /* Rows of the vertical stream as inputs of the horizontal one, block by block. */
-typedef struct tidings {
+typedef struct vertical_rows {
     acf_tensor *first;                                          /* (N,h,w,F) */
     acf_tensor *aux[ACF_PIXEL_BLOCKS], *cond[ACF_PIXEL_BLOCKS]; /* (N,h,w,F), (N,h,w,2F) */
-} tidings;
+} vertical_rows;
 
 static void make_kernels(acf_tape *t, stage *s) {
     for (int i = 0; i < layer_of(s->n->shape.blocks, 0); i++)
@@ -99,7 +99,8 @@ static acf_tensor *at_point(acf_tape *t, const stage *s, int layer, acf_tensor *
 
 /* A layer with a wide kernel. On a part of the image, x is first put to its position on the canvas, unless it is there
  * already, and the layer reads the surroundings from the canvas. */
-static acf_tensor *look_around(acf_tape *t, const stage *s, int layer, int slot, acf_tensor *x, bool put, bool pair) {
+static acf_tensor *run_wide_layer(acf_tape *t, const stage *s, int layer, int slot, acf_tensor *x, bool put,
+                                  bool pair) {
     const acf_conv_layer *l = &s->n->layer[layer];
     if (!s->canvas[slot]) return convolve(t, s, layer, pair ? acf_crelu(t, ACF_ELU, x) : x, l->how);
     if (t->failure.status) return &t->empty;
@@ -115,30 +116,30 @@ static acf_tensor *run_block(acf_tape *t, const stage *s, int i, bool across, ac
                              acf_tensor *cond) {
     const int in = layer_of(i, across ? ACF_PIXEL_HIN : ACF_PIXEL_VIN),
               out = layer_of(i, across ? ACF_PIXEL_HOUT : ACF_PIXEL_VOUT);
-    acf_tensor *h = look_around(t, s, in, slot_of(i, across ? SLOT_HIN : SLOT_VIN), x, true, true);
+    acf_tensor *h = run_wide_layer(t, s, in, slot_of(i, across ? SLOT_HIN : SLOT_VIN), x, true, true);
     if (aux) h = acf_add(t, h, aux);
     h = acf_pass_dropout(t, s->pass, h, (uint32_t)(ACF_SITE_FLOW + 2 * i + across));
-    h = look_around(t, s, out, slot_of(i, across ? SLOT_HOUT : SLOT_VOUT), h, true, true);
+    h = run_wide_layer(t, s, out, slot_of(i, across ? SLOT_HOUT : SLOT_VOUT), h, true, true);
     return acf_gated(t, x, h, cond);
 }
 
-/* The vertical stream at s->at, whose embedding is e; `image` as in look_around. */
-static tidings run_down(acf_tape *t, const stage *s, acf_tensor *image, acf_tensor *e) {
-    tidings say;
-    acf_tensor *v = look_around(t, s, ACF_PIXEL_ABOVE, SLOT_IMAGE, image, false, false);
-    say.first = at_point(t, s, ACF_PIXEL_JOIN, v);
+/* The vertical stream at s->at, whose embedding is e; `image` as in run_wide_layer. */
+static vertical_rows run_vertical(acf_tape *t, const stage *s, acf_tensor *image, acf_tensor *e) {
+    vertical_rows rows;
+    acf_tensor *v = run_wide_layer(t, s, ACF_PIXEL_ABOVE, SLOT_IMAGE, image, false, false);
+    rows.first = at_point(t, s, ACF_PIXEL_JOIN, v);
     for (int i = 0; i < s->n->shape.blocks; i++) {
         v = run_block(t, s, i, false, v, NULL, at_point(t, s, layer_of(i, ACF_PIXEL_VCOND), e));
-        say.aux[i] = at_point(t, s, layer_of(i, ACF_PIXEL_HAUX), acf_crelu(t, ACF_ELU, v));
-        say.cond[i] = at_point(t, s, layer_of(i, ACF_PIXEL_HCOND), e);
+        rows.aux[i] = at_point(t, s, layer_of(i, ACF_PIXEL_HAUX), acf_crelu(t, ACF_ELU, v));
+        rows.cond[i] = at_point(t, s, layer_of(i, ACF_PIXEL_HCOND), e);
     }
-    return say;
+    return rows;
 }
 
 /* The horizontal stream, and its output. */
-static acf_tensor *run_across(acf_tape *t, const stage *s, acf_tensor *image, const tidings *say) {
-    acf_tensor *h = acf_add(t, look_around(t, s, ACF_PIXEL_LEFT, SLOT_IMAGE, image, false, false), say->first);
-    for (int i = 0; i < s->n->shape.blocks; i++) h = run_block(t, s, i, true, h, say->aux[i], say->cond[i]);
+static acf_tensor *run_horizontal(acf_tape *t, const stage *s, acf_tensor *image, const vertical_rows *rows) {
+    acf_tensor *h = acf_add(t, run_wide_layer(t, s, ACF_PIXEL_LEFT, SLOT_IMAGE, image, false, false), rows->first);
+    for (int i = 0; i < s->n->shape.blocks; i++) h = run_block(t, s, i, true, h, rows->aux[i], rows->cond[i]);
     return at_point(t, s, ACF_PIXEL_HEAD, acf_act(t, ACF_ELU, h));
 }
 
@@ -153,8 +154,8 @@ acf_tensor *acf_pixelcnn_run(acf_tape *t, const acf_pixelcnn *n, acf_tensor *z, 
     stage s = {.n = n, .pass = pass};
     make_kernels(t, &s);
     acf_tensor *image = picture(t, z, b);
-    const tidings say = run_down(t, &s, image, acf_image_embed_run(t, &n->embed, given, b));
-    return run_across(t, &s, image, &say);
+    const vertical_rows rows = run_vertical(t, &s, image, acf_image_embed_run(t, &n->embed, given, b));
+    return run_horizontal(t, &s, image, &rows);
 }
 
 /* ---- pixel by pixel ---------------------------------------------------------------------------------------------- */
@@ -162,7 +163,7 @@ acf_tensor *acf_pixelcnn_run(acf_tape *t, const acf_pixelcnn *n, acf_tensor *z, 
 struct acf_pixel_walk {
     stage s;
     acf_tensor *z, *b, *embedding;
-    tidings row;                   /* of the current row */
+    vertical_rows row;             /* of the current row */
     acf_tape_mark begin, row_made; /* before the first row; after this row's vertical stream */
 };
 
@@ -199,18 +200,18 @@ void acf_pixel_walk_row(acf_tape *t, acf_pixel_walk *k, int64_t r) {
     if (t->failure.status) return;
     acf_tape_rewind(t, k->begin);
     k->s.at = (acf_region){r, 0, 1, k->s.n->shape.W};
-    k->row = run_down(t, &k->s, NULL, acf_window(t, k->embedding, k->s.at));
+    k->row = run_vertical(t, &k->s, NULL, acf_window(t, k->embedding, k->s.at));
     k->row_made = acf_tape_position(t);
 }
 
 acf_tensor *acf_pixel_walk_at(acf_tape *t, acf_pixel_walk *k, int64_t c) {
     if (t->failure.status) return &t->empty;
     const acf_region here = {0, c, 1, 1}; /* in this row of the vertical stream */
-    tidings say = {.first = acf_window(t, k->row.first, here)};
+    vertical_rows rows = {.first = acf_window(t, k->row.first, here)};
     for (int i = 0; i < k->s.n->shape.blocks; i++)
-        say.aux[i] = acf_window(t, k->row.aux[i], here), say.cond[i] = acf_window(t, k->row.cond[i], here);
+        rows.aux[i] = acf_window(t, k->row.aux[i], here), rows.cond[i] = acf_window(t, k->row.cond[i], here);
     k->s.at.left = c, k->s.at.width = 1;
-    return run_across(t, &k->s, NULL, &say);
+    return run_horizontal(t, &k->s, NULL, &rows);
 }
 
 void acf_pixel_walk_set(acf_tape *t, acf_pixel_walk *k, int64_t c, acf_tensor *pixel) {

@@ -54,7 +54,7 @@ static acf_tensor *run(bench *k) {
 
 /* A pixel that is not observed affects all behind it, in the same row or below within reach, and none before it, nor
  * itself. */
-static void pixels_see_those_before(void **state) {
+static void pixels_depend_on_those_before(void **state) {
     (void)state;
     bench k;
     open_bench(&k, 1, 3);
@@ -78,7 +78,7 @@ static void pixels_see_those_before(void **state) {
 }
 
 /* An observed pixel affects all, also those before it. */
-static void observed_pixels_are_seen_by_all(void **state) {
+static void observed_pixels_affect_all(void **state) {
     (void)state;
     bench k;
     open_bench(&k, 1, 1);
@@ -104,7 +104,7 @@ static acf_pixel_change some_change(bench *k, int64_t out) {
 }
 
 /* Pixel by pixel, with kept results: the same numbers up to rounding; or those changed as requested. */
-static void a_walk_says_the_same(void **state) {
+static void pixel_by_pixel_equals_all_at_once(void **state) {
     (void)state;
     for (int round = 0; round < 8; round++) {
         const int blocks = round / 2;
@@ -140,7 +140,7 @@ static void a_walk_says_the_same(void **state) {
 }
 
 /* A row at once is the row pixel by pixel; once with a change. */
-static void a_row_at_once_is_the_same(void **state) {
+static void a_row_at_once_equals_pixel_by_pixel(void **state) {
     (void)state;
     enum { K = 2, C = 3, A = C * 3 * K + 3 * K };
     for (int blocks = 0; blocks <= 3; blocks++) {
@@ -183,7 +183,7 @@ static void a_row_at_once_is_the_same(void **state) {
 }
 
 /* Memory does not grow with the image: each row's pixels reuse the memory of the first row's. */
-static void a_walk_does_not_grow(void **state) {
+static void pixel_by_pixel_memory_is_bounded(void **state) {
     (void)state;
     bench k;
     open_bench(&k, 1, 2);
@@ -204,6 +204,6 @@ static void a_walk_does_not_grow(void **state) {
     close_bench(&k);
 }
 
-ACF_TESTS(pixelcnn, cmocka_unit_test(pixels_see_those_before), cmocka_unit_test(observed_pixels_are_seen_by_all),
-          cmocka_unit_test(a_walk_says_the_same), cmocka_unit_test(a_row_at_once_is_the_same),
-          cmocka_unit_test(a_walk_does_not_grow))
+ACF_TESTS(pixelcnn, cmocka_unit_test(pixels_depend_on_those_before), cmocka_unit_test(observed_pixels_affect_all),
+          cmocka_unit_test(pixel_by_pixel_equals_all_at_once), cmocka_unit_test(a_row_at_once_equals_pixel_by_pixel),
+          cmocka_unit_test(pixel_by_pixel_memory_is_bounded))

@@ -42,7 +42,7 @@ static const acf_case cases[] = {
 ACF_CASES(masked, cases)
 
 /* A NaN under the mask has no effect, forward or backward. */
-static void hides_what_it_should(void **state) {
+static void masked_nan_has_no_effect(void **state) {
     (void)state;
     acf_lab l;
     acf_lab_open(&l, 1, 1, 1, ACF_MASK_ALL, 1);
@@ -72,4 +72,4 @@ static void refuses_what_does_not_fit(void **state) {
     acf_lab_close(&l);
 }
 
-ACF_TESTS(masked, cmocka_unit_test(hides_what_it_should), cmocka_unit_test(refuses_what_does_not_fit))
+ACF_TESTS(masked, cmocka_unit_test(masked_nan_has_no_effect), cmocka_unit_test(refuses_what_does_not_fit))

@@ -61,7 +61,7 @@ static __device__ inline double warp_log_sum(const log_sum &s) {
 
 /* A row under the mixture, as in mog.c: its given columns first, then the modelled ones; n columns in all, the first o
  * given. K components are in use. L of component c is at l + c·tri(n), row by row. */
-typedef struct sight {
+typedef struct row_state {
     int n, o, K;
     double *l;              /* (K,tri(n)) */
     double *y;              /* (K,n): the conditional mean m of a place; once its value x is set, y = (x - m) / s */
@@ -69,7 +69,7 @@ typedef struct sight {
     double *lw, *lw0, *yk;  /* (K) */
     double *x, *r;          /* (n) */
     int32_t *column, *used; /* (n), (K) */
-} sight;
+} row_state;
 
 static __host__ __device__ inline int64_t tri(int64_t n) { return n * (n + 1) / 2; }
 
@@ -79,9 +79,9 @@ static __host__ __device__ inline int64_t row_doubles(int64_t K, int64_t W, int 
 }
 
 /* Memory laid out for the largest row. */
-static __device__ sight lay_out(double *m, const acf_mog_in &in, int arrays) {
+static __device__ row_state lay_out(double *m, const acf_mog_in &in, int arrays) {
     const int64_t K = in.K, W = in.W;
-    sight s = {};
+    row_state s = {};
     s.l = m, m += K * tri(W);
     double **const array[5] = {&s.y, &s.a, &s.b, &s.c, &s.d};
     for (int i = 0; i < arrays; i++) *array[i] = m, m += K * W;
@@ -105,7 +105,7 @@ static __device__ inline int append(int32_t *list, int at, bool want, int32_t j)
 }
 
 /* Columns of row i, components in use, and x at the given places; `size` columns from cols on are modelled. */
-static __device__ void list_columns(sight *s, const acf_mog_in &in, int64_t i, const int32_t *cols, int size) {
+static __device__ void list_columns(row_state *s, const acf_mog_in &in, int64_t i, const int32_t *cols, int size) {
     const acf_mog_classes &c = in.classes;
     const int lane = (int)threadIdx.x;
     int n = 0, K = 0;
@@ -127,7 +127,7 @@ static __device__ void list_columns(sight *s, const acf_mog_in &in, int64_t i, c
 
 /* The factors, column by column, and the means. Returns the place where a factor failed, or -1; the same in every
  * lane. */
-static __device__ int factorise(const sight &s, const acf_mog_in &in) {
+static __device__ int factorise(const row_state &s, const acf_mog_in &in) {
     const int n = s.n, size = (int)tri(n);
     const int64_t W = in.W;
     for (int e = (int)threadIdx.x; e < s.K * n * n; e += WARP) {
@@ -164,7 +164,7 @@ static __device__ int factorise(const sight &s, const acf_mog_in &in) {
 
 /* Sets y of place p, whose value is s.x[p], in all components, and updates the conditional means of the places after
  * it. */
-static __device__ inline void take(const sight &s, int place) {
+static __device__ inline void take(const row_state &s, int place) {
     const int n = s.n, size = (int)tri(n);
     for (int c = (int)threadIdx.x; c < s.K; c += WARP)
         s.y[c * n + place] = (s.x[place] - s.y[c * n + place]) / s.l[c * size + tri(place) + place];
@@ -174,7 +174,7 @@ static __device__ inline void take(const sight &s, int place) {
 }
 
 /* lw = log weight at place `o`, after the given places: their part of a component's density. */
-static __device__ void weigh_given(const sight &s, const acf_mog_in &in) {
+static __device__ void weigh_given(const row_state &s, const acf_mog_in &in) {
     const int n = s.n, size = (int)tri(n);
     for (int c = (int)threadIdx.x; c < s.K; c += WARP) {
         double sum = log((double)in.weight[s.used[c]]);
@@ -185,7 +185,7 @@ static __device__ void weigh_given(const sight &s, const acf_mog_in &in) {
 }
 
 /* Records the row, once. */
-static __device__ void refuse(acf_fault *fault, const char *op, int64_t i, int place) {
+static __device__ void record_fault(acf_fault *fault, const char *op, int64_t i, int place) {
     if (threadIdx.x == 0) acf_report(fault, op, ACF_FAULT_COVARIANCE, i, place, 0);
 }
 

@@ -189,7 +189,7 @@ static const acf_case cases[] = {
 ACF_CASES(mog, cases)
 
 /* Several sets together give the same as each set alone. */
-static void sets_do_not_meet(void **state) {
+static void several_sets_equal_each_alone(void **state) {
     (void)state;
     enum { SETS = 3 };
     acf_lab l;
@@ -211,7 +211,7 @@ static void sets_do_not_meet(void **state) {
 
 /* One modelled column with components as far apart as in real tables: values far out on either side map back to their
  * z, also beyond the range of a tail in doubles. */
-static void values_far_out_lead_back(void **state) {
+static void values_far_out_map_back(void **state) {
     (void)state;
     static const double zs[] = {-60, -38.4, -36, -20, -8, -3, -1, -0.2, 0, 1e-9, 0.4, 2, 5, 12, 30, 36.5, 40};
     enum { SETS = sizeof zs / sizeof zs[0] };
@@ -291,6 +291,6 @@ static void shapes_are_refused(void **state) {
     acf_lab_close(&l);
 }
 
-ACF_TESTS(mog, cmocka_unit_test(sets_do_not_meet), cmocka_unit_test(values_far_out_lead_back),
+ACF_TESTS(mog, cmocka_unit_test(several_sets_equal_each_alone), cmocka_unit_test(values_far_out_map_back),
           cmocka_unit_test(tails_are_exact_far_out), cmocka_unit_test(a_bad_covariance_is_named),
           cmocka_unit_test(shapes_are_refused))

@@ -14,11 +14,11 @@ extern "C" {
 
 #define THREADS 512
 #define WARPS (THREADS / 32)
-#define ROWS 4 /* of weights that a warp loads together */
-#define MOST 8 /* images per block */
+#define ROWS 4       /* of weights that a warp loads together */
+#define MAX_IMAGES 8 /* images per block */
 
 /* The shared memory of a block of threads, with G images of each array. */
-typedef struct desk {
+typedef struct block_memory {
     double *w;       /* (G,K) weights of a mixture */
     float *kept;     /* (2·blocks, 3, G, 2F): layer inputs of pixels c at c mod 3 */
     float *image;    /* (3, G, 2C+1) */
@@ -26,11 +26,11 @@ typedef struct desk {
     float *y;        /* (G, A or 2F): a product */
     float *mixture;  /* (G,3K) */
     float *now;      /* (G,C): the pixel */
-} desk;
+} block_memory;
 
-static __device__ desk lay_out(double *shared, const acf_pixel_row_attrs &a, int G) {
+static __device__ block_memory lay_out(double *shared, const acf_pixel_row_attrs &a, int G) {
     const int64_t F = a.F, wide = a.A > 2 * F ? a.A : 2 * F;
-    desk d;
+    block_memory d;
     d.kept = (float *)shared; /* first: its parts are multiples of 16 bytes where vectors are read */
     d.h = d.kept + 2 * a.blocks * 3 * 2 * F * G;
     d.unit = d.h + F * G;
@@ -43,7 +43,7 @@ static __device__ desk lay_out(double *shared, const acf_pixel_row_attrs &a, int
     return d;
 }
 
-static size_t desk_bytes(const acf_pixel_row_attrs *a, int G) {
+static size_t block_bytes(const acf_pixel_row_attrs *a, int G) {
     return (size_t)(acf_pixel_row_numbers(a->F, a->C, a->A, a->K, a->blocks) * G + 16) * sizeof(float);
 }
 
@@ -126,8 +126,8 @@ static __device__ float mean_of(const float *mixture, const acf_pixel_row_attrs 
 }
 
 /* Image g's pixel, channel by channel, by one warp: p (A) is the stream's output. */
-static __device__ void make_pixel(const desk &d, const acf_pixel_row_attrs &a, const float *p, int G, int g, int64_t n,
-                                  int64_t c) {
+static __device__ void make_pixel(const block_memory &d, const acf_pixel_row_attrs &a, const float *p, int G, int g,
+                                  int64_t n, int64_t c) {
     const int lane = threadIdx.x % 32, K = (int)a.K, C = (int)a.C;
     const int64_t pixel = (n * a.H + a.row) * a.W + c;
     float *m = d.mixture + g * 3 * K, *now = d.now + g * C;
@@ -161,7 +161,7 @@ static __device__ void make_pixel(const desk &d, const acf_pixel_row_attrs &a, c
 /* Images [blockIdx.x G, + G). Those behind the last compute the last image again and write nothing. */
 template <int G, typename V> static __global__ void __launch_bounds__(THREADS, 1) row_fwd(acf_pixel_row_attrs a) {
     extern __shared__ double shared[];
-    const desk d = lay_out(shared, a, G);
+    const block_memory d = lay_out(shared, a, G);
     const int F = (int)a.F, S = 2 * F, wide = 2 * (int)a.C + 1, A = (int)a.A;
     const int64_t first = (int64_t)blockIdx.x * G;
     for (int i = threadIdx.x; i < 2 * a.blocks * 3 * S * G; i += THREADS) d.kept[i] = 0;
@@ -210,7 +210,7 @@ template <int G, typename V> static __global__ void __launch_bounds__(THREADS, 1
 
 /* Few images per block give low latency; more share the weights that are read. */
 template <int G, typename V> static acf_status launch(acf_device *dev, const acf_pixel_row_attrs *a) {
-    const size_t bytes = desk_bytes(a, G);
+    const size_t bytes = block_bytes(a, G);
     ACF_CUDA(cudaFuncSetAttribute(row_fwd<G, V>, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes));
     row_fwd<G, V><<<acf_blocks(a->N, G), THREADS, bytes, acf_cuda_stream(dev)>>>(*a);
     return ACF_LAUNCHED("pixel_row");
@@ -219,7 +219,7 @@ template <int G, typename V> static acf_status launch(acf_device *dev, const acf
 template <typename V> static acf_status run(acf_device *dev, const acf_pixel_row_attrs *a) {
     int G = 1;
     const int64_t capacity = ACF_ROW_ROOM / acf_pixel_row_numbers(a->F, a->C, a->A, a->K, a->blocks);
-    while (G < MOST && 2 * G <= capacity && acf_ceil_div(a->N, G) > acf_cuda_processors(dev)) G *= 2;
+    while (G < MAX_IMAGES && 2 * G <= capacity && acf_ceil_div(a->N, G) > acf_cuda_processors(dev)) G *= 2;
     switch (G) {
     case 1: return launch<1, V>(dev, a);
     case 2: return launch<2, V>(dev, a);

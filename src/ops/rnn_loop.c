@@ -89,11 +89,11 @@ static void dinvert(acf_real *dz, acf_real *dout, const acf_real *dy, const acf_
 
 /* Rows of one thread at one step: elements [first, first + rows) of the packed order, ranks from r0 on, and their row
  * in the loop's buffers. */
-typedef struct some {
+typedef struct row_range {
     int64_t s, r0, rows, first, at;
-} some;
+} row_range;
 
-static void feed_back(const acf_device *one, const acf_node *n, const some *e) {
+static void feed_back(const acf_device *one, const acf_node *n, const row_range *e) {
     const acf_rnn_attrs *a = n->attr;
     acf_real *y = n->out[0]->data + e->first;
     const acf_real *out = a->out + e->at * a->O;
@@ -122,7 +122,7 @@ static void add_value(acf_real *gates, const acf_real *before, const acf_real *w
     }
 }
 
-static void layer_forward(const acf_node *n, const weights *w, int l, const some *e) {
+static void layer_forward(const acf_node *n, const weights *w, int l, const row_range *e) {
     const acf_rnn_attrs *a = n->attr;
     int64_t H = a->H;
     acf_real *gates = a->gates[l] + e->at * 4 * H;
@@ -141,7 +141,7 @@ static void layer_forward(const acf_node *n, const weights *w, int l, const some
                       acf_rnn_of_layer(n, l, ACF_RNN_BH)->data, e->rows, H);
 }
 
-static void step_forward(const acf_device *one, const acf_node *n, const weights *w, const some *e) {
+static void step_forward(const acf_device *one, const acf_node *n, const weights *w, const row_range *e) {
     const acf_rnn_attrs *a = n->attr;
     int64_t H = a->H, F = a->F, O = a->O;
     for (int l = 0; l < a->layers; l++) layer_forward(n, w, l, e);
@@ -154,14 +154,14 @@ static void step_forward(const acf_device *one, const acf_node *n, const weights
 }
 
 /* The rows of part k of `parts` at step s; rows <= 0 if none are left. */
-static some part_of(const acf_rnn_attrs *a, int64_t s, int k, int parts) {
+static row_range part_of(const acf_rnn_attrs *a, int64_t s, int k, int parts) {
     const acf_subset *u = a->u;
     int64_t r0 = acf_gru_share(u->active, u->steps, k, parts), r1 = acf_gru_share(u->active, u->steps, k + 1, parts);
-    return (some){s, r0, acf_min(u->active[s], r1) - r0, u->first[s] + r0, at(a, s) + r0};
+    return (row_range){s, r0, acf_min(u->active[s], r1) - r0, u->first[s] + r0, at(a, s) + r0};
 }
 
 /* The caller's device with one thread, for calls within a thread's part. */
-static acf_device alone(const acf_device *dev) {
+static acf_device single_thread_device(const acf_device *dev) {
     acf_device one = *dev;
     one.threads = 1;
     return one;
@@ -184,12 +184,12 @@ static acf_status forward(acf_tape *t, acf_node *n) {
     weights w;
     ACF_TRY(lay_out(t, n, true, &w));
     for (int64_t j = 0; j < 3 * a->H; j++) a->w0[j] = acf_rnn_of_layer(n, 0, ACF_RNN_WX)->data[j * (1 + a->E)];
-    acf_device one = alone(t->dev);
+    acf_device one = single_thread_device(t->dev);
     int parts = acf_threads_for(t->dev, work_of(a));
     ACF_PARALLEL(t->dev, work_of(a))
     for (int k = 0; k < parts; k++)
         for (int64_t s = 0; s < u->steps; s++) {
-            some e = part_of(a, s, k, parts);
+            row_range e = part_of(a, s, k, parts);
             if (e.rows > 0) step_forward(&one, n, &w, &e);
         }
     acf_arena_release(t->mem, mark);
@@ -235,13 +235,13 @@ static void dvalue_of(acf_real *dvalue, const acf_real *gates, const acf_real *w
 }
 
 /* Gradients of the loop's inputs: of z and of the step's known numbers; NULL = not needed. */
-typedef struct outside {
+typedef struct input_grads {
     acf_real *z, *known;
-} outside;
+} input_grads;
 
 /* dtop (rows,H): the gradient of the last layer's output. later: rows that have a next step. */
 static void head_backward(const acf_device *one, const acf_node *n, const weights *v, const scratch *w, acf_real *dz,
-                          const some *e, int64_t later) {
+                          const row_range *e, int64_t later) {
     const acf_rnn_attrs *a = n->attr;
     int64_t H = a->H, F = a->F, O = a->O;
     acf_real *dy = w->dy + e->first, *dout = w->dout + e->first * O, *dhidden = w->dhidden + e->first * F;
@@ -257,7 +257,7 @@ static void head_backward(const acf_device *one, const acf_node *n, const weight
 }
 
 static void step_backward(const acf_device *one, const acf_node *n, const weights *v, const scratch *w,
-                          const outside *d, const some *e) {
+                          const input_grads *d, const row_range *e) {
     const acf_rnn_attrs *a = n->attr;
     int64_t H = a->H, later = e->s + 1 < a->u->steps ? acf_min(e->rows, a->u->active[e->s + 1] - e->r0) : 0;
     acf_real *dtop = w->dtop + e->r0 * H;
@@ -310,7 +310,7 @@ static void weights_backward(const acf_tape *t, const acf_node *n, const acf_gru
 static acf_status backward(acf_tape *t, acf_node *n) {
     const acf_rnn_attrs *a = n->attr;
     acf_gru_grads g[ACF_RNN_LAYERS];
-    outside d = {acf_grad(t, n->in[ACF_RNN_Z]), acf_grad(t, n->in[ACF_RNN_KNOWN])};
+    input_grads d = {acf_grad(t, n->in[ACF_RNN_Z]), acf_grad(t, n->in[ACF_RNN_KNOWN])};
     for (int l = 0; l < a->layers; l++)
         g[l] = (acf_gru_grads){.cond = acf_grad(t, acf_rnn_of_layer(n, l, ACF_RNN_COND)),
                                .wx = acf_grad(t, acf_rnn_of_layer(n, l, ACF_RNN_WX)),
@@ -324,12 +324,12 @@ static acf_status backward(acf_tape *t, acf_node *n) {
     weights v;
     ACF_TRY(get_scratch(t, n, &w));
     ACF_TRY(lay_out(t, n, false, &v));
-    acf_device one = alone(t->dev);
+    acf_device one = single_thread_device(t->dev);
     int parts = acf_threads_for(t->dev, work_of(a));
     ACF_PARALLEL(t->dev, work_of(a))
     for (int k = 0; k < parts; k++)
         for (int64_t s = a->u->steps - 1; s >= 0; s--) {
-            some e = part_of(a, s, k, parts);
+            row_range e = part_of(a, s, k, parts);
             if (e.rows > 0) step_backward(&one, n, &v, &w, &d, &e);
         }
     weights_backward(t, n, g, &h, &w);

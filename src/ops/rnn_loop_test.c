@@ -139,7 +139,7 @@ static void inverse_undoes_the_coupling(void **state) {
 
 /* The mean at a step is the mixture mean of the network given the means before: one sequence run over the result checks
  * it. */
-static void mean_is_its_own_sequence(void **state) {
+static void mean_equals_the_sequence_on_itself(void **state) {
     (void)state;
     acf_lab l;
     open_told(&l, 17, 6);
@@ -154,7 +154,7 @@ static void mean_is_its_own_sequence(void **state) {
 }
 
 /* The sample likewise: drawing from the sequence run over the sample, with the same key, returns it. */
-static void sample_is_its_own_sequence(void **state) {
+static void sample_equals_the_sequence_on_itself(void **state) {
     (void)state;
     acf_lab l;
     open_told(&l, 17, 6);
@@ -363,6 +363,6 @@ static void a_device_draws_the_same(void **state) {
 ACF_DEVICE_TESTS(rnn_loop, cmocka_unit_test(a_device_draws_the_same))
 
 ACF_TESTS(rnn_loop, cmocka_unit_test(the_sequence_alone_has_dropout), cmocka_unit_test(inverse_undoes_the_coupling),
-          cmocka_unit_test(mean_is_its_own_sequence), cmocka_unit_test(sample_is_its_own_sequence),
+          cmocka_unit_test(mean_equals_the_sequence_on_itself), cmocka_unit_test(sample_equals_the_sequence_on_itself),
           cmocka_unit_test(refuses_what_does_not_fit), cmocka_unit_test(refuses_a_broken_network),
           cmocka_unit_test(refuses_other_mixtures), cmocka_unit_test(biases_of_the_head_are_optional))

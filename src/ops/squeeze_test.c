@@ -34,7 +34,7 @@ static const acf_case cases[] = {{"there", build, naive, .variant = 0}, {"back",
 ACF_CASES(squeeze, cases)
 
 /* Bit for bit, at several sizes in both directions. */
-static void comes_back(void **state) {
+static void unsqueeze_inverts_squeeze(void **state) {
     (void)state;
     acf_lab l;
     acf_lab_open(&l, 2, 1, 1, ACF_MASK_ALL, 1);
@@ -59,4 +59,4 @@ static void refuses_odd_sizes(void **state) {
     acf_lab_close(&l);
 }
 
-ACF_TESTS(squeeze, cmocka_unit_test(comes_back), cmocka_unit_test(refuses_odd_sizes))
+ACF_TESTS(squeeze, cmocka_unit_test(unsqueeze_inverts_squeeze), cmocka_unit_test(refuses_odd_sizes))

@@ -53,7 +53,7 @@ static void vectors_give_the_matrix_back(void **state) {
 
 /* Empty; the identity, with equal eigenvalues; one vector, all but one 0; blocks; a wide range; squares that overflow
  * or underflow. */
-static void odd_matrices(void **state) {
+static void special_matrices(void **state) {
     (void)state;
     enum { N = 20, KINDS = 7 };
     for (int kind = 0; kind < KINDS; kind++) {
@@ -83,7 +83,7 @@ static void known_eigenvalues(void **state) {
 }
 
 /* A NaN or infinity anywhere ends in a refusal. */
-static void wrong_numbers_are_refused(void **state) {
+static void nonfinite_numbers_are_refused(void **state) {
     (void)state;
     enum { N = 5 };
     for (int64_t i = 0; i < N; i++)
@@ -97,5 +97,5 @@ static void wrong_numbers_are_refused(void **state) {
     assert_false(acf_symmetric_eigen(&alone, 1, &w, &scratch));
 }
 
-ACF_TESTS(symmetric_eigen, cmocka_unit_test(vectors_give_the_matrix_back), cmocka_unit_test(odd_matrices),
-          cmocka_unit_test(known_eigenvalues), cmocka_unit_test(wrong_numbers_are_refused))
+ACF_TESTS(symmetric_eigen, cmocka_unit_test(vectors_give_the_matrix_back), cmocka_unit_test(special_matrices),
+          cmocka_unit_test(known_eigenvalues), cmocka_unit_test(nonfinite_numbers_are_refused))

@@ -108,7 +108,7 @@ static acf_status far_refuse(void *ctx, size_t bytes, size_t used) {
                     bytes, used);
 }
 
-static void arenas_leave_a_device_alone(void **state) {
+static void host_does_not_touch_device_memory(void **state) {
     (void)state;
     far f = {.most = 2};
     const acf_memory memory = {&f, far_alloc, far_free, 256, false, far_poison, far_refuse};
@@ -132,4 +132,4 @@ static void arenas_leave_a_device_alone(void **state) {
 }
 
 ACF_TESTS(tape_device, cmocka_unit_test(kernels_of_the_device_run), cmocka_unit_test(a_kernel_that_is_missing_is_named),
-          cmocka_unit_test(arenas_leave_a_device_alone))
+          cmocka_unit_test(host_does_not_touch_device_memory))

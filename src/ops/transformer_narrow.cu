@@ -128,14 +128,15 @@ static acf_status norm(const work *w, int i, bf16 *y, float *a, const float *h, 
 }
 
 /* y (T,O) = x (T,I) · m (O,I)ᵀ + bias */
-static acf_status forth(const work *w, bf16 *y, const bf16 *x, const bf16 *m, const bf16 *bias, int64_t I, int64_t O) {
+static acf_status linear_forward(const work *w, bf16 *y, const bf16 *x, const bf16 *m, const bf16 *bias, int64_t I,
+                                 int64_t O) {
     const acf_gemm g = {false, true, w->T,          O, I, 1, (const acf_real *)x, I, (const acf_real *)m,
                         I,     0,    (acf_real *)y, O};
     return acf_cuda_gemm_bf16_onto(w->dev, &g, true, bias, NULL);
 }
 
 /* dx (T,I) = dy (T,O) · m (O,I) */
-static acf_status back(const work *w, bf16 *dx, const bf16 *dy, const bf16 *m, int64_t I, int64_t O) {
+static acf_status linear_backward(const work *w, bf16 *dx, const bf16 *dy, const bf16 *m, int64_t I, int64_t O) {
     const acf_gemm g = {false, false, w->T,           I, O, 1, (const acf_real *)dy, O, (const acf_real *)m,
                         I,     0,     (acf_real *)dx, I};
     return acf_cuda_gemm_bf16(w->dev, &g, true);
@@ -209,7 +210,7 @@ static acf_status finish(const work *w, float *y, bf16 *capacity) {
                             4 * W, 1,    y, W};
         return acf_cuda_gemm_bf16_onto(w->dev, &g, false, bias, k->a);
     }
-    ACF_TRY(forth(w, capacity, k->high, k->down_w, NULL, 4 * W, W));
+    ACF_TRY(linear_forward(w, capacity, k->high, k->down_w, NULL, 4 * W, W));
     join<<<acf_each_blocks(T * W / 4), ACF_THREADS, 0, acf_cuda_stream(w->dev)>>>(y, k->a, capacity, bias,
                                                                                   dropping_of(w, 1), T, (int)W);
     return ACF_LAUNCHED("transformer_block");
@@ -230,13 +231,13 @@ acf_status acf_block_narrow_fwd(acf_tape *t, acf_node *n) {
     ACF_TRY(acf_tape_status(t));
     ACF_TRY(narrow_parameters(&w));
     ACF_TRY(norm(&w, 0, k->n1, NULL, h, NULL));
-    ACF_TRY(forth(&w, k->qkv, k->n1, k->qkv_w, k->qkv_b, W, 3 * W));
+    ACF_TRY(linear_forward(&w, k->qkv, k->n1, k->qkv_w, k->qkv_b, W, 3 * W));
     if (a->told.qkv)
         widen<<<acf_each_blocks(3 * T * W / 4), ACF_THREADS, 0, stream>>>(a->told.qkv->data, k->qkv, 3 * T * W);
     ACF_TRY(attend(&w));
-    ACF_TRY(forth(&w, capacity, k->mixed, k->out_w, NULL, W, W));
+    ACF_TRY(linear_forward(&w, capacity, k->mixed, k->out_w, NULL, W, W));
     ACF_TRY(norm(&w, 1, k->n2, k->a, h, capacity));
-    ACF_TRY(forth(&w, k->wide, k->n2, k->up_w, k->up_b, W, 4 * W));
+    ACF_TRY(linear_forward(&w, k->wide, k->n2, k->up_w, k->up_b, W, 4 * W));
     gelu_fwd<<<acf_each_blocks(wide / EIGHT), ACF_THREADS, 0, stream>>>(k->high, k->wide, wide / EIGHT);
     ACF_TRY(ACF_LAUNCHED("transformer_block"));
     ACF_TRY(finish(&w, n->out[0]->data, capacity));
@@ -301,17 +302,17 @@ acf_status acf_block_narrow_bwd(acf_tape *t, acf_node *n) {
     ACF_TRY(acf_tape_status(t));
     ACF_TRY(by_column<DROPPED>(&w, dout, n->out[0]->grad, NULL, ACF_BLOCK_DOWN_BIAS, W));
     ACF_TRY(to_weights(&w, ACF_BLOCK_DOWN, dout, k->high, 4 * W, W));
-    ACF_TRY(back(&w, dwide, dout, k->down_w, 4 * W, W));
+    ACF_TRY(linear_backward(&w, dwide, dout, k->down_w, 4 * W, W));
     ACF_TRY(by_column<GELU>(&w, dwide, NULL, k->wide, ACF_BLOCK_UP_BIAS, 4 * W));
     ACF_TRY(to_weights(&w, ACF_BLOCK_UP, dwide, k->n2, W, 4 * W));
-    ACF_TRY(back(&w, capacity, dwide, k->up_w, W, 4 * W));
+    ACF_TRY(linear_backward(&w, capacity, dwide, k->up_w, W, 4 * W));
     ACF_TRY(norm_back(&w, 1, da, narrow, n->out[0]->grad, capacity, k->a));
     ACF_TRY(to_weights(&w, ACF_BLOCK_OUT, narrow, k->mixed, W, W));
-    ACF_TRY(back(&w, capacity, narrow, k->out_w, W, W));
+    ACF_TRY(linear_backward(&w, capacity, narrow, k->out_w, W, W));
     ACF_TRY(attend_back(&w, dqkv, capacity));
     ACF_TRY(to_weights(&w, ACF_BLOCK_QKV, dqkv, k->n1, W, 3 * W));
     ACF_TRY(by_column<AS_IS>(&w, dqkv, NULL, NULL, ACF_BLOCK_QKV_BIAS, 3 * W));
-    ACF_TRY(back(&w, capacity, dqkv, k->qkv_w, W, 3 * W));
+    ACF_TRY(linear_backward(&w, capacity, dqkv, k->qkv_w, W, 3 * W));
     ACF_TRY(norm_back(&w, 0, dh, NULL, da, capacity, n->in[0]->data));
     acf_tape_done(t, mark);
     return ACF_OK;

@@ -52,7 +52,7 @@ typedef struct dropping {
 } dropping;
 
 /* The factors of numbers c .. c + 3 of row m; c is a multiple of 4. The bits are those of dropout.cu. */
-static __device__ float4 let_through(const dropping &d, int64_t m, int c, int C) {
+static __device__ float4 dropout_factors(const dropping &d, int64_t m, int c, int C) {
     if (!d.on) return {1, 1, 1, 1};
     const int64_t row = d.at.row[m], column = d.at.column[m];
     if (row < 0) return {0, 0, 0, 0};
@@ -122,7 +122,7 @@ static __global__ void __launch_bounds__(32 * WARPS)
     EACH_FOUR(k, c, C) v[k] = *(const float4 *)(h + m * C + c);
     if (x) {
         EACH_FOUR(k, c, C)
-        v[k] = plus(v[k], times(plus(four(x + m * C + c), *(const float4 *)(bias + c)), let_through(d, m, c, C)));
+        v[k] = plus(v[k], times(plus(four(x + m * C + c), *(const float4 *)(bias + c)), dropout_factors(d, m, c, C)));
     }
     EACH_FOUR(k, c, C) {
         if (a) *(float4 *)(a + m * C + c) = v[k];
@@ -203,7 +203,7 @@ static __global__ void __launch_bounds__(32 * WARPS, 2)
             const float4 all = plus(there[k], back);
             *(float4 *)(da + m * C + c) = all;
             if (!MIDDLE) continue;
-            const float4 through = times(all, let_through(d, m, c, C));
+            const float4 through = times(all, dropout_factors(d, m, c, C));
             put_four(narrow + m * C + c, through);
             dbias[k] = plus(dbias[k], through);
         }
@@ -277,7 +277,7 @@ static __global__ void __launch_bounds__(32 * EIGHT)
             const int64_t m = m0 + q * EIGHT, at = m * C + c;
             if (m >= end) continue;
             if (KIND == DROPPED && d.on) {
-                const float4 a = let_through(d, m, c, C), b = let_through(d, m, c + 4, C);
+                const float4 a = dropout_factors(d, m, c, C), b = dropout_factors(d, m, c + 4, C);
                 v[q][0] *= a.x, v[q][1] *= a.y, v[q][2] *= a.z, v[q][3] *= a.w;
                 v[q][4] *= b.x, v[q][5] *= b.y, v[q][6] *= b.z, v[q][7] *= b.w;
             }
@@ -326,7 +326,7 @@ static __global__ void join(float *__restrict__ y, const float *__restrict__ a, 
         const int c = 4 * (int)at.column;
         *(float4 *)(y + 4 * i) =
             plus(*(const float4 *)(a + 4 * i),
-                 times(plus(four(x + 4 * i), *(const float4 *)(bias + c)), let_through(d, at.row, c, C)));
+                 times(plus(four(x + 4 * i), *(const float4 *)(bias + c)), dropout_factors(d, at.row, c, C)));
     }
 }
 
