@@ -38,8 +38,8 @@ static inline bool bench_is_one_of(const char *name, const char *const *ends) {
  * of the T modelled elements (recurrent matrices: except the first of a row). Of a transformer: each token, but of its
  * heads each modelled element. Of the other networks: each of the N rows. 0: it is no factor of a product. */
 static inline double bench_rows_met(const char *name, bench_work w) {
-    static const char *const none[] = {"base",           "columns",     "slots",           ".wi",
-                                       "anchor.mean",    "anchor.load", "attention.times", "attention.plus",
+    static const char *const none[] = {"base",           "columns",  "slots",           ".wi",
+                                       "gmm.mean",       "gmm.load", "attention.times", "attention.plus",
                                        "attention.next", NULL};
     static const char *const element[] = {".wx", ".head.w1", ".head.w2", ".head.w", ".mixture.w", ".classes.w", NULL};
     bool block =

@@ -13,10 +13,8 @@
 static acf_status sets_declare(acf_like *k, acf_params *ps, const char *name) {
     const acf_flow_sizes *s = &k->size;
     if (s->context < 2 * s->D)
-        return acf_fail(
-            ACF_EUSAGE,
-            "%s: a context of %lld numbers; expected values and masks of %lld columns, and what else there is", name,
-            (long long)s->context, (long long)s->D);
+        return acf_fail(ACF_EUSAGE, "%s: a context of %lld numbers; expected at least values and masks of %lld columns",
+                        name, (long long)s->context, (long long)s->D);
     acf_deep_sets_shape shape = {s->context,    s->column_embedding, s->units,
                                  s->gru_layers, 3 * k->components,   k->normal ? 0 : 1};
     if (k->apart) {

@@ -44,7 +44,7 @@ static void distant_pixels_affect_each_other(void **state) {
     static const int64_t side[][2] = {{24, 24}, {21, 13}, {7, 24}, {4, 3}, {5, 1}, {1, 1}};
     for (int k = 0; k < 6; k++)
         if (!(reach(side[k][0], side[k][1]) > 1e-6))
-            fail_msg("%lld x %lld: the last pixel's embedding knows nothing of the first", (long long)side[k][0],
+            fail_msg("%lld x %lld: the last pixel's embedding does not depend on the first", (long long)side[k][0],
                      (long long)side[k][1]);
 }
 

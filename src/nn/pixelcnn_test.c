@@ -68,9 +68,9 @@ static void pixels_depend_on_those_before(void **state) {
         const acf_real *after = run(&k)->data;
         for (int64_t i = 0; i < H * W; i++) {
             const bool same = memcmp(after + i * OUT, before + i * OUT, OUT * sizeof *after) == 0;
-            if (i <= at && !same) fail_msg("what is said of pixel %d depends on pixel %d", (int)i, (int)at);
+            if (i <= at && !same) fail_msg("the output of pixel %d depends on pixel %d", (int)i, (int)at);
             /* Three blocks, two kernels each: 6 rows up and 6 columns aside, plus the first kernel's reach. */
-            if (i > at && same) fail_msg("what is said of pixel %d does not depend on pixel %d", (int)i, (int)at);
+            if (i > at && same) fail_msg("the output of pixel %d does not depend on pixel %d", (int)i, (int)at);
         }
         k.z[at] = was;
     }

@@ -395,7 +395,7 @@ static bool fits(acf_tape *t, const acf_op *op, const acf_rnn *w, const acf_tens
                  const acf_subset *u) {
     char a[ACF_SHAPE_TEXT];
     if (known && (known->ndim != 2 || known->sub != u)) {
-        acf_reject(t, op, "what is known is %s; expected (%lld packed, E)", acf_tensor_shape(known, a),
+        acf_reject(t, op, "the known numbers are %s; expected (%lld packed, E)", acf_tensor_shape(known, a),
                    (long long)u->T);
         return false;
     }

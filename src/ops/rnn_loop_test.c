@@ -67,22 +67,22 @@ static double naive_value(int kind, const double *out, double z) {
 }
 
 static void naive(const acf_lab *l, double *const *result) {
-    int v = l->c->variant, layers = layers_of(v), told_now = told(v);
+    int v = l->c->variant, layers = layers_of(v), conditioned = told(v);
     int64_t H = units(l), F = hidden(l), O = outputs(v);
-    const acf_lab_leaf *known = &l->leaf[1], *c = &l->leaf[2], *first = &l->leaf[1 + 2 * told_now];
-    const acf_lab_leaf *head = first + layers * (4 + told_now);
+    const acf_lab_leaf *known = &l->leaf[1], *c = &l->leaf[2], *first = &l->leaf[1 + 2 * conditioned];
+    const acf_lab_leaf *head = first + layers * (4 + conditioned);
     for (int64_t i = 0; i < l->N; i++) {
         double state[4][MOST] = {{0}}, next[MOST], x[MOST], before = -1;
         for (int64_t s = 0; s < l->u->size[i]; s++) {
             int64_t p = acf_subset_at(l->u, i, s);
             x[0] = before;
-            for (int e = 0; told_now && e < KNOWN; e++) x[1 + e] = (double)known->value[p * KNOWN + e];
+            for (int e = 0; conditioned && e < KNOWN; e++) x[1 + e] = (double)known->value[p * KNOWN + e];
             for (int k = 0; k < layers; k++) {
-                const acf_lab_leaf *f = first + k * (4 + told_now);
-                naive_gru w = {f[0].value, told_now ? f[1].value : NULL, f[1 + told_now].value, f[2 + told_now].value,
-                               f[3 + told_now].value};
-                naive_gru_step(w, k ? H : 1 + KNOWN * told_now, H, CONTEXT, x, told_now ? c->value + i * CONTEXT : NULL,
-                               state[k], next);
+                const acf_lab_leaf *f = first + k * (4 + conditioned);
+                naive_gru w = {f[0].value, conditioned ? f[1].value : NULL, f[1 + conditioned].value,
+                               f[2 + conditioned].value, f[3 + conditioned].value};
+                naive_gru_step(w, k ? H : 1 + KNOWN * conditioned, H, CONTEXT, x,
+                               conditioned ? c->value + i * CONTEXT : NULL, state[k], next);
                 memcpy(state[k], next, sizeof next);
                 memcpy(x, next, sizeof next);
             }
@@ -98,11 +98,11 @@ static void naive(const acf_lab *l, double *const *result) {
  * the leaves of the others. */
 static const acf_case cases[] = {
     {"inverse, one layer", build, naive, .variant = VARIANT(INVERSE, 1, 0), .recurrent = 3},
-    {"inverse, two layers, told", build, naive, .variant = VARIANT(INVERSE, 2, 1), .recurrent = 4, .big_N = 200},
-    {"shift, one layer, told", build, naive, .variant = VARIANT(SHIFT, 1, 1), .recurrent = 3, .big_N = 200},
+    {"inverse, two layers, conditioned", build, naive, .variant = VARIANT(INVERSE, 2, 1), .recurrent = 4, .big_N = 200},
+    {"shift, one layer, conditioned", build, naive, .variant = VARIANT(SHIFT, 1, 1), .recurrent = 3, .big_N = 200},
     {"mean, one layer", build, naive, .variant = VARIANT(MEAN, 1, 0), .recurrent = 3, .hides_nonfinite = true},
-    {"mean, three layers, told", build, naive, .variant = VARIANT(MEAN, 3, 1), .recurrent = 5, .hides_nonfinite = true,
-     .big_N = 200},
+    {"mean, three layers, conditioned", build, naive, .variant = VARIANT(MEAN, 3, 1), .recurrent = 5,
+     .hides_nonfinite = true, .big_N = 200},
     {"inverse, two layers, large of 256 units", build, naive, .variant = VARIANT(INVERSE, 2, 1) | WITH_256,
      .recurrent = 4, .big_N = 200},
     {"mean, three layers, large of 256 units", build, naive, .variant = VARIANT(MEAN, 3, 0) | WITH_256, .recurrent = 5,
@@ -110,11 +110,11 @@ static const acf_case cases[] = {
 };
 ACF_CASES(rnn_loop, cases)
 
-static const acf_case told_case = {"told", NULL, NULL};
+static const acf_case conditioned_case = {"conditioned", NULL, NULL};
 
-static void open_told(acf_lab *l, int64_t N, int64_t D) {
+static void open_conditioned(acf_lab *l, int64_t N, int64_t D) {
     acf_lab_open(l, 2, N, D, ACF_MASK_RANDOM, 11);
-    l->c = &told_case;
+    l->c = &conditioned_case;
 }
 
 /* The coupling forward, all steps at once, then the loop: it returns the values. The same with and without
@@ -123,7 +123,7 @@ static void inverse_undoes_the_coupling(void **state) {
     (void)state;
     for (int record = 0; record < 2; record++) {
         acf_lab l;
-        open_told(&l, 31, 9);
+        open_conditioned(&l, 31, 9);
         acf_lab_begin(&l, record);
         acf_tensor *known, *c, *x = acf_leaf_packed(&l, "x", -2, 2, 0);
         acf_rnn w = network(&l, VARIANT(INVERSE, 2, 1), &known, &c);
@@ -142,7 +142,7 @@ static void inverse_undoes_the_coupling(void **state) {
 static void mean_equals_the_sequence_on_itself(void **state) {
     (void)state;
     acf_lab l;
-    open_told(&l, 17, 6);
+    open_conditioned(&l, 17, 6);
     acf_tensor *known, *c;
     acf_rnn w = network(&l, VARIANT(MEAN, 2, 1), &known, &c);
     acf_tensor *mean = acf_rnn_mean(l.t, &w, known, c, COMPONENTS, l.u);
@@ -157,7 +157,7 @@ static void mean_equals_the_sequence_on_itself(void **state) {
 static void sample_equals_the_sequence_on_itself(void **state) {
     (void)state;
     acf_lab l;
-    open_told(&l, 17, 6);
+    open_conditioned(&l, 17, 6);
     acf_tensor *known, *c;
     acf_rnn w = network(&l, VARIANT(MEAN, 2, 1), &known, &c);
     const acf_draw d = {.seed = 9, .draw = 2};
@@ -176,7 +176,7 @@ static void sample_equals_the_sequence_on_itself(void **state) {
 static void refuses_what_does_not_fit(void **state) {
     (void)state;
     acf_lab l;
-    open_told(&l, 4, 3);
+    open_conditioned(&l, 4, 3);
     acf_tensor *known, *c, *z = acf_leaf_packed(&l, "z", -1, 1, 0);
     acf_rnn w = network(&l, VARIANT(INVERSE, 1, 1), &known, &c);
     acf_rnn_mean(l.t, &w, known, c, COMPONENTS, l.u);
@@ -244,7 +244,7 @@ static void refuses_a_broken_network(void **state) {
     for (int wrong = 0; wrong < WRONGS; wrong++)
         for (int seq = 0; seq < 2; seq++) {
             acf_lab l;
-            open_told(&l, 4, 3);
+            open_conditioned(&l, 4, 3);
             acf_tensor *known, *c, *v = acf_leaf_packed(&l, "v", -1, 1, 0);
             acf_rnn w = network(&l, VARIANT(MEAN, 1, 1), &known, &c);
             break_network(&l, wrong, &w, &c);
@@ -266,7 +266,7 @@ static void refuses_other_mixtures(void **state) {
     for (int k = 0; k < 6; k++)
         for (int sample = 0; sample < 2; sample++) {
             acf_lab l;
-            open_told(&l, 4, 3);
+            open_conditioned(&l, 4, 3);
             acf_tensor *known, *c;
             acf_rnn w = network(&l, VARIANT(MEAN, 1, 1), &known, &c);
             if (K[k] == 1025) {
@@ -286,7 +286,7 @@ static void refuses_other_mixtures(void **state) {
 static void biases_of_the_head_are_optional(void **state) {
     (void)state;
     acf_lab l;
-    open_told(&l, 17, 6);
+    open_conditioned(&l, 17, 6);
     acf_lab_begin(&l, true);
     acf_tensor *known, *c;
     acf_rnn w = network(&l, VARIANT(MEAN, 2, 1), &known, &c);
@@ -304,7 +304,7 @@ static void the_sequence_alone_has_dropout(void **state) {
     (void)state;
     acf_lab l;
     const acf_drop half = {.rate = 0.5, .seed = 4, .step = 1, .site = 50};
-    open_told(&l, 17, 6);
+    open_conditioned(&l, 17, 6);
     acf_lab_begin(&l, true);
     acf_tensor *known, *c, *v = acf_leaf_packed(&l, "v", -1, 1, 0);
     acf_rnn w = network(&l, VARIANT(MEAN, 2, 1), &known, &c);
@@ -327,7 +327,7 @@ static const acf_case large_case = {"large", NULL, NULL, .variant = VARIANT(MEAN
 static acf_real *draws_of(acf_lab *l, bool large, int64_t *count) {
     uint64_t id[40];
     for (uint64_t i = 0; i < 40; i++) id[i] = 1000 + 7 * i;
-    l->c = large ? &large_case : &told_case;
+    l->c = large ? &large_case : &conditioned_case;
     l->big = large;
     acf_tensor *known, *c;
     acf_rnn w = network(l, VARIANT(MEAN, 2, 1), &known, &c);

@@ -104,8 +104,8 @@ static void far_poison(void *ctx, void *p, size_t bytes) {
 }
 
 static acf_status far_refuse(void *ctx, size_t bytes, size_t used) {
-    return acf_fail(ACF_EMEMORY, "%d blocks are all there are; %zu bytes asked for, %zu in use", ((far *)ctx)->blocks,
-                    bytes, used);
+    return acf_fail(ACF_EMEMORY, "only %d blocks exist; %zu bytes asked for, %zu in use", ((far *)ctx)->blocks, bytes,
+                    used);
 }
 
 static void host_does_not_touch_device_memory(void **state) {
@@ -126,7 +126,7 @@ static void host_does_not_touch_device_memory(void **state) {
     assert_non_null(acf_arena_alloc(a, BLOCK - 1024));
     assert_null(acf_arena_alloc(a, 3000));
     assert_int_equal(acf_error_status(), ACF_EMEMORY);
-    assert_non_null(strstr(acf_error(), "2 blocks are all there are; "));
+    assert_non_null(strstr(acf_error(), "only 2 blocks exist; "));
     acf_arena_free(a);
     assert_int_equal(f.blocks, 0);
 }

@@ -194,11 +194,11 @@ static void naive_places(const acf_lab *l, double *const *out) {
 
 /* hides_nonfinite: the value of a row's last token, and a slot that does not occur, are no token's input. */
 static const acf_case cases[] = {
-    {"told", build_inputs, naive_inputs, .variant = MIXED, .no_grad = true},
-    {"told, two spaces", build_inputs, naive_inputs, .variant = APART, .no_grad = true},
-    {"told reals", build_inputs, naive_inputs, .variant = REALS, .no_grad = true},
-    {"told classes", build_inputs, naive_inputs, .variant = CLASSES, .no_grad = true},
-    {"told to some", build_inputs, naive_inputs, .variant = LISTED, .no_grad = true},
+    {"inputs", build_inputs, naive_inputs, .variant = MIXED, .no_grad = true},
+    {"inputs, two spaces", build_inputs, naive_inputs, .variant = APART, .no_grad = true},
+    {"inputs of reals", build_inputs, naive_inputs, .variant = REALS, .no_grad = true},
+    {"inputs of classes", build_inputs, naive_inputs, .variant = CLASSES, .no_grad = true},
+    {"inputs of some tokens", build_inputs, naive_inputs, .variant = LISTED, .no_grad = true},
     {"places", build_places, naive_places, .no_grad = true},
     {"embedded", build_embed, naive_embed, .variant = MIXED, .hides_nonfinite = true},
     {"embedded, two spaces", build_embed, naive_embed, .variant = APART, .hides_nonfinite = true},

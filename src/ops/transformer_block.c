@@ -231,7 +231,7 @@ acf_tensor *acf_transformer_block(acf_tape *t, acf_tensor *h, acf_tensor *const 
     const int64_t W = h->dim[1];
     if (!fit(t, n->op, param, W)) return &t->empty;
     if (told->qkv && (told->qkv->ndim != 2 || told->qkv->dim[0] != h->dim[0] || told->qkv->dim[1] != 3 * W))
-        return acf_reject(t, n->op, "queries, keys and values would be left in %s; expected (%lld, %lld)",
+        return acf_reject(t, n->op, "queries, keys and values go to %s; expected (%lld, %lld)",
                           acf_tensor_shape(told->qkv, sh), (long long)h->dim[0], (long long)(3 * W));
     attrs *a = n->attr;
     *a = (attrs){.told = *told};

@@ -256,7 +256,7 @@ static void refuses_what_does_not_fit(void **state) {
     refused(&l, ACF_ESHAPE, "transformer_block: the bias of qkv is (4); expected (12)");
     constants(&l, p, 4);
     acf_transformer_block(l.t, matrix(&l, 6, 4), p, &(acf_block_told){.s = l.u, .heads = 2, .qkv = matrix(&l, 6, 8)});
-    refused(&l, ACF_ESHAPE, "transformer_block: queries, keys and values would be left in (6, 8); expected (6, 12)");
+    refused(&l, ACF_ESHAPE, "transformer_block: queries, keys and values go to (6, 8); expected (6, 12)");
     constants(&l, p, 4);
     acf_transformer_block(l.t, matrix(&l, 6, 4), p,
                           &(acf_block_told){.s = l.u, .heads = 2, .drop = {{0}, {.rate = 1}}});
