@@ -4,7 +4,7 @@
  *
  *     rows,acflow,PRECISION,D,BATCH,JOB,ROWS_PER_SECOND,MS,TFLOP_PER_SECOND     the median of five blocks of runs
  *     kernels,acflow,PRECISION,D,BATCH,JOB,MS,LAUNCHES              of a run: time the device worked (trace.h)
- *     failed,acflow,PRECISION,D,BATCH,JOB,SENTENCE
+ *     failed,acflow,PRECISION,D,BATCH,JOB,MESSAGE
  *
  *     bench-gpu [--model paper|attention] [--device cuda] [--d 6] [--batch 512] [--precision float,tf32,bf16]
  *               [--jobs train,...] [--seconds 0.7] [--cupti FILE]
@@ -61,11 +61,11 @@ typedef struct bench {
     acf_trainer *tr;
     acf_session *session;
     acf_tape *t;
-    acf_query_graph *replayed; /* NULL on the CPU */
+    acf_query_graph *graph; /* NULL on the CPU */
     acf_batch *batch;
     acf_query query;
     uint8_t *cells; /* (2,N,D): given cells, targets */
-    double *answer; /* (N,D) */
+    double *result; /* (N,D) */
     acf_real *draw; /* (N,D) */
 } bench;
 
@@ -129,15 +129,15 @@ static acf_status make_model(bench *b) {
 }
 
 /* Masks of the queries, drawn once, as in the peer; and memory for results. */
-static acf_status make_question(bench *b) {
+static acf_status make_query(bench *b) {
     int64_t cells = b->N * b->D;
     acf_masks masks;
     ACF_TRY(acf_masks_parse("bernoulli:0.5", &masks));
     ACF_TRY(acf_batch_stage(b->dev, b->N, b->D, &b->batch));
     b->cells = acf_alloc((size_t)(2 * cells), "masks");
-    b->answer = acf_alloc((size_t)cells * sizeof *b->answer, "query-precision");
+    b->result = acf_alloc((size_t)cells * sizeof *b->result, "results");
     b->draw = acf_alloc((size_t)cells * sizeof *b->draw, "draws");
-    if (!b->cells || !b->answer || !b->draw) return ACF_EMEMORY;
+    if (!b->cells || !b->result || !b->draw) return ACF_EMEMORY;
     b->batch->N = b->N;
     for (int64_t i = 0; i < b->N; i++) b->batch->id[i] = (uint64_t)i;
     for (int64_t i = 0; i < cells; i++)
@@ -157,13 +157,13 @@ static acf_status open_bench(bench *b, const char *device) {
     }
     ACF_TRY(make_tables(b));
     ACF_TRY(make_model(b));
-    return make_question(b);
+    return make_query(b);
 }
 
 static void close_bench(bench *b) {
     acf_batch_free(b->batch);
     acf_release(b->cells);
-    acf_release(b->answer);
+    acf_release(b->result);
     acf_release(b->draw);
     acf_model_free(b->model);
     acf_table_free(b->batch_table);
@@ -192,7 +192,7 @@ static acf_status start_query(bench *b) {
     if (!acf_device_multiplies(b->dev, b->precision))
         return acf_fail(ACF_EDEVICE, "%s does not multiply in %s", b->dev->table->name, precision_name[b->precision]);
     ACF_TRY(acf_tape_create(b->dev, NULL, &b->t));
-    return acf_query_graph_create(b->model->net, b->t, b->N, NULL, &b->replayed);
+    return acf_query_graph_create(b->model->net, b->t, b->N, NULL, &b->graph);
 }
 static acf_status start_session(bench *b) { return acf_session_open(b->dev, b->model, b->N, &b->session); }
 
@@ -204,7 +204,7 @@ static acf_status run_steps(bench *b, int64_t times) {
 
 static acf_status loglik(bench *b) {
     bool by_hand = true;
-    if (b->replayed) ACF_TRY(acf_query_graph_logp(b->replayed, b->batch, b->draw, &by_hand));
+    if (b->graph) ACF_TRY(acf_query_graph_logp(b->graph, b->batch, b->draw, &by_hand));
     if (!by_hand) return ACF_OK;
     acf_tape_begin(b->t, false);
     acf_tensor *logp = acf_net_logp(b->t, acf_net_view(b->t, b->model->net, b->batch, NULL));
@@ -214,15 +214,15 @@ static acf_status loglik(bench *b) {
 
 static acf_status sample(bench *b) {
     bool by_hand = true;
-    if (b->replayed) ACF_TRY(acf_query_graph_answer(b->replayed, b->batch, &(acf_draw){.seed = 1}, b->draw, &by_hand));
+    if (b->graph) ACF_TRY(acf_query_graph_answer(b->graph, b->batch, &(acf_draw){.seed = 1}, b->draw, &by_hand));
     if (!by_hand) return ACF_OK;
     acf_tape_begin(b->t, false);
     return acf_net_draw(b->t, acf_net_view(b->t, b->model->net, b->batch, NULL), &(acf_draw){.seed = 1}, b->draw);
 }
 
-static acf_status score(bench *b) { return acf_session_query_logp(b->session, b->batch_table, b->query, b->answer); }
+static acf_status score(bench *b) { return acf_session_query_logp(b->session, b->batch_table, b->query, b->result); }
 static acf_status impute(bench *b) {
-    return acf_session_query_draw(b->session, b->batch_table, b->query, 1, 0, b->answer);
+    return acf_session_query_draw(b->session, b->batch_table, b->query, 1, 0, b->result);
 }
 
 typedef struct job {
@@ -314,11 +314,11 @@ static void do_job(bench *b, const job *j) {
         label(b, j, "failed");
         printf("%s\n", acf_error());
     }
-    acf_trainer_free(b->tr), acf_query_graph_free(b->replayed), acf_tape_free(b->t), acf_session_free(b->session);
-    b->tr = NULL, b->replayed = NULL, b->t = NULL, b->session = NULL;
+    acf_trainer_free(b->tr), acf_query_graph_free(b->graph), acf_tape_free(b->t), acf_session_free(b->session);
+    b->tr = NULL, b->graph = NULL, b->t = NULL, b->session = NULL;
 }
 
-/* The word is in the comma-separated list. */
+/* True if the comma-separated list has the word. */
 static bool listed(const char *list, const char *word) {
     size_t n = strlen(word);
     for (const char *at = list; (at = strstr(at, word)); at += n)

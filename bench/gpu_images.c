@@ -2,7 +2,7 @@
  * batch, and prints lines of comma-separated values:
  *
  *     images,acflow,PRECISION,SIDE,BATCH,JOB,IMAGES_PER_SECOND,MS       the median of five blocks of runs
- *     failed,acflow,PRECISION,SIDE,BATCH,JOB,SENTENCE
+ *     failed,acflow,PRECISION,SIDE,BATCH,JOB,MESSAGE
  *
  *     bench-gpu_images [--device cuda] [--side 28] [--channels 1] [--batch 64] [--precision tf32]
  *                      [--jobs train,loglik,sample] [--like pixelcnn] [--scales 3] [--width 32] [--blocks 2]

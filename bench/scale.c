@@ -24,10 +24,10 @@
 enum { CAUSES = 8, ASKED = 128, CASES_MAX = 16, WARM = 3, LENGTH_COLUMNS = 20 };
 
 typedef struct result {
-    double step;           /* seconds per row of a training step */
-    double before, valid;  /* seconds before the first step; of a validation */
-    double logp, draw;     /* seconds per row of scoring all cells, and of drawing half of them */
-    double fit_mb, ask_mb; /* peak memory above the table's, of training and of queries */
+    double step;             /* seconds per row of a training step */
+    double before, valid;    /* seconds before the first step; of a validation */
+    double logp, draw;       /* seconds per row of scoring all cells, and of drawing half of them */
+    double fit_mb, query_mb; /* peak memory above the table's, of training and of queries */
     double batch;
 } result;
 
@@ -111,8 +111,8 @@ static void ask(acf_device *dev, const acf_model *m, const acf_table *t, result 
     acf_table part = *t;
     part.N = acf_min(t->N, ASKED);
     size_t cells = (size_t)(part.N * t->D);
-    double *out = acf_alloc(cells * sizeof *out, "query-precision"), begun;
-    uint8_t *target = acf_alloc(cells, "questions");
+    double *out = acf_alloc(cells * sizeof *out, "results"), begun;
+    uint8_t *target = acf_alloc(cells, "targets");
     if (!out || !target) need(ACF_EMEMORY);
     for (size_t k = 0; k < cells; k++) target[k] = uniform() < 0.5;
     need(acf_session_open(dev, m, acf_config_rows(t->D), &s));
@@ -163,7 +163,7 @@ static result run(int64_t D, int64_t N, double seconds, char **set) {
     acf_trainer_free(tr);
     reset_peak();
     ask(dev, m, t, &r);
-    r.ask_mb = memory_mb("VmHWM:") - base;
+    r.query_mb = memory_mb("VmHWM:") - base;
     return r; /* the process ends here: nothing is freed */
 }
 
@@ -191,7 +191,7 @@ static void keep_best(result *best, const result *r) {
     best->step = lower(best->step, r->step), best->before = lower(best->before, r->before);
     best->valid = lower(best->valid, r->valid), best->logp = lower(best->logp, r->logp);
     best->draw = lower(best->draw, r->draw), best->batch = r->batch;
-    best->fit_mb = fmax(best->fit_mb, r->fit_mb), best->ask_mb = fmax(best->ask_mb, r->ask_mb);
+    best->fit_mb = fmax(best->fit_mb, r->fit_mb), best->query_mb = fmax(best->query_mb, r->query_mb);
 }
 
 /* ---- the report -------------------------------------------------------------------------------------------------- */
@@ -213,7 +213,7 @@ static void print_case(const table_case *c, const table_case *first) {
     double wider = (double)c->D / (double)first->D;
     printf("%7lld %9lld %6.0f %10.1f %8.2f %8.0f %9.2f %8.2f %8.0f %8.0f %10.0f %10.0f %8.0f\n", c->D, c->N, r->batch,
            1e6 * r->step, r->step / first->best.step, wider * wider, r->before, r->valid,
-           (double)(c->D * c->N) * 8 / 0x1p20, r->fit_mb, 1e6 * r->logp, 1e6 * r->draw, r->ask_mb);
+           (double)(c->D * c->N) * 8 / 0x1p20, r->fit_mb, 1e6 * r->logp, 1e6 * r->draw, r->query_mb);
 }
 
 int main(int argc, char **argv) {
@@ -230,7 +230,7 @@ int main(int argc, char **argv) {
             keep_best(&c[i].best, &r);
         }
     printf("%7s %9s %6s %10s %8s %8s %9s %8s %8s %8s %10s %10s %8s\n", "columns", "rows", "batch", "us a row", "ratio",
-           "(d/d0)^2", "before, s", "valid, s", "table MB", "train MB", "logp us", "draw us", "ask MB");
+           "(d/d0)^2", "before, s", "valid, s", "table MB", "train MB", "logp us", "draw us", "query MB");
     for (int i = 0; i < n; i++) print_case(&c[i], &c[0]);
     double slope = exponent(c, n);
     if (slope != 0) printf("time per row grows as d^%.2f\n", slope);

@@ -6,7 +6,7 @@ FOLDER holds torch_attn_net.py, the network. This file runs each job in two ways
 
     rows,compiled,PRECISION,D,BATCH,JOB,ROWS_PER_SECOND,MODE     torch.compile, in bf16 on a GPU
     rows,captured,...                                            the same, replayed from one CUDA graph
-    failed,WAY,PRECISION,D,BATCH,JOB,SENTENCE
+    failed,WAY,PRECISION,D,BATCH,JOB,MESSAGE
 
 train   a step on rows of a table that is on the device, each in an order of its own: AdamW (fused), clipping, a moving
         average of the weights. The loss is compiled with the network, so the mean that the network also gives is free.
