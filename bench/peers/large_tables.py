@@ -9,8 +9,8 @@ NAME=VALUE are options of acflow (acflow help fit --all lists them), for example
 
 Tables: power and gas are 20,000 rows of the density sets, drawn at random; adult is that of impute_peers.py in the
 --peers folder (10,000 rows); mammography is as impute_csv.py reads it, without the class (11,182 rows of six numbers);
-amounts is generated here (20,000 rows): heavy-tailed, collinear and often zero amounts, and categories. --rows N keeps N
-rows of each, chosen at random, for a quick test. A table without its data is skipped with a line.
+amounts is generated here (20,000 rows): heavy-tailed, collinear and often zero amounts, and categories. --rows N keeps
+N rows of each, chosen at random, for a quick test. A table without its data is skipped with a line.
 
 Protocol: 20 % of the observed cells are removed (mcar() of impute_peers.py); a method is fitted to the rest and
 completes the same table. Methods: acflow; trees and knn20 of impute_peers.py; hgb, gradient boosting of
