@@ -6,8 +6,8 @@
 
 A share of the observed cells of a table (of at most --rows rows, drawn at random) is made wrong. Numbers get three
 kinds of error in turn: a shift by 2 to 5 standard deviations of the column, two neighbouring digits transposed, or the
-value of another column of the row. A category becomes the value of another row. Each method then sees only the table with its
-errors.
+value of another column of the row. A category becomes the value of another row. Each method then sees only the table
+with its errors.
 
 Printed for each table and seed: average precision over all observed cells, and over rows (does the row have an error?),
 of

@@ -7,8 +7,8 @@
       [--out results.csv]
 
 NAME=VALUE are options of acflow (acflow help fit --all lists them), for example encode=standard steps=2000. The
-protocol is that of impute_peers.py in the --peers folder, with its table(), mcar() and score(): 20 % of the observed cells
-of a table are removed, a model is fitted to the rest and completes the same table.
+protocol is that of impute_peers.py in the --peers folder, with its table(), mcar() and score(): 20 % of the observed
+cells of a table are removed, a model is fitted to the rest and completes the same table.
 
 Printed for each table and seed:
 - point estimates: the best guess; the mean of the draws, most frequent class; the mean of each cell's own conditional,
