@@ -229,7 +229,7 @@ static void refuses_sizes_that_cannot_be_squeezed(void **state) {
     assert_int_equal(acf_image_net_declare(dev, &s, &net), ACF_EUSAGE);
     assert_string_equal(
         acf_error(),
-        "images of 28 x 28 pixels cannot be halved 3 times, which 4 scales do: pad them to multiples of 8, or use fewer scales");
+        "images of 28 x 28 pixels cannot be halved 3 times, as 4 scales need: pad them to multiples of 8, or use fewer scales");
     s = acf_image_lab_sizes(0, 1, 1, &acf_image_normal);
     assert_int_equal(acf_image_net_declare(dev, &s, &net), ACF_EUSAGE);
     assert_string_equal(acf_error(), "images of 0 x 0 pixels and 1 channels; expected 1 to 4096, and 1 to 4");
