@@ -72,7 +72,8 @@ static void a_callers_mask_stays(void **state) {
     acf_image_batch_free(batch);
 }
 
-/* What a step works on has all its images: those that the staged batch has not are there, but nothing of them is modelled and they have no share. */
+/* What a step works on has all its images: those that the staged batch has not are there, but nothing of them is
+ * modelled and they have no share. */
 static void a_staged_batch_is_padded(void **state) {
     (void)state;
     acf_image_batch *staged, *placed, *plain;

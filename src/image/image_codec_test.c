@@ -1,5 +1,5 @@
-/* Tests of image_codec.h: every kind of PNG and JPEG comes out as what went in; every cut and every flipped byte ends with a sentence or a
- * picture, never otherwise. */
+/* Tests of image_codec.h: every kind of PNG and JPEG comes out as what went in; every cut and every flipped byte
+ * ends with a sentence or a picture, never otherwise. */
 #define _GNU_SOURCE /* memmem */
 #include "image/image_codec.h"
 
@@ -30,7 +30,7 @@ static acf_raster decoded(const acf_lab_bytes *f) {
 
 static int white(int v, int a) { return (v * a + 255 * (255 - a) + 127) / 255; }
 
-/* ---- PNG ------------------------------------------------------------------------------------------------------------------ */
+/* ---- PNG --------------------------------------------------------------------------------------------------------- */
 
 /* What pixel i, channel c of the decoded picture must be. */
 static int expected(acf_lab_png k, const unsigned char *s, int i, int c) {
@@ -77,7 +77,7 @@ static void every_kind_of_png(void **state) {
         }
 }
 
-/* ---- JPEG ----------------------------------------------------------------------------------------------------------------- */
+/* ---- JPEG -------------------------------------------------------------------------------------------------------- */
 
 /* Smooth, so that what the compression loses is little. */
 static void make_smooth(unsigned char *out, int channels) {
@@ -111,7 +111,7 @@ static void every_kind_of_jpeg(void **state) {
         }
 }
 
-/* ---- hostile -------------------------------------------------------------------------------------------------------------- */
+/* ---- hostile ----------------------------------------------------------------------------------------------------- */
 
 /* A picture, or a sentence that names it and is about data. */
 static bool survives(const acf_lab_bytes *f, bool header) {

@@ -1,4 +1,5 @@
-/* Tests of image_map.h: monotone, exact there and back, a density over levels, the log-slope against differences; what a histogram makes of it. */
+/* Tests of image_map.h: monotone, exact there and back, a density over levels, the log-slope against differences;
+ * what a histogram makes of it. */
 #include "image/image_map.h"
 
 #include "harness/lab.h"
@@ -7,7 +8,8 @@
 #include <math.h>
 #include <string.h>
 
-/* Histograms: none, flat, a digit's black, a drawing of two levels, hills, one level alone, few levels with large gaps. */
+/* Histograms: none, flat, a digit's black, a drawing of two levels, hills, one level alone, few levels with large
+ * gaps. */
 enum { HISTOGRAMS = 7 };
 static void histogram(int which, int bits, int64_t *count) {
     const int levels = 1 << bits;
@@ -51,7 +53,8 @@ static void each_map(void (*check)(const acf_image_map *m, int which)) {
         }
 }
 
-/* For noise that is drawn at the ends of a level and between: y rounded to what networks compute with gives back its level, y itself v. */
+/* For noise that is drawn at the ends of a level and between: y rounded to what networks compute with gives back its
+ * level, y itself v. */
 static void check_return(const acf_image_map *m, int which) {
     for (int k = 0; k < 1 << m->bits; k++)
         for (unsigned j = 0; j < 65536; j += j < 20 || j > 65500 ? 1 : 1234) {
@@ -113,9 +116,9 @@ static void slopes_are_derivatives(void **state) {
     each_map(check_slopes);
 }
 
-/* Bells cover all real numbers once: a density of y gives probabilities of levels whose sum is 1. P(k) = E_u[p(y) dy/dv],
- * its ends stretched by u = 1/(1 + e^-t): outer levels reach far. The density is a
- * normal of deviation 1/2: little of it lies where u is so near to 0 or 1. */
+/* Bells cover all real numbers once: a density of y gives probabilities of levels whose sum is 1. P(k) = E_u[p(y)
+ * dy/dv], its ends stretched by u = 1/(1 + e^-t): outer levels reach far. The density is a normal of deviation 1/2:
+ * little of it lies where u is so near to 0 or 1. */
 static void probabilities_of_levels_add_up(void **state) {
     (void)state;
     for (int bits = 1; bits <= 8; bits++)
@@ -237,7 +240,8 @@ static void hostile_descriptions_are_refused(void **state) {
     assert_null(m);
 }
 
-/* Knots: within a level of what is decoded exactly, between the first middle and the last; for guesses a slope that a step can follow everywhere. */
+/* Knots: within a level of what is decoded exactly, between the first middle and the last; for guesses a slope that
+ * a step can follow everywhere. */
 static void check_knots(const acf_image_map *m, int which) {
     acf_knots truth, guess;
     const int top = (1 << m->bits) - 1;

@@ -1,5 +1,5 @@
-/* Tests of image_masks.h: the text form, the promises for every image, and the laws. Draws are functions of fixed places; thresholds are those
- * of a one-in-a-thousand event or rarer. */
+/* Tests of image_masks.h: the text form, the promises for every image, and the laws. Draws are functions of fixed
+ * places; thresholds are those of a one-in-a-thousand event or rarer. */
 #include "image/image_masks.h"
 
 #include "harness/image_files.h"
@@ -61,7 +61,7 @@ static acf_image_box box_of(const uint8_t *mask, int64_t H, int64_t W) {
     return box;
 }
 
-/* ---- kinds ---------------------------------------------------------------------------------------------------------------- */
+/* ---- kinds ------------------------------------------------------------------------------------------------------- */
 
 static void boxes_are_where_they_should_be(void **state) {
     (void)state;
@@ -217,7 +217,7 @@ static void mixtures_choose_by_weight(void **state) {
     for (int k = 0; k < 3; k++) assert_true(fabs(count[k] - N * p[k]) < 3.5 * sqrt(N * p[k] * (1 - p[k])));
 }
 
-/* ---- files ---------------------------------------------------------------------------------------------------------------- */
+/* ---- files ------------------------------------------------------------------------------------------------------- */
 
 static void a_file_is_a_mask(void **state) {
     (void)state;
@@ -252,7 +252,8 @@ static void a_file_is_a_mask(void **state) {
     acf_lab_folder_free(&folder);
 }
 
-/* A mask of the size that the files had goes the way of the images: here the middle 4 x 4 of 4 x 8, halved, in the middle of 4 x 4. */
+/* A mask of the size that the files had goes the way of the images: here the middle 4 x 4 of 4 x 8, halved, in the
+ * middle of 4 x 4. */
 static void a_mask_of_the_files_size_is_cut_and_scaled(void **state) {
     (void)state;
     acf_lab_folder folder = acf_lab_folder_make();
@@ -296,9 +297,10 @@ static void a_mask_of_the_files_size_is_cut_and_scaled(void **state) {
     acf_lab_folder_free(&folder);
 }
 
-/* ---- places --------------------------------------------------------------------------------------------------------------- */
+/* ---- places ------------------------------------------------------------------------------------------------------ */
 
-/* An image gets the same mask alone, elsewhere in a batch, and with any number of threads; and another at the next draw. */
+/* An image gets the same mask alone, elsewhere in a batch, and with any number of threads; and another at the next
+ * draw. */
 static void an_image_does_not_know_its_batch(void **state) {
     (void)state;
     enum { n = 300, S = 24 * 20 };
@@ -329,7 +331,7 @@ static void an_image_does_not_know_its_batch(void **state) {
     acf_image_masks_free(m);
 }
 
-/* ---- text ----------------------------------------------------------------------------------------------------------------- */
+/* ---- text -------------------------------------------------------------------------------------------------------- */
 
 static void text_goes_and_comes_back(void **state) {
     (void)state;

@@ -9,7 +9,8 @@
 
 enum { H = 13, W = 18, P = H * W };
 
-/* Whether (y,x) is of lattice q: every 2^l-th of every 2^l-th row for q = 2l, of those every other as on a chessboard for 2l + 1. */
+/* Whether (y,x) is of lattice q: every 2^l-th of every 2^l-th row for q = 2l, of those every other as on a
+ * chessboard for 2l + 1. */
 static int of_lattice(int q, int y, int x) {
     const int step = 1 << q / 2;
     return y % step == 0 && x % step == 0 && (q % 2 == 0 || (y / step + x / step) % 2 == 0);
@@ -34,7 +35,8 @@ static void rounds_are_finer_and_finer_lattices(void **state) {
         for (int x = 0; x < 8; x++) assert_int_equal(acf_image_pass_of(5, y, x), five[y][x] - '0');
 }
 
-/* Over all rounds each hidden pixel is asked for once; before, it is left out, after, given. Given ones always are, whatever number says so. */
+/* Over all rounds each hidden pixel is asked for once; before, it is left out, after, given. Given ones always are,
+ * whatever number says so. */
 static void every_hidden_pixel_has_one_round(void **state) {
     (void)state;
     uint8_t b[P], role[P];
@@ -58,7 +60,8 @@ static void every_hidden_pixel_has_one_round(void **state) {
     }
 }
 
-/* A quarter of the images is asked at once; the others for one round, each as often, with the weight that is promised. Rounds that ask for nothing do not occur. */
+/* A quarter of the images is asked at once; the others for one round, each as often, with the weight that is
+ * promised. Rounds that ask for nothing do not occur. */
 static void training_draws_every_round(void **state) {
     (void)state;
     enum { S = 4, TRIES = 8000 };

@@ -1,4 +1,5 @@
-/* Tests of image_write.h: what is written is read back by libpng; every frame of an animation is a picture; sheets by their definition. */
+/* Tests of image_write.h: what is written is read back by libpng; every frame of an animation is a picture; sheets
+ * by their definition. */
 #include "image/image_write.h"
 
 #include "base/arena.h"

@@ -1,4 +1,5 @@
-/* Tests of images.h: the same pictures from every kind of source, what plans do, a sentence for every mistake, damage, failing memory. */
+/* Tests of images.h: the same pictures from every kind of source, what plans do, a sentence for every mistake,
+ * damage, failing memory. */
 #include "image/images.h"
 
 #include "harness/file_lab.h"
@@ -60,7 +61,7 @@ static void assert_is(const acf_images *im, int n, int h, int w, int c, const un
     assert_memory_equal(im->pixel, expected, (size_t)(n * h * w * c));
 }
 
-/* ---- sources -------------------------------------------------------------------------------------------------------------- */
+/* ---- sources ----------------------------------------------------------------------------------------------------- */
 
 static void arrays_are_read(void **state) {
     (void)state;
@@ -132,7 +133,8 @@ static void a_folder_is_read_by_name(void **state) {
     acf_images_free(im);
 }
 
-/* A name for files made from each image: without its ending while all end alike, with a number of one width in an array, other for each copy. */
+/* A name for files made from each image: without its ending while all end alike, with a number of one width in an
+ * array, other for each copy. */
 static void files_made_from_images_have_names(void **state) {
     (void)state;
     static uint8_t many[101];
@@ -244,7 +246,7 @@ static void sizes_must_agree_or_be_made_to(void **state) {
     acf_images_free(im);
 }
 
-/* ---- plans ---------------------------------------------------------------------------------------------------------------- */
+/* ---- plans ------------------------------------------------------------------------------------------------------- */
 
 /* Box, scale, pad and depth, one after the other, are what the operations give. */
 static void a_plan_is_its_steps(void **state) {
@@ -335,7 +337,7 @@ static void plans_that_cannot_be_meant(void **state) {
     assert_int_equal(acf_images_make(pixel, 0, H, W, 1, NULL, &im), ACF_ESHAPE);
 }
 
-/* ---- sentences, damage ---------------------------------------------------------------------------------------------------- */
+/* ---- sentences, damage ------------------------------------------------------------------------------------------- */
 
 static void assert_refused(acf_status status, const char *rest) {
     acf_images *im = NULL;

@@ -204,7 +204,8 @@ static void training_never_sees_a_held_out_cell(void **state) {
     acf_holdout_free(hold), acf_holdout_free(hold2), acf_table_free(t), acf_table_free(other), acf_device_close(dev);
 }
 
-/* Modelled cells of columns with a step, and no others, are encoded with their noise: by row, column and draw, whatever the batch. */
+/* Modelled cells of columns with a step, and no others, are encoded with their noise: by row, column and draw,
+ * whatever the batch. */
 static void modelled_cells_are_dequantised(void **state) {
     (void)state;
     enum { N = 300 };

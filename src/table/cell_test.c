@@ -85,7 +85,8 @@ static void integers(void **state) {
     writes(s, (double)NAN, "17");
     acf_schema_free(s);
     s = schema(
-        "\"kind\": \"integer\", \"min\": 17, \"max\": 90, \"decimals\": 0, \"declared\": true"); /* and not the declared one */
+        "\"kind\": \"integer\", \"min\": 17, \"max\": 90, \"decimals\": 0, \"declared\": true"); /* and not the
+                                                                                                  * declared one */
     writes(s, 3, "17");
     writes(s, 1e30, "90");
     writes(s, 41.5, "42");

@@ -154,7 +154,7 @@ static void what_is_given_is_kept(void **state) {
     assert_string_equal(dialect_of("a,b\n\"1,2\n3,4\n5,6\n7,8\n9,10\n11,12\n13,14\n", NULL, false), ", n header");
 }
 
-/* ---- tables as people have them -------------------------------------------------------------------------------------- */
+/* ---- tables as people have them ---------------------------------------------------------------------------------- */
 
 /* The folder of real tables, or NULL. */
 static const char *tables(void) {

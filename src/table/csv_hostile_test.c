@@ -1,5 +1,5 @@
-/* Tests of csv.h with files that were made to hurt, or that people send by mistake: each gets its sentence, whatever the size of a block;
- * damage at random gets a refusal at worst; every allocation may fail. ASan watches. */
+/* Tests of csv.h with files that were made to hurt, or that people send by mistake: each gets its sentence, whatever
+ * the size of a block; damage at random gets a refusal at worst; every allocation may fail. ASan watches. */
 #define _GNU_SOURCE /* memmem */
 #include "table/csv.h"
 
@@ -200,7 +200,7 @@ static void separators_that_cannot_be(void **state) {
     }
 }
 
-/* ---- sizes ---------------------------------------------------------------------------------------------------------- */
+/* ---- sizes ------------------------------------------------------------------------------------------------------- */
 
 /* A file of `n` bytes that begins and ends as given, x in between. */
 static void put_long(const char *begin, size_t n, const char *end) {
@@ -271,7 +271,7 @@ static void fields_have_a_limit(void **state) {
     free(text);
 }
 
-/* ---- damage at random ------------------------------------------------------------------------------------------------ */
+/* ---- damage at random -------------------------------------------------------------------------------------------- */
 
 static uint32_t draw(uint32_t round, uint32_t which, uint32_t below) {
     return (uint32_t)acf_rng_below((acf_rng_counter){.row = round, .stream = ACF_STREAM_TEST, .column = which}, below);
@@ -285,8 +285,8 @@ static const char *const seeds[] = {
     "a\tb\r1\t'2'\r3\t'4'\r",
 };
 
-/* One to three edits: a byte replaced (half of the time by one that means something), a bit flipped, bytes removed, copied or doubled, the end
- * cut off. Returns the new size. */
+/* One to three edits: a byte replaced (half of the time by one that means something), a bit flipped, bytes removed,
+ * copied or doubled, the end cut off. Returns the new size. */
 static size_t damage(char *b, size_t n, uint32_t round) {
     static const char telling[] = ",;\t| \"'\n\r\xff\xc3\x80"
                                   "1a";
@@ -397,7 +397,7 @@ static void damaged_gzip_never_hurts(void **state) {
     assert_true(refused > 1800);
 }
 
-/* ---- memory and files that change ------------------------------------------------------------------------------------ */
+/* ---- memory and files that change -------------------------------------------------------------------------------- */
 
 static void every_allocation_may_fail(void **state) {
     (void)state;

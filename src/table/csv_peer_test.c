@@ -1,5 +1,5 @@
-/* Tests of csv.h against Python's csv module: what Python writes is read as Python reads it, and what acflow writes Python reads back.
- * tests/csv_peer.py makes and checks the files; skipped without Python. */
+/* Tests of csv.h against Python's csv module: what Python writes is read as Python reads it, and what acflow writes
+ * Python reads back. tests/csv_peer.py makes and checks the files; skipped without Python. */
 #include "table/csv.h"
 
 #include "base/rng.h"

@@ -1,4 +1,5 @@
-/* Tests of csv.h: what records and fields are, for every block size; values that were written read back in every dialect. */
+/* Tests of csv.h: what records and fields are, for every block size; values that were written read back in every
+ * dialect. */
 #include "table/csv.h"
 
 #include "base/arena.h"
@@ -36,7 +37,7 @@ static void next_ok(acf_csv *csv, acf_record *r) {
     if (acf_csv_next(csv, r) != ACF_OK) fail_msg("%s", acf_error());
 }
 
-/* ---- a table as text that shows everything ------------------------------------------------------------------------- */
+/* ---- a table as text that shows everything ----------------------------------------------------------------------- */
 
 /* Fields as <text>, quoted ones as "text", separated by spaces; records by their line number and their end. */
 static void show_record(FILE *out, const acf_record *r) {
@@ -84,7 +85,7 @@ static void assert_table(const char *text, size_t n, const acf_csv_want *want, c
 #define WANT(...)                                                                                                      \
     &(acf_csv_want) { __VA_ARGS__ }
 
-/* ---- records and fields --------------------------------------------------------------------------------------------- */
+/* ---- records and fields ------------------------------------------------------------------------------------------ */
 
 /* What stands around the table: Excel's first line, a separator at the end of lines, R's header. */
 static void what_programs_add(void **state) {
@@ -285,7 +286,7 @@ static void memory_is_constant(void **state) {
     free(text);
 }
 
-/* ---- round trips ---------------------------------------------------------------------------------------------------- */
+/* ---- round trips ------------------------------------------------------------------------------------------------- */
 
 enum { ROWS = 12, COLUMNS = 5, VALUE_MAX = 24 };
 

@@ -289,7 +289,7 @@ static void few_values_are_all_that_is_decoded(void **state) {
     acf_encoder_free(e), acf_table_free(t);
 }
 
-/* ---- resolution, warp and range ----------------------------------------------------------------------------------- */
+/* ---- resolution, warp and range ---------------------------------------------------------------------------------- */
 
 enum { SHAPE_N = 3000, SHAPE_D = 6 };
 static const acf_column shape_columns[SHAPE_D] = {{"price", 0},  {"grade", 0}, {"gain", 0},
@@ -347,8 +347,8 @@ static void columns_are_understood(void **state) {
     acf_encoder_free(e), acf_table_free(t);
 }
 
-/* Whatever a network says, what comes out is a value the column could hold; and what went in comes back, exactly where the column
- * has a step. */
+/* Whatever a network says, what comes out is a value the column could hold; and what went in comes back, exactly
+ * where the column has a step. */
 static void decoded_values_could_be_observed(void **state) {
     (void)state;
     acf_table *t = shape_table();

@@ -1,4 +1,5 @@
-/* Intervals: of draws that differ central ones, of whole numbers and spikes shorter ones; what they hold of new draws, by counting. */
+/* Intervals: of draws that differ central ones, of whole numbers and spikes shorter ones; what they hold of new
+ * draws, by counting. */
 #include "table/interval.h"
 
 #include "base/rng.h"

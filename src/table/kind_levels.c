@@ -1,4 +1,4 @@
-/* Levels: see kind_levels.h. The largest piece of work is sorting those of a category. */
+/* Levels: see kind_levels.h. The most expensive step is sorting those of a category. */
 #define _GNU_SOURCE /* qsort_r */
 #include "table/kind_levels.h"
 
@@ -7,9 +7,9 @@
 #include <string.h>
 #include <strings.h>
 
-#define LIST_WIDTH 60 /* of a list of levels, about */
+#define LIST_WIDTH 60 /* approximate length of a list of levels */
 
-/* ---- what a column holds ---------------------------------------------------------------------------------------- */
+/* ---- what a column holds ----------------------------------------------------------------------------------------- */
 
 static int by_count(const void *a, const void *b) {
     const acf_text_counts_entry *p = a, *q = b;
@@ -55,7 +55,7 @@ acf_status acf_levels_copy(acf_text_counts *to, const acf_text_counts *from) {
     return ACF_OK;
 }
 
-/* How often the column holds this text. */
+/* The count of this text in the column. */
 static int64_t count_in(const acf_profile_column *c, const acf_text_counts_entry *e) {
     int64_t number = acf_text_counts_find(&c->numbers, e->text, e->length),
             word = acf_text_counts_find(&c->words, e->text, e->length);
@@ -79,9 +79,9 @@ acf_status acf_levels_from_user(acf_typing_column *t) {
         t->where, (long long)(t->c->observed - seen), (long long)t->c->observed);
 }
 
-/* ---- cells, words ----------------------------------------------------------------------------------------------- */
+/* ---- cells, words ------------------------------------------------------------------------------------------------ */
 
-/* Yes, yes and YES, where they are one. Such a column has two levels. */
+/* Finds a level regardless of case, for a column where Yes, yes and YES are one level. Such a column has two levels. */
 static int64_t level_in_any_case(const acf_field_spec *c, const char *text, size_t n) {
     int64_t level = c->levels.n - 1;
     while (level >= 0 && (c->levels.entry[level].length != n || strncasecmp(c->levels.entry[level].text, text, n) != 0))

@@ -133,7 +133,8 @@ static void marginal_turns_the_given_into_missing(void **state) {
     for (int i = 0; i < N; i++) assert_int_equal(size_of(modelled(i)), 1);
 }
 
-/* What is given is what uniform gives; of r others one is modelled and each other with probability 1 - P, all columns alike. */
+/* What is given is what uniform gives; of r others one is modelled and each other with probability 1 - P, all
+ * columns alike. */
 static void partial_leaves_some_missing(void **state) {
     (void)state;
     static uint8_t b0[sizeof b];
@@ -245,7 +246,8 @@ static void cells_are_independent(void **state) {
     acf_device_close(dev);
 }
 
-/* What a batch models stays within the room that is planned for it, and comes near it: in all columns, and in the first three. */
+/* What a batch models stays within the room that is planned for it, and comes near it: in all columns, and in the
+ * first three. */
 static void batches_have_room(void **state) {
     (void)state;
     static const char *const texts[] = {"bernoulli:0.5", "uniform", "marginal:0.3", "partial:0.6 + uniform*2",

@@ -1,4 +1,4 @@
-/* The columns of a file against those of a model: see match.h. */
+/* Matches the columns of a file to those of a model: see match.h. */
 #include "table/match.h"
 
 #include <string.h>
@@ -22,7 +22,7 @@ acf_status acf_match_unknown(const acf_schema *s, const char *name) {
     return acf_fail(ACF_EUSAGE, "there is no column '%s'; the model has %s", acf_text_excerpt(seen, name), columns);
 }
 
-/* ---- by name ---------------------------------------------------------------------------------------------------- */
+/* ---- by name ----------------------------------------------------------------------------------------------------- */
 
 static acf_status missing(const acf_table_file *f, int64_t j) {
     const acf_field_spec *c = &f->schema->column[j];
@@ -33,8 +33,8 @@ static acf_status missing(const acf_table_file *f, int64_t j) {
         acf_table_file_path(f), acf_text_excerpt(name, c->name), c->kind->name);
 }
 
-/* For each column of the schema its place in the file: at (n), -1 for none. */
-/* By hashing: both sides may have thousands. */
+/* The position in the file of each column of the schema: at (n), -1 for none. */
+/* Uses a hash table: both sides may have thousands of columns. */
 static acf_status find_names(acf_table_file *f, int64_t *at) {
     acf_text_counts names = acf_text_counts_make(ACF_CSV_FIELDS_MAX, f->texts);
     acf_status status = ACF_OK;
@@ -46,7 +46,7 @@ static acf_status find_names(acf_table_file *f, int64_t *at) {
     return status;
 }
 
-/* Column j of the schema stands in front of the one that should be before it, which is column `last` of the file. */
+/* Reports that column j of the schema precedes the one that should be before it, which is column `last` of the file. */
 static acf_status moved(const acf_table_file *f, int64_t j, int64_t at, int64_t last) {
     char where[ACF_FIELD_TEXT_MAX], before[ACF_EXCERPT_MAX], columns[512];
     acf_text t = acf_text_into(columns, sizeof columns);
@@ -59,8 +59,9 @@ static acf_status moved(const acf_table_file *f, int64_t j, int64_t at, int64_t 
         acf_text_excerpt(before, f->name[last]), columns);
 }
 
-/* A column that is not needed may be gone; one that is needed may not, since empty cells say the same and leave no doubt. Another order may be meant, or be another
- * table with the same names: who means it says so. */
+/* A column that the model does not need may be absent. One that it needs may not: an empty column states the same
+ * without doubt. Another order may be intended, or may be another table with the same names, so the user must
+ * confirm it. */
 static acf_status use_names(acf_table_file *f, const int64_t *at, bool any_order) {
     const acf_schema *s = f->schema;
     int64_t last = -1;
@@ -74,7 +75,7 @@ static acf_status use_names(acf_table_file *f, const int64_t *at, bool any_order
             continue;
         }
         f->spec[at[j]] = j;
-        if (s->column[j].place < 0) continue; /* it may stand anywhere */
+        if (s->column[j].place < 0) continue; /* may be in any position */
         if (at[j] < last && !any_order) return moved(f, j, at[j], last);
         another |= at[j] < last;
         last = at[j];
@@ -94,9 +95,9 @@ static acf_status match_names(acf_table_file *f, bool any_order) {
     return status;
 }
 
-/* ---- by position ------------------------------------------------------------------------------------------------ */
+/* ---- by position ------------------------------------------------------------------------------------------------- */
 
-/* Nothing but the number of columns tells whether this is the right file. */
+/* Only the number of columns shows whether this is the right file. */
 static acf_status match_places(acf_table_file *f, bool has_header) {
     const acf_schema *s = f->schema;
     if (f->columns != s->n)
@@ -110,9 +111,9 @@ static acf_status match_places(acf_table_file *f, bool has_header) {
                              s->named ? "this file" : "the model", s->named ? "model" : "file");
 }
 
-/* ---- wishes ----------------------------------------------------------------------------------------------------- */
+/* ---- read options --- */
 
-/* What columns are is settled once a model knows them. */
+/* The model determines the kinds of its columns, so options for them are refused. */
 static acf_status check_wishes(const acf_table_file *f, const acf_read_options *w) {
     if (w->file)
         return acf_fail(
@@ -136,9 +137,10 @@ acf_status acf_match(acf_table_file *f, const acf_read_options *w) {
     return has_header && f->schema->named ? match_names(f, w->any_order) : match_places(f, has_header);
 }
 
-/* ---- strangers -------------------------------------------------------------------------------------------------- */
+/* ---- unseen columns --- */
 
-/* A column that could be modelled and is not known is more often a wrong file or a misspelled name than something to ignore in silence. */
+/* An unknown column that could be modelled usually means a wrong file or a misspelled name, so it is not ignored
+ * silently. */
 acf_status acf_match_unseen_levels(acf_table_file *f, const acf_read_options *w, const acf_profile *p) {
     for (int64_t c = 0; c < f->columns; c++) {
         if (f->spec[c] >= 0 || c == f->id) continue;
