@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-/* ---- memory --- */
+/* ---- memory ------------------------------------------------------------------------------------------------------ */
 
 /* The bytes of id, x, share and b, and of the numbers of all images. */
 static acf_status measure(int64_t capacity, const acf_images *im, size_t *block, size_t *numbers) {

@@ -1,4 +1,4 @@
-/* Tests of image_batches.h: an epoch has every image once, and each is what its parts would make of it alone. */
+/* Tests of image_batches.h: an epoch has every image once, and a batch equals its parts computed one by one. */
 #include "image/image_batches.h"
 
 #include "harness/check.h"
@@ -72,8 +72,7 @@ static void a_callers_mask_stays(void **state) {
     acf_image_batch_free(batch);
 }
 
-/* What a step works on has all its images: those that the staged batch has not are there, but nothing of them is
- * modelled and they have no share. */
+/* A placed batch always has all its images: those beyond the staged batch have no modelled pixels and a share of 0. */
 static void a_staged_batch_is_padded(void **state) {
     (void)state;
     acf_image_batch *staged, *placed, *plain;

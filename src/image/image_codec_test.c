@@ -1,5 +1,5 @@
-/* Tests of image_codec.h: every kind of PNG and JPEG comes out as what went in; every cut and every flipped byte
- * ends with a sentence or a picture, never otherwise. */
+/* Tests of image_codec.h: every kind of PNG and JPEG decodes to what was encoded; every truncation and every changed
+ * byte gives an error message or a picture. */
 #define _GNU_SOURCE /* memmem */
 #include "image/image_codec.h"
 
@@ -16,7 +16,7 @@
 enum { H = 7, W = 11 };
 static acf_lab_bytes file, damaged;
 
-/* Samples that look like nothing in particular, below `top`. */
+/* Irregular samples below `top`. */
 static void make_samples(unsigned char *out, int n, int top) {
     for (int i = 0; i < n; i++) out[i] = (unsigned char)((i * 37 + i / 5 * 11 + 3) % top);
 }
@@ -32,7 +32,7 @@ static int white(int v, int a) { return (v * a + 255 * (255 - a) + 127) / 255; }
 
 /* ---- PNG --------------------------------------------------------------------------------------------------------- */
 
-/* What pixel i, channel c of the decoded picture must be. */
+/* The expected value of pixel i, channel c of the decoded picture. */
 static int expected(acf_lab_png k, const unsigned char *s, int i, int c) {
     const int top = (1 << (k.bits == 16 ? 8 : k.bits)) - 1;
     switch (k.type) {
@@ -79,7 +79,7 @@ static void every_kind_of_png(void **state) {
 
 /* ---- JPEG -------------------------------------------------------------------------------------------------------- */
 
-/* Smooth, so that what the compression loses is little. */
+/* Smooth, so that the compression loses little. */
 static void make_smooth(unsigned char *out, int channels) {
     for (int i = 0; i < H * W; i++)
         for (int c = 0; c < channels; c++)
@@ -92,7 +92,7 @@ static void every_kind_of_jpeg(void **state) {
     for (int kind = 0; kind < 4; kind++)
         for (int way = 0; way < 4; way++) {
             const int channels = kind == 0 ? 1 : kind == 1 ? 3 : 4;
-            if (kind == ACF_LAB_YCCK && !(way & 2)) continue; /* is told by Adobe's marker alone */
+            if (kind == ACF_LAB_YCCK && !(way & 2)) continue; /* only Adobe's marker identifies it */
             make_smooth(pixel, channels);
             acf_lab_put_jpeg(&file, (acf_lab_jpeg)kind, way & 1, way & 2, H, W, pixel);
             acf_raster r = decoded(&file), head;
@@ -113,7 +113,7 @@ static void every_kind_of_jpeg(void **state) {
 
 /* ---- hostile ----------------------------------------------------------------------------------------------------- */
 
-/* A picture, or a sentence that names it and is about data. */
+/* Expects a picture, or ACF_EDATA with a message that names the file. */
 static bool survives(const acf_lab_bytes *f, bool header) {
     acf_raster r = {.pixel = NULL};
     const int64_t live = acf_alloc_live();
@@ -121,7 +121,7 @@ static bool survives(const acf_lab_bytes *f, bool header) {
     acf_status status = acf_raster_decode("picture", f->b, f->n, header, &r);
     if (status == ACF_OK) {
         assert_true(r.H >= 1 && r.W >= 1 && r.H * r.W <= ACF_IMAGE_PIXELS_MAX && (r.C == 1 || r.C == 3));
-        int64_t sum = 0; /* all of it may be read */
+        int64_t sum = 0; /* all of it must be readable */
         for (int64_t i = 0; r.pixel && i < r.H * r.W * r.C; i++) sum += r.pixel[i];
         assert_true(sum <= 255 * r.H * r.W * r.C);
         acf_raster_free(&r);
@@ -146,7 +146,7 @@ static void a_few_files(int which) {
         acf_lab_put_jpeg(&file, (acf_lab_jpeg)(which % 4), which > 5, true, H, W, samples);
 }
 
-/* No beginning of a file is a picture but the whole one; a JPEG may lack its last two bytes, which hold nothing. */
+/* Only the whole file is a picture; a JPEG may lack its last two bytes, which hold nothing. */
 static void no_cut_file_is_a_picture(void **state) {
     (void)state;
     for (int which = 0; which < 8; which++) {
@@ -180,13 +180,13 @@ static void no_flipped_byte_hurts(void **state) {
     }
 }
 
-/* Sizes are looked at before memory is taken. In a PNG the checksum of the header must fit. */
+/* Sizes are checked before memory is allocated. In a PNG the checksum of the header must match. */
 static void huge_pictures_are_refused(void **state) {
     (void)state;
     unsigned char pixel[H * W] = {0};
     acf_raster r;
     acf_lab_put_png(&file, (acf_lab_png){PNG_COLOR_TYPE_GRAY, 8, false, NULL, -1}, H, W, pixel);
-    memcpy(file.b + 16, "\0\0\x75\x30\0\0\x75\x30", 8); /* each side would do, but not both */
+    memcpy(file.b + 16, "\0\0\x75\x30\0\0\x75\x30", 8); /* each side alone is allowed, but not both */
     unsigned long sum = crc32(crc32(0, NULL, 0), file.b + 12, 17);
     for (int i = 0; i < 4; i++) file.b[29 + i] = (unsigned char)(sum >> (24 - 8 * i));
     assert_int_equal(acf_raster_decode("big.png", file.b, file.n, false, &r), ACF_EDATA);
@@ -196,7 +196,7 @@ static void huge_pictures_are_refused(void **state) {
     acf_lab_put_jpeg(&file, ACF_LAB_GREY, false, false, H, W, pixel);
     unsigned char *size = memmem(file.b, file.n, "\xff\xc0", 2);
     assert_non_null(size);
-    memcpy(size + 5, "\xff\xdc\xff\xdc", 4); /* the largest JPEG has */
+    memcpy(size + 5, "\xff\xdc\xff\xdc", 4); /* the largest JPEG size */
     assert_int_equal(acf_raster_decode("big.jpg", file.b, file.n, false, &r), ACF_EDATA);
     assert_string_equal(
         acf_error(),
@@ -222,7 +222,7 @@ static void other_files_are_named(void **state) {
     assert_int_equal(acf_raster_probe("/nowhere/x.png", &r), ACF_EIO);
 }
 
-/* A header behind more than is read at first is found all the same. */
+/* A header beyond the first bytes read is still found. */
 static void a_probe_finds_late_headers(void **state) {
     (void)state;
     unsigned char pixel[H * W * 3] = {0};

@@ -30,7 +30,7 @@ typedef struct reading {
     char why[JMSG_LENGTH_MAX];
 } reading;
 
-/* ---- callbacks of the library --- */
+/* ---- callbacks of the library ------------------------------------------------------------------------------------ */
 
 static reading *of(j_common_ptr c) { return c->client_data; }
 

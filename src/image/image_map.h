@@ -8,9 +8,9 @@
  *     uniform-logit    Q is logistic, lo + width u = alpha + (1 - 2 alpha) v / 2^n: the same for all images
  *     gaussian         Q is normal, fitted to the frequency of each level. A level of many pixels (a spike), such as
  *                      the black of a drawing, gets a Gaussian of its own. Its noise is then Gaussian and not uniform,
- *                      which the densities behind the map can fit. All levels between two spikes share a Gaussian and divide
- *                      its quantiles by their frequencies. Without a spike there is one Gaussian, and y are the normal
- *                      scores of the levels.
+ *                      which the densities behind the map can fit. All levels between two spikes share a Gaussian and
+ *                      divide its quantiles by their frequencies. Without a spike there is one Gaussian, and y are the
+ *                      normal scores of the levels.
  *
  *                 spike                shared
  *                  _                    ____

@@ -1,5 +1,5 @@
-/* Tests of image_masks.h: the text form, the promises for every image, and the laws. Draws are functions of fixed
- * places; thresholds are those of a one-in-a-thousand event or rarer. */
+/* Tests of image_masks.h: the text form, the guarantees for every image, and the distributions. Draws depend on
+ * fixed counters; thresholds correspond to events of probability one in a million or less. */
 #include "image/image_masks.h"
 
 #include "harness/image_files.h"
@@ -34,7 +34,7 @@ static void drawn(const char *text, int64_t H, int64_t W, int64_t n, uint32_t dr
     for (int i = 0; i < n; i++) id[i] = (uint64_t)i;
     memset(b, 7, (size_t)(n * H * W));
     acf_image_masks_draw(dev, m, 20240607, draw, n, id, b);
-    for (int64_t i = 0; i < n; i++) { /* the promise */
+    for (int64_t i = 0; i < n; i++) { /* the guarantee */
         int64_t modelled = 0;
         for (int64_t k = 0; k < H * W; k++) {
             assert_true(b[i * H * W + k] <= 1);
@@ -46,7 +46,7 @@ static void drawn(const char *text, int64_t H, int64_t W, int64_t n, uint32_t dr
     acf_image_masks_free(m);
 }
 
-/* The box that image i hides, checked to be one. */
+/* The box that image i hides; fails if it is not a box. */
 static acf_image_box box_of(const uint8_t *mask, int64_t H, int64_t W) {
     acf_image_box box = {W, H, 0, 0};
     int64_t missing = 0;
@@ -95,7 +95,7 @@ static void boxes_are_where_they_should_be(void **state) {
     for (int k = 0; k < 6; k++) assert_true(fabs(seen[k] - 100.0) < 3.5 * sqrt(600.0 * 5 / 36));
 }
 
-/* The share that is given is P; pixels are independent of their neighbours and of the next image. */
+/* The given share is P; pixels are independent of their neighbours and of the next image. */
 static void mcar_keeps_its_share(void **state) {
     (void)state;
     for (int p = 0; p <= 10; p++) {
@@ -109,7 +109,7 @@ static void mcar_keeps_its_share(void **state) {
             for (int i = 0; i + lag[l] < n; i++) same[l] += (b[i] - p / 10.0) * (b[i + lag[l]] - p / 10.0);
         const double sd = sqrt(n * p / 10.0 * (1 - p / 10.0));
         assert_true(fabs(given - n * p / 10.0) <=
-                    3.5 * sd + (p == 10 ? 500 : 0)); /* all given: one of each image is modelled after all */
+                    3.5 * sd + (p == 10 ? 500 : 0)); /* all given: one pixel of each image is modelled */
         for (int l = 0; l < 3 && p > 0 && p < 10; l++)
             assert_true(fabs(same[l]) < 3.5 * sqrt(n) * p / 10.0 * (1 - p / 10.0));
     }
@@ -172,12 +172,12 @@ static void cutouts_lie_anywhere(void **state) {
     for (int k = 0; k < 15; k++) assert_true(fabs(seen[k / 3][k % 3] - N / 15.0) < 3.5 * sqrt(N / 15.0));
 }
 
-/* Covers what it should, in blobs of about the grid's size: most neighbours of a hole are holes. */
+/* The coverage is as specified, in blobs of about the grid's size: most neighbours of a hole are holes. */
 static void patterns_are_blobs(void **state) {
     (void)state;
     static const struct {
         const char *text;
-        int side, within; /* images of 200 whose coverage must be in the band */
+        int side, within; /* number of images, of 200, whose coverage must be in the band */
         double alike;
     } cases[] = {{"pattern", 64, 200, 0.85},
                  {"pattern:0.03", 64, 195, 0.9},
@@ -252,8 +252,8 @@ static void a_file_is_a_mask(void **state) {
     acf_lab_folder_free(&folder);
 }
 
-/* A mask of the size that the files had goes the way of the images: here the middle 4 x 4 of 4 x 8, halved, in the
- * middle of 4 x 4. */
+/* A mask of the files' size is transformed like the images: here the middle 4 x 4 of 4 x 8, halved, in the middle of
+ * 4 x 4. */
 static void a_mask_of_the_files_size_is_cut_and_scaled(void **state) {
     (void)state;
     acf_lab_folder folder = acf_lab_folder_make();
@@ -297,10 +297,10 @@ static void a_mask_of_the_files_size_is_cut_and_scaled(void **state) {
     acf_lab_folder_free(&folder);
 }
 
-/* ---- places ------------------------------------------------------------------------------------------------------ */
+/* ---- independence of batches ------------------------------------------------------------------------------------- */
 
-/* An image gets the same mask alone, elsewhere in a batch, and with any number of threads; and another at the next
- * draw. */
+/* An image gets the same mask alone, elsewhere in a batch, and with any number of threads; the next draw gives
+ * another. */
 static void an_image_does_not_know_its_batch(void **state) {
     (void)state;
     enum { n = 300, S = 24 * 20 };
@@ -320,7 +320,7 @@ static void an_image_does_not_know_its_batch(void **state) {
     assert_memory_not_equal(b1, b2, sizeof b1);
     acf_image_masks_draw(one, m, 6, 1, n, id, b2);
     assert_memory_not_equal(b1, b2, sizeof b1);
-    for (int k = 0; k < m->n; k++) { /* a part alone is what a mixture of it gives */
+    for (int k = 0; k < m->n; k++) { /* a part alone gives the same as a mixture of it */
         acf_image_mask_part_draw(m, k, 5, 99, 1, b1);
         acf_image_masks single = *m;
         single.part[0] = m->part[k], single.n = 1;
@@ -364,7 +364,7 @@ static void text_goes_and_comes_back(void **state) {
     acf_image_masks_free(NULL);
 }
 
-/* The released CelebA mixture nests three generators 1 : 1 : 2; written flat, each has its share. */
+/* The released CelebA mixture nests three generators 1 : 1 : 2; in flat form each has its share. */
 static void the_released_weights_add_up(void **state) {
     (void)state;
     acf_image_masks *m = fitted("released-celeba", 64, 64);

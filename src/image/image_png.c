@@ -22,7 +22,7 @@ typedef struct reading {
     char why[128];      /* libpng's message otherwise */
 } reading;
 
-/* ---- callbacks of libpng --- */
+/* ---- callbacks of libpng ----------------------------------------------------------------------------------------- */
 
 static void on_error(png_structp png, const char *words) {
     reading *r = png_get_error_ptr(png);

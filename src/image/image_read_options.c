@@ -70,7 +70,7 @@ acf_status acf_image_plan_read(const acf_options *o, acf_image_plan *out) {
     return acf_image_plan_check(out);
 }
 
-/* ---- recognising images --- */
+/* ---- recognising images ------------------------------------------------------------------------------------------ */
 
 static bool npy_has_images(const char *path) {
     acf_npy *f;

@@ -1,4 +1,4 @@
-/* Tests of image_symmetry.h, beside the functions that make an image's copies. */
+/* Tests of image_symmetry.h against the functions that make an image's copies. */
 #include "image/image_symmetry.h"
 
 #include "harness/check.h"
@@ -18,7 +18,7 @@ static void they_are_those_of_copies(void **state) {
             assert_int_equal(acf_image_symmetries(rotate, flip, s), (rotate ? 4 : 1) << flip);
             assert_true(s[0].quarters == 0 && !s[0].flip);
         }
-    for (int k = 0; k < 8; k++) { /* s is of both, from the last turn above */
+    for (int k = 0; k < 8; k++) { /* s holds all 8, from the last iteration above */
         acf_image_move(s[k], SIDE, SIDE, C, in, moved);
         acf_image_rotate(copy, in, SIDE, SIDE, C, s[k].quarters);
         if (s[k].flip) acf_image_flip(copy, SIDE, SIDE, C);
@@ -37,7 +37,7 @@ static void images_need_not_be_square_to_be_mirrored(void **state) {
     assert_memory_equal(out, around, 6);
 }
 
-/* Any number but 0 says that a pixel is given. */
+/* Any nonzero number marks a given pixel. */
 static void masks_that_stay_are_known(void **state) {
     (void)state;
     uint8_t top[P], left[P], centre[P];

@@ -1,5 +1,5 @@
-/* Tests of image_write.h: what is written is read back by libpng; every frame of an animation is a picture; sheets
- * by their definition. */
+/* Tests of image_write.h: libpng reads back what is written; every frame of an animation is a picture; sheets match
+ * their definition. */
 #include "image/image_write.h"
 
 #include "base/arena.h"
@@ -28,7 +28,7 @@ static int tear_down(void **state) {
     return 0;
 }
 
-/* Noise, a ramp along each side, one colour, a checkerboard: between them every filter is chosen. */
+/* Noise, a ramp along each side, one colour, a checkerboard: together they use every filter. */
 static void make(uint8_t *out, int kind, int H, int W, int C) {
     for (int y = 0; y < H; y++)
         for (int x = 0; x < W; x++)
@@ -45,7 +45,7 @@ static void make(uint8_t *out, int kind, int H, int W, int C) {
                 *at = (uint8_t)v[kind];
                 if (kind == 7)
                     *at = (uint8_t)(((x ? at[-C] : 80 * y) + (y ? at[-W * C] : 60 * x)) / 2 +
-                                    x % 2); /* what lies between its neighbours */
+                                    x % 2); /* the mean of its neighbours */
             }
 }
 
@@ -80,7 +80,7 @@ static uint32_t get32(const uint8_t *p) {
     return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
 }
 
-/* Chunks in order, checksums, sequence numbers; each frame's data, put into a PNG of its own, is that frame. */
+/* Chunks in order, checksums, sequence numbers; each frame's data in a PNG of its own is that frame. */
 static void animations_are_whole(void **state) {
     (void)state;
     enum { N = 5, H = 9, W = 14, C = 3 };
@@ -160,7 +160,7 @@ static void wrong_sizes_get_a_sentence(void **state) {
     assert_int_not_equal(access("x.png", F_OK), 0);
 }
 
-/* The old file stays until the new one is whole. */
+/* The old file stays until the new one is complete. */
 static void every_allocation_may_fail(void **state) {
     (void)state;
     uint8_t pixel[3 * 4 * 4] = {0};

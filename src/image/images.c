@@ -350,7 +350,7 @@ static acf_status open_one(const char *path, const acf_image_plan *p, acf_images
     return status;
 }
 
-/* ---- any source --- */
+/* ---- any source -------------------------------------------------------------------------------------------------- */
 
 /* The first bytes of a file, and its size. */
 static acf_status look(const char *path, struct stat *st, uint8_t begin[16], size_t *n) {

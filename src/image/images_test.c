@@ -1,4 +1,4 @@
-/* Tests of images.h: the same pictures from every kind of source, what plans do, a sentence for every mistake,
+/* Tests of images.h: the same pictures from every kind of source, the steps of a plan, a message for every mistake,
  * damage, failing memory. */
 #include "image/images.h"
 
@@ -133,15 +133,15 @@ static void a_folder_is_read_by_name(void **state) {
     acf_images_free(im);
 }
 
-/* A name for files made from each image: without its ending while all end alike, with a number of one width in an
- * array, other for each copy. */
+/* The names of files made from each image: without ending while all endings agree, numbers of one width in an array,
+ * unique for each copy. */
 static void files_made_from_images_have_names(void **state) {
     (void)state;
     static uint8_t many[101];
     char name[ACF_IMAGE_NAME_MAX], longest[256] = "", kept[4][20] = {"a.PNG", "a.jpg", "b c.png", "x.jpg.png"};
     acf_images *im;
     put_picture("b c.png", 0, 1), put_picture("x.jpg.png", 1, 1);
-    memset(longest, 'n', 251), memcpy(longest + 251, ".png", 5); /* as long as a file's name can be */
+    memset(longest, 'n', 251), memcpy(longest + 251, ".png", 5); /* the longest possible file name */
     put_picture(longest, 2, 1);
     im = opened(folder.path, NULL);
     assert_string_equal(acf_images_write_file_name(name, im, 0), "b c");
@@ -165,7 +165,7 @@ static void files_made_from_images_have_names(void **state) {
         assert_string_equal(acf_images_cut_ending(strcpy(name, ending[i][0])), ending[i][1]);
 }
 
-/* The majority decides, and the user is told. */
+/* The majority decides, with a warning. */
 static void grey_and_colour_may_be_mixed(void **state) {
     (void)state;
     char expected[400];
@@ -233,7 +233,7 @@ static void sizes_must_agree_or_be_made_to(void **state) {
         folder.path);
     assert_string_equal(acf_error(), expected);
     assert_int_equal(acf_images_read(dev, folder.path, &(acf_image_plan){.crop = {0, 0, 3, 5}}, &im),
-                     ACF_EDATA); /* sound, but too low for the box */
+                     ACF_EDATA); /* valid, but too low for the box */
     snprintf(expected, sizeof expected,
              "%s/c.png: it has 6 x 4 pixels, but is to be cropped to columns 0 to 3 and rows 0 to 5; crop less",
              folder.path);
@@ -248,7 +248,7 @@ static void sizes_must_agree_or_be_made_to(void **state) {
 
 /* ---- plans ------------------------------------------------------------------------------------------------------- */
 
-/* Box, scale, pad and depth, one after the other, are what the operations give. */
+/* Crop, scale, pad and depth, one after the other, equal the separate operations. */
 static void a_plan_is_its_steps(void **state) {
     (void)state;
     acf_images *im;
@@ -287,7 +287,7 @@ static void turned_copies_follow(void **state) {
         "memory: images of 4 x 6 pixels cannot be turned by 90 degrees and keep their size; crop them to a square");
 }
 
-/* Behind the turned ones, all of them with left and right exchanged. */
+/* After the rotated copies, all of them with left and right exchanged. */
 static void mirrored_copies_follow(void **state) {
     (void)state;
     uint8_t two[2 * 12], out[16];
@@ -337,7 +337,7 @@ static void plans_that_cannot_be_meant(void **state) {
     assert_int_equal(acf_images_make(pixel, 0, H, W, 1, NULL, &im), ACF_ESHAPE);
 }
 
-/* ---- sentences, damage ------------------------------------------------------------------------------------------- */
+/* ---- messages, damage -------------------------------------------------------------------------------------------- */
 
 static void assert_refused(acf_status status, const char *rest) {
     acf_images *im = NULL;
@@ -417,7 +417,7 @@ static void each_mistake_has_its_sentence(void **state) {
     assert_string_equal(acf_error(), expected);
 }
 
-/* Every cut and every flipped byte of an idx file, packed and not: images or a sentence. */
+/* Every truncation and every changed byte of an idx file, packed or not, gives images or a message. */
 static void damaged_idx_never_hurts(void **state) {
     (void)state;
     acf_lab_put_idx(&file, N, H, W, pixel);

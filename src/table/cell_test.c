@@ -1,4 +1,4 @@
-/* Tests of cell.h: what each kind reads, keeps and refuses, and how it writes what a model says. */
+/* Tests of cell.h: what each kind reads, keeps and refuses, and how it writes values from a model. */
 #include "table/cell.h"
 
 #include "harness/lab.h"
@@ -51,7 +51,7 @@ static void reals(void **state) {
     reads(s, "over", ACF_CELL_KEPT, 0);
     reads(s, "under", ACF_CELL_WRONG, 0);
     reads(s, "1,5", ACF_CELL_WRONG, 0);
-    reads(s, "-Inf", ACF_CELL_MISSING, 0); /* a number that could not be computed */
+    reads(s, "-Inf", ACF_CELL_MISSING, 0); /* the result of a failed computation */
     reads(s, "info", ACF_CELL_WRONG, 0);
     writes(s, 12.4987, "12.5");
     writes(s, 12.0001, "12");
@@ -68,7 +68,7 @@ static void reals(void **state) {
     writes(s, 123456, "123000");
     acf_schema_free(s);
     s = schema("\"kind\": \"real\", \"min\": 0, \"max\": 100");
-    writes(s, 0.1, "0.1"); /* whatever it takes */
+    writes(s, 0.1, "0.1"); /* whatever the schema says */
     assert_true(acf_cell_round(&s->column[0], 1.0 / 3) == 1.0 / 3);
     acf_schema_free(s);
 }
@@ -77,15 +77,15 @@ static void integers(void **state) {
     (void)state;
     acf_schema *s = schema("\"kind\": \"integer\", \"min\": 17, \"max\": 90, \"decimals\": 0");
     reads(s, "41", ACF_CELL_PRESENT, 41);
-    reads(s, "41.5", ACF_CELL_PRESENT, 41.5); /* observed is observed */
+    reads(s, "41.5", ACF_CELL_PRESENT, 41.5); /* an observed value is read as it is */
     writes(s, 41.49, "41");
     writes(s, 41.5, "42");
-    writes(s, 3, "3"); /* it may leave the observed range, */
+    writes(s, 3, "3"); /* an integer may leave the observed range, */
     writes(s, 120.2, "120");
     writes(s, (double)NAN, "17");
     acf_schema_free(s);
     s = schema(
-        "\"kind\": \"integer\", \"min\": 17, \"max\": 90, \"decimals\": 0, \"declared\": true"); /* and not the
+        "\"kind\": \"integer\", \"min\": 17, \"max\": 90, \"decimals\": 0, \"declared\": true"); /* but not the
                                                                                                   * declared one */
     writes(s, 3, "17");
     writes(s, 1e30, "90");
@@ -106,7 +106,7 @@ static void integers(void **state) {
     acf_schema_free(s);
 }
 
-/* Where every time is on the hour, so is what is filled in. */
+/* If every time is on the hour, so are imputed times. */
 static void times_have_steps(void **state) {
     (void)state;
     acf_schema *s = schema(
@@ -118,7 +118,7 @@ static void times_have_steps(void **state) {
     writes(s, noon + 1700, "2021-01-15 12:00:00");
     writes(s, noon - 1900, "2021-01-15 11:00:00");
     writes(s, 0, "2021-01-01 03:00:00");
-    reads(s, "2021-01-15 12:00:07", ACF_CELL_PRESENT, noon + 7); /* observed is observed */
+    reads(s, "2021-01-15 12:00:07", ACF_CELL_PRESENT, noon + 7); /* an observed value is read as it is */
     acf_schema_free(s);
     s = schema("\"kind\": \"time\", \"format\": \"HH:MM\", \"min\": \"00:00\", \"max\": \"23:59\"");
     writes(s, 8 * 3600 + 42 * 60 + 7, "08:42");
@@ -134,7 +134,7 @@ static void ordinals(void **state) {
     reads(s, "7", ACF_CELL_PRESENT, 7); /* a number between levels is a number */
     reads(s, "low", ACF_CELL_WRONG, 0);
     writes(s, -4, "1");
-    writes(s, 1.5, "1"); /* in the middle, the lower */
+    writes(s, 1.5, "1"); /* in the middle, the lower level */
     writes(s, 1.6, "2");
     writes(s, 4, "5");
     writes(s, 8, "10");
@@ -160,13 +160,13 @@ static void categories(void **state) {
     reads(s, "rarer", ACF_CELL_PRESENT, 2);
     reads(s, "Q", ACF_CELL_KEPT, 0);
     writes(s, 1, "M");
-    writes(s, 2, "rare"); /* the most frequent of those that share the class */
+    writes(s, 2, "rare"); /* the most frequent level of the shared class */
     writes(s, 7, "rare");
     writes(s, -1, "F");
     acf_schema_free(s);
 }
 
-/* A class that levels share is one of them, as often as they occur. */
+/* A shared class is written as one of its levels, by their frequencies. */
 static void shared_classes(void **state) {
     (void)state;
     acf_schema *s = schema(
@@ -181,7 +181,7 @@ static void shared_classes(void **state) {
     }
     assert_int_equal(acf_cell_level(c, 2, 0), 2);
     assert_int_equal(acf_cell_level(c, 2, 1), 4);
-    for (int k = 2; k < 5; k++) c->levels.entry[k].count = 0; /* nobody counted them */
+    for (int k = 2; k < 5; k++) c->levels.entry[k].count = 0; /* no counts */
     acf_assert_close(acf_spec_leading(c), 1.0 / 3, 1e-15, "each as likely");
     for (int k = 0; k < 30; k++) assert_int_equal(acf_cell_level(c, 2, (k + 0.5) / 30), 2 + k / 10);
     assert_int_equal(acf_cell_level(c, 2, 1), 4);

@@ -15,7 +15,7 @@
 #define RECORDS_MAX 1000             /* records of a block that are used */
 #define CELLS_MAX ((int64_t)1 << 18) /* fewer records of wide tables */
 
-/* ---- the records of the block --- */
+/* ---- the records of the block ------------------------------------------------------------------------------------ */
 
 typedef struct sample {
     const char *at, *begin, *end;
@@ -264,7 +264,7 @@ static bool has_twins(const grid *g) {
     return false;
 }
 
-/* ---- names that are numbers ---- */
+/* ---- names that are numbers -------------------------------------------------------------------------------------- */
 
 #define FIRST_YEAR 1500
 #define LAST_YEAR 2199

@@ -1,5 +1,5 @@
-/* Tests of csv.h with files that were made to hurt, or that people send by mistake: each gets its sentence, whatever
- * the size of a block; damage at random gets a refusal at worst; every allocation may fail. ASan watches. */
+/* Tests of csv.h with damaged and hostile files. Each common mistake gives its message, for every block size. Random
+ * damage gives at worst a refusal. Every allocation may fail. AddressSanitizer checks memory. */
 #define _GNU_SOURCE /* memmem */
 #include "table/csv.h"
 
@@ -30,7 +30,7 @@ static int tear_down(void **state) {
 static const size_t blocks[] = {1, 2, 3, 7, 64, 1 << 18};
 #define BLOCKS (sizeof blocks / sizeof *blocks)
 
-/* Reads all of the file; the status of what went wrong, and how many rows came before. */
+/* Reads all of the file; returns the status and the number of rows read. */
 static acf_status read_all(const acf_csv_want *want, size_t block, int64_t *rows) {
     acf_csv *csv = NULL;
     acf_record r = {.n = 1};
@@ -42,13 +42,13 @@ static acf_status read_all(const acf_csv_want *want, size_t block, int64_t *rows
         status = acf_csv_next(csv, &r);
         if (status == ACF_OK && r.n) *rows = r.row + 1;
     }
-    if (csv && status != ACF_OK) assert_int_equal(acf_csv_next(csv, &r), status); /* and again */
+    if (csv && status != ACF_OK) assert_int_equal(acf_csv_next(csv, &r), status); /* fails again in the same way */
     acf_csv_close(csv);
     assert_int_equal(acf_alloc_live(), live);
     return status;
 }
 
-/* Refused after so many rows, with exactly this sentence behind the file's name, for all block sizes. */
+/* Expects a refusal after `rows` rows, with exactly this message after the file's name, for all block sizes. */
 static void assert_refused(const char *text, size_t n, const acf_csv_want *want, int64_t rows, const char *sentence) {
     acf_memfile_put(&file, text, n);
     for (size_t b = 0; b < BLOCKS; b++) {
@@ -135,7 +135,7 @@ static void bytes_that_are_no_text(void **state) {
     REFUSED("1 2\n  3 \x80\n", NULL, 1, ", line 2" NOT_UTF8("2", "0x80"));
     REFUSED("1 2\n\x80 3\n", NULL, 1, ", line 2" NOT_UTF8("1", "0x80"));
     REFUSED("n\xe4me,b\n1,2\n", NULL, 0, ", line 1" NOT_UTF8("1", "0xe4"));
-    /* What is wrong first is said first. */
+    /* The first error is reported first. */
     REFUSED(
         "a,b\n1,2\n\"x\"\xff,3\n", (&(const acf_csv_want){',', '"', ACF_AUTO}), 1,
         ", line 3: column 1 ('a'): found '?,3' behind a closing quote, expected the separator; a quote inside a quoted value is written twice");
@@ -160,7 +160,7 @@ static void files_that_are_no_tables(void **state) {
             "a\0,\0b\0\n\0",
             NULL, 0, UTF16);
     REFUSED("\xfe\xff\0a\0,\0b\0\n", NULL, 0, UTF16);
-    REFUSED("\xff\xfe\x2d\x4e\x87\x65", NULL, 0, UTF16); /* no zero in it */
+    REFUSED("\xff\xfe\x2d\x4e\x87\x65", NULL, 0, UTF16); /* contains no zero byte */
     REFUSED("a\0,\0b\0\n\0001\0,\0002\0\n\0", NULL, 0, UTF16);
     REFUSED("\0a\0,\0b\0\n\0001\0,\0002\0\n", NULL, 0, UTF16);
     REFUSED("a\0\0\0,\0b\0\n\0\0\0", NULL, 0, ", line 1" NUL_IN("1"));
@@ -202,7 +202,7 @@ static void separators_that_cannot_be(void **state) {
 
 /* ---- sizes ------------------------------------------------------------------------------------------------------- */
 
-/* A file of `n` bytes that begins and ends as given, x in between. */
+/* A file of `n` bytes that begins and ends as given, with x in between. */
 static void put_long(const char *begin, size_t n, const char *end) {
     char *text = malloc(n);
     assert_non_null(text);
@@ -232,7 +232,7 @@ static void records_have_a_limit(void **state) {
     assert_sentence(&(acf_csv_want){',', '"', ACF_YES}, 0, too_long);
     put_long("a\n", 3 + ACF_CSV_RECORD_MAX, "x");
     assert_sentence(&(acf_csv_want){',', '"', ACF_YES}, 0, too_long);
-    put_long("x", 3 * ACF_CSV_RECORD_MAX, "x"); /* not one line end: no need to read all of it */
+    put_long("x", 3 * ACF_CSV_RECORD_MAX, "x"); /* no line end at all: not all of it is read */
     assert_sentence(
         NULL, 0,
         ", line 1: the record that begins here is longer than 64 MiB, which is the limit; is this a text table?");
@@ -245,7 +245,7 @@ static void records_have_a_limit(void **state) {
 static void fields_have_a_limit(void **state) {
     (void)state;
     for (size_t first = 0; first < 64;
-         first++) { /* room for fields is made a chunk ahead, wherever chunks begin to be full */
+         first++) { /* memory for fields is reserved one chunk ahead, wherever chunks fill up */
         char line[2000];
         memset(line, 'x', first);
         memset(line + first, ',', sizeof line - first);
@@ -285,8 +285,8 @@ static const char *const seeds[] = {
     "a\tb\r1\t'2'\r3\t'4'\r",
 };
 
-/* One to three edits: a byte replaced (half of the time by one that means something), a bit flipped, bytes removed,
- * copied or doubled, the end cut off. Returns the new size. */
+/* One to three edits: a byte replaced (half of the time by a special one), a bit flipped, bytes removed, copied or
+ * doubled, or the end cut off. Returns the new size. */
 static size_t damage(char *b, size_t n, uint32_t round) {
     static const char telling[] = ",;\t| \"'\n\r\xff\xc3\x80"
                                   "1a";
@@ -309,7 +309,7 @@ static size_t damage(char *b, size_t n, uint32_t round) {
     return n;
 }
 
-/* Fields keep the promises of csv.h: they lie in the file, are text, and raw is text with what stands around it. */
+/* Fields satisfy csv.h: they lie in the file and are text, and raw is the text with its surroundings. */
 static void assert_consistent(const char *b, size_t n, const acf_dialect *d, const acf_record *r, int64_t row) {
     assert_true(r->row == row && r->line >= 1);
     for (int64_t j = 0; j < r->n; j++) {
@@ -326,7 +326,7 @@ static void assert_consistent(const char *b, size_t n, const acf_dialect *d, con
     }
 }
 
-/* FNV-1a over all that a caller can see, to compare block sizes. */
+/* FNV-1a over everything a caller can see, to compare block sizes. */
 static void hash_bytes(uint64_t *h, const void *p, size_t n) {
     for (size_t i = 0; i < n; i++) *h = (*h ^ ((const unsigned char *)p)[i]) * 0x100000001b3u;
 }
@@ -379,7 +379,7 @@ static void damaged_files_never_hurt(void **state) {
     assert_true(taken > 1000 && refused > 1000);
 }
 
-/* The same through gzip, where damage is nearly always seen by its checksum. */
+/* The same through gzip, where the checksum detects nearly all damage. */
 static void damaged_gzip_never_hurts(void **state) {
     (void)state;
     int refused = 0;
@@ -430,7 +430,7 @@ static void every_allocation_may_fail(void **state) {
     }
 }
 
-/* Out of memory in the middle is no end: the same reader goes on when there is some. */
+/* Running out of memory in the middle is not final: the same reader continues when there is memory. */
 static void goes_on_when_there_is_memory(void **state) {
     (void)state;
     static char text[1000000] = "1,2\n3,4\n5,6\n7,";

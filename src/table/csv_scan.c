@@ -117,7 +117,7 @@ static acf_scan_end finish(acf_scan *s, const char *begin, const char *p, const 
     return s->n > ACF_CSV_FIELDS_MAX ? ACF_SCAN_FIELDS : ACF_SCAN_RECORD;
 }
 
-/* ---- records with a separator --- */
+/* ---- records with a separator ------------------------------------------------------------------------------------ */
 
 /* Bit i: byte i is one of the four. First one byte each, which vectorises. Then eight of those bytes (0 or 1) become
  * eight bits: a multiplication puts byte k at bit 56 + k, where none overlap. */

@@ -1,11 +1,11 @@
-/* Tests of describe.h: what a person sees. */
+/* Tests of describe.h: the text shown to people. */
 #include "table/describe.h"
 
 #include "harness/table_file_lab.h"
 
 #include <string.h>
 
-/* Names with a common beginning stay different, and what is too wide for its column is still apart from the next. */
+/* Names with a common beginning stay different, and a name too wide for its column is still separated from the next. */
 static void long_names_are_cut_in_the_middle(void **state) {
     (void)state;
     char out[4096];

@@ -151,7 +151,7 @@ acf_status acf_encoder_fit(const acf_table *t, const acf_rows *rows, const acf_h
     return status;
 }
 
-/* ---- range, resolution, normal scores --- */
+/* ---- range, resolution, normal scores ---------------------------------------------------------------------------- */
 
 static int by_value(const void *a, const void *b) {
     double x = *(const double *)a, y = *(const double *)b;

@@ -8,7 +8,7 @@
 #include <math.h>
 #include <string.h>
 
-/* ---- what a column holds --- */
+/* ---- what a column holds ----------------------------------------------------------------------------------------- */
 
 /* Counts the texts of `from` that are not in this format, and adds them to `to` unless it is NULL. *cells, *texts:
  * their number. */

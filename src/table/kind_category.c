@@ -88,7 +88,7 @@ static acf_status learn(acf_typing_column *t) {
     return t->user && t->user->levels.n ? acf_levels_from_user(t) : levels_of(t);
 }
 
-/* ---- cells --- */
+/* ---- cells ------------------------------------------------------------------------------------------------------- */
 
 /* Levels beyond those with a class of their own share the next class. */
 static double class_of(const acf_field_spec *c, int64_t level) {

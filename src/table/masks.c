@@ -53,7 +53,7 @@ void acf_masks_write(const acf_masks *masks, acf_text *out) {
     }
 }
 
-/* ---- share of modelled cells --- */
+/* ---- share of modelled cells ------------------------------------------------------------------------------------- */
 
 /* Mean and variance of the number of modelled cells of a complete row. */
 static void moments(const acf_mask_part *p, double D, double *mean, double *var) {

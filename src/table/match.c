@@ -111,7 +111,7 @@ static acf_status match_places(acf_table_file *f, bool has_header) {
                              s->named ? "this file" : "the model", s->named ? "model" : "file");
 }
 
-/* ---- read options --- */
+/* ---- read options ------------------------------------------------------------------------------------------------ */
 
 /* The model determines the kinds of its columns, so options for them are refused. */
 static acf_status check_wishes(const acf_table_file *f, const acf_read_options *w) {
@@ -137,7 +137,7 @@ acf_status acf_match(acf_table_file *f, const acf_read_options *w) {
     return has_header && f->schema->named ? match_names(f, w->any_order) : match_places(f, has_header);
 }
 
-/* ---- unseen columns --- */
+/* ---- unseen columns ---------------------------------------------------------------------------------------------- */
 
 /* An unknown column that could be modelled usually means a wrong file or a misspelled name, so it is not ignored
  * silently. */
