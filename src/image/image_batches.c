@@ -96,7 +96,7 @@ acf_status acf_image_batch_send(acf_image_batch *staged, acf_image_batch *placed
 /* ---- contents ---------------------------------------------------------------------------------------------------- */
 
 /* Turns masks into the roles of a pass. A drawn pass sets its weights in share. */
-static void take_round(const acf_device *dev, acf_image_batch *batch, const acf_image_query_lab *how) {
+static void take_pass(const acf_device *dev, acf_image_batch *batch, const acf_image_query_lab *how) {
     const int64_t H = batch->H, W = batch->W, N = batch->N;
     ACF_PARALLEL_UNEVEN(dev, N * H * W * 4)
     for (int64_t i = 0; i < N; i++) {
@@ -124,7 +124,7 @@ void acf_image_batch_fill_pass(const acf_device *dev, acf_image_batch *batch, co
     }
     for (int64_t i = 0; i < batch->capacity; i++) batch->share[i] = i < N ? (acf_real)(1 / (double)N) : 0;
     if (masks) acf_image_masks_draw(dev, masks, how->seed, how->draw, N, batch->id, batch->b);
-    if (how->passes > 1) take_round(dev, batch, how);
+    if (how->passes > 1) take_pass(dev, batch, how);
     acf_image_encode(dev, &code, N, batch->level, batch->b, how->seed, batch->id, how->draw, batch->x, batch->logdet);
 }
 

@@ -23,8 +23,7 @@ typedef struct acf_image_batch {
     uint8_t *b;               /* (N,H,W) the role of each pixel (base/pixel.h) */
     double *logdet;           /* (N) of the encoding, over the modelled pixels */
     uint64_t *id;             /* (N) numbers in the set, the keys of random draws */
-    acf_real *
-        share; /* (capacity) weight of each image in the mean: 1/N, times the weight of its pass; 0 after the last
+    acf_real *share; /* (capacity) weight of each image in the mean: 1/N, times the weight of its pass; 0 after the last
                 * image */
     acf_device *staged,
         *there; /* the device for which id, x, share and b are one block: in host memory that is copied to it, or in

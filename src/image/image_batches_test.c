@@ -60,7 +60,7 @@ static void an_epoch_has_every_image_once(void **state) {
     acf_image_batch_free(NULL);
 }
 
-static void a_callers_mask_stays(void **state) {
+static void a_callers_mask_is_kept(void **state) {
     (void)state;
     acf_image_batch *batch;
     uint8_t b[2 * P];
@@ -114,5 +114,5 @@ static void every_allocation_may_fail(void **state) {
 }
 
 #define WITH_IMAGES(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
-ACF_TESTS(image_batches, WITH_IMAGES(an_epoch_has_every_image_once), WITH_IMAGES(a_callers_mask_stays),
+ACF_TESTS(image_batches, WITH_IMAGES(an_epoch_has_every_image_once), WITH_IMAGES(a_callers_mask_is_kept),
           WITH_IMAGES(a_staged_batch_is_padded), WITH_IMAGES(every_allocation_may_fail))

@@ -9,7 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#define PROBE_BYTES ((size_t)1 << 16) /* a header is rarely farther from the beginning, except after a camera's
+#define PROBE_BYTES                                                                                                    \
+    ((size_t)1 << 16) /* a header is rarely farther from the beginning, except after a camera's
                                        * preview */
 
 void acf_raster_free(acf_raster *r) {
@@ -56,7 +57,7 @@ static acf_status not_an_image(const char *name, const void *bytes, size_t n) {
             return acf_fail(ACF_EDATA, "%s: it is %s, expected PNG or JPEG; convert it", name, known[i].what);
     return acf_fail(
         ACF_EDATA,
-        "%s: it is no image that can be read here; expected PNG or JPEG, or for many at once .npy, idx (also .gz) or a folder",
+        "%s: it is not a supported image; expected PNG or JPEG, or for several images .npy, idx (also .gz) or a folder",
         name);
 }
 

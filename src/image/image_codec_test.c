@@ -147,7 +147,7 @@ static void a_few_files(int which) {
 }
 
 /* Only the whole file is a picture; a JPEG may lack its last two bytes, which hold nothing. */
-static void no_cut_file_is_a_picture(void **state) {
+static void truncated_files_are_refused(void **state) {
     (void)state;
     for (int which = 0; which < 8; which++) {
         a_few_files(which);
@@ -161,7 +161,7 @@ static void no_cut_file_is_a_picture(void **state) {
     }
 }
 
-static void no_flipped_byte_hurts(void **state) {
+static void changed_bytes_are_safe(void **state) {
     (void)state;
     for (int which = 0; which < 8; which++) {
         a_few_files(which);
@@ -192,7 +192,8 @@ static void huge_pictures_are_refused(void **state) {
     assert_int_equal(acf_raster_decode("big.png", file.b, file.n, false, &r), ACF_EDATA);
     assert_string_equal(
         acf_error(),
-        "big.png: it has 30000 x 30000 pixels, expected at most 32768 a side and 67108864 in all; make it smaller first");
+        "big.png: it has 30000 x 30000 pixels, expected at most 32768 a side and 67108864 in all; make it smaller "
+        "first");
     acf_lab_put_jpeg(&file, ACF_LAB_GREY, false, false, H, W, pixel);
     unsigned char *size = memmem(file.b, file.n, "\xff\xc0", 2);
     assert_non_null(size);
@@ -200,7 +201,8 @@ static void huge_pictures_are_refused(void **state) {
     assert_int_equal(acf_raster_decode("big.jpg", file.b, file.n, false, &r), ACF_EDATA);
     assert_string_equal(
         acf_error(),
-        "big.jpg: it has 65500 x 65500 pixels, expected at most 32768 a side and 67108864 in all; make it smaller first");
+        "big.jpg: it has 65500 x 65500 pixels, expected at most 32768 a side and 67108864 in all; make it smaller "
+        "first");
 }
 
 static void other_files_are_named(void **state) {
@@ -212,7 +214,7 @@ static void other_files_are_named(void **state) {
         {"RIFF....WEBP", "x: it is a WebP file, expected PNG or JPEG; convert it"},
         {"", "x: it is empty, expected a PNG or JPEG file"},
         {"hello",
-         "x: it is no image that can be read here; expected PNG or JPEG, or for many at once .npy, idx (also .gz) or a folder"}};
+         "x: it is not a supported image; expected PNG or JPEG, or for several images .npy, idx (also .gz) or a folder"}};
     acf_raster r;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         assert_int_equal(acf_raster_decode("x", cases[i].bytes, strlen(cases[i].bytes), false, &r), ACF_EDATA);
@@ -265,6 +267,6 @@ static void every_allocation_may_fail(void **state) {
 }
 
 ACF_TESTS(image_codec, cmocka_unit_test(every_kind_of_png), cmocka_unit_test(every_kind_of_jpeg),
-          cmocka_unit_test(no_cut_file_is_a_picture), cmocka_unit_test(no_flipped_byte_hurts),
+          cmocka_unit_test(truncated_files_are_refused), cmocka_unit_test(changed_bytes_are_safe),
           cmocka_unit_test(huge_pictures_are_refused), cmocka_unit_test(other_files_are_named),
           cmocka_unit_test(a_probe_finds_late_headers), cmocka_unit_test(every_allocation_may_fail))

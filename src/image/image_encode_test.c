@@ -41,7 +41,7 @@ static void keep_bits(int bits) {
 }
 
 /* Exactly, for every depth; and y has the expected value. */
-static void levels_come_back(void **state) {
+static void levels_round_trip(void **state) {
     (void)state;
     for (int bits = 8; bits >= 1; bits--) {
         const acf_image_code c = {map[bits], P, C};
@@ -76,7 +76,7 @@ static void the_outermost_levels_are_finite(void **state) {
 }
 
 /* Modelled pixels have uniform noise, new at every draw; given pixels have none. */
-static void noise_is_where_it_belongs(void **state) {
+static void only_modelled_pixels_have_noise(void **state) {
     (void)state;
     const acf_image_code c = {map[8], P, C};
     double sum = 0, square = 0, both = 0;
@@ -99,7 +99,7 @@ static void noise_is_where_it_belongs(void **state) {
 }
 
 /* The sum of the map's slopes over the modelled pixels only. */
-static void the_logdet_is_that_of_the_derivative(void **state) {
+static void the_logdet_matches_the_derivative(void **state) {
     (void)state;
     const acf_image_code c = {map[8], P, C};
     acf_image_encode(dev, &c, N, level, b, 3, id, 1, y, logdet);
@@ -140,7 +140,7 @@ static void given_pixels_are_kept(void **state) {
 }
 
 /* An image gets the same numbers alone, elsewhere in a batch, with any number of threads. */
-static void an_image_does_not_know_its_batch(void **state) {
+static void images_do_not_depend_on_the_batch(void **state) {
     (void)state;
     const acf_image_code c = {map[8], P, C};
     acf_image_encode(dev, &c, N, level, b, 3, id, 1, y, logdet);
@@ -156,6 +156,6 @@ static void an_image_does_not_know_its_batch(void **state) {
 }
 
 #define WITH_IMAGES(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
-ACF_TESTS(image_encode, WITH_IMAGES(levels_come_back), WITH_IMAGES(the_outermost_levels_are_finite),
-          WITH_IMAGES(noise_is_where_it_belongs), WITH_IMAGES(the_logdet_is_that_of_the_derivative),
-          WITH_IMAGES(given_pixels_are_kept), WITH_IMAGES(an_image_does_not_know_its_batch))
+ACF_TESTS(image_encode, WITH_IMAGES(levels_round_trip), WITH_IMAGES(the_outermost_levels_are_finite),
+          WITH_IMAGES(only_modelled_pixels_have_noise), WITH_IMAGES(the_logdet_matches_the_derivative),
+          WITH_IMAGES(given_pixels_are_kept), WITH_IMAGES(images_do_not_depend_on_the_batch))

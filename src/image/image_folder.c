@@ -80,14 +80,16 @@ static acf_status list_names(folder *f) {
     if (f->n == 0 && f->plan->wanted)
         return acf_fail(
             ACF_EDATA,
-            "%s: none of the %lld files in this folder has a name that is looked for: those of the true images, or these with .1, .2, ... or .guess "
-            "before their ending, as acflow impute writes them",
+            "%s: none of the %lld files in this folder has an expected name: that of a true image, or this with .1, "
+            ".2, ... or .guess "
+            "before its ending, as acflow impute writes them",
             f->path, (long long)f->other);
     if (f->n == 0)
         return acf_fail(
             ACF_EDATA,
-            "%s: no image is in this folder: of its %lld files none has a name that ends in .png, .jpg or .jpeg; sub-folders are not "
-            "looked into",
+            "%s: this folder has no images: none of its %lld files has a name that ends in .png, .jpg or .jpeg; "
+            "sub-folders are not "
+            "searched",
             f->path, (long long)f->other);
     qsort(f->name, (size_t)f->n, sizeof *f->name, by_name);
     if (f->plan->limit && f->plan->limit < f->n) f->n = f->plan->limit;
@@ -104,7 +106,7 @@ static const char *path_of(char out[PATH_CAP], const folder *f, int64_t i) {
 /* ---- what most files are ----------------------------------------------------------------------------------------- */
 
 /* Unreadable files do not vote; they are reported later in order. A tie is colour. */
-static int channels_of_most(const folder *f, const acf_device *dev, int64_t votes[2]) {
+static int majority_channels(const folder *f, const acf_device *dev, int64_t votes[2]) {
     int64_t grey = 0, colour = 0;
     _Pragma(
         "omp parallel for schedule(dynamic, 64) num_threads(acf_threads_for(dev, f->n * 4096)) reduction(+ : grey, colour)")
@@ -124,7 +126,7 @@ static int channels_of_most(const folder *f, const acf_device *dev, int64_t vote
 /* ---- pictures ---------------------------------------------------------------------------------------------------- */
 
 /* The first readable file sets the size; files before it are broken. */
-static acf_status find_model(folder *f) {
+static acf_status find_first_readable(folder *f) {
     char path[PATH_CAP];
     for (f->model = 0; f->model < f->n; f->model++) {
         acf_raster r;
@@ -158,10 +160,11 @@ static acf_status load(folder *f, int64_t i) {
     if (status != ACF_OK)
         status = ACF_ESHAPE;
     else if (h != im->H || w != im->W)
-        status = acf_fail(
-            ACF_ESHAPE,
-            "%s: it has %lld x %lld pixels, but %s in the same folder has %lld x %lld; image-size, image-centre or image-crop can make all one size",
-            path, (long long)r.W, (long long)r.H, f->name[f->model], (long long)f->W, (long long)f->H);
+        status =
+            acf_fail(ACF_ESHAPE,
+                     "%s: it has %lld x %lld pixels, but %s in the same folder has %lld x %lld; make all one size with "
+                     "image-size, image-centre or image-crop",
+                     path, (long long)r.W, (long long)r.H, f->name[f->model], (long long)f->W, (long long)f->H);
     if (status == ACF_OK)
         status = acf_image_plan_apply(f->plan, path, r.pixel, r.H, r.W, r.C, (int)im->C,
                                       im->pixel + i * im->H * im->W * im->C);
@@ -234,8 +237,8 @@ static acf_status open_listed(folder *f, const acf_device *dev) {
     acf_failure before;
     ACF_TRY(list_names(f));
     acf_failure_save(&before);
-    const int C = f->plan->channels ? f->plan->channels : channels_of_most(f, dev, votes);
-    ACF_TRY(find_model(f));
+    const int C = f->plan->channels ? f->plan->channels : majority_channels(f, dev, votes);
+    ACF_TRY(find_first_readable(f));
     ACF_TRY(acf_images_reserve(f->path, f->plan, f->n, f->H, f->W, C, &f->im));
     f->status = acf_alloc((size_t)f->n, "names of files");
     if (!f->status) return ACF_EMEMORY;

@@ -25,7 +25,8 @@ static acf_status read_header(acf_source *s, const char *path, int64_t dim[3]) {
     if (b[0] != 0 || b[1] != 0 || b[2] != 8)
         return acf_fail(
             ACF_EDATA,
-            "%s: it begins with the bytes %02x %02x %02x %02x, expected 00 00 08 03, an idx file of images; is it another kind of file?",
+            "%s: it begins with the bytes %02x %02x %02x %02x, expected 00 00 08 03, an idx file of images; is it "
+            "another kind of file?",
             path, b[0], b[1], b[2], b[3]);
     if (b[3] == 1)
         return acf_fail(ACF_EDATA,

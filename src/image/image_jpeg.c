@@ -12,7 +12,6 @@
 
 #include <jerror.h>
 
-
 #define SCANS_MAX 200 /* of a progressive file: encoders write about ten, and each costs a pass over the picture */
 
 typedef struct reading {

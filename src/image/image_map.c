@@ -7,8 +7,9 @@
 
 #include <math.h>
 
-#define SPIKE 0.05  /* share of all pixels from which a level has a Gaussian of its own */
-#define REACH 3.0   /* a Gaussian has 0.1 % of its mass beyond each inner edge, which is lost where a pixel is
+#define SPIKE 0.05 /* share of all pixels from which a level has a Gaussian of its own */
+#define REACH                                                                                                          \
+    3.0             /* a Gaussian has 0.1 % of its mass beyond each inner edge, which is lost where a pixel is
                      * certain */
 #define WIDE 1.5    /* standard deviation of a shared Gaussian, relative to a spike's */
 #define UNSEEN 0.1  /* the same for a Gaussian whose levels never occurred: they need little space */
@@ -47,8 +48,7 @@ double acf_image_map_at(const acf_image_map *m, int k, double u, double *slope) 
 
 int acf_image_map_level(const acf_image_map *m, double y) {
     int k = 0;
-    for (int step = 1 << m->bits >> 1; step;
-         step >>= 1) /* edge[k] <= y, and the level is among k .. k + 2 step - 1 */
+    for (int step = 1 << m->bits >> 1; step; step >>= 1) /* edge[k] <= y, and the level is among k .. k + 2 step - 1 */
         if (m->edge[k + step] <= y) k += step;
     return k;
 }
@@ -129,7 +129,7 @@ acf_status acf_image_map_uniform_logit(int bits, acf_image_map **out) {
 }
 
 /* Gaussian j, whose levels begin with k: they divide the quantiles from lo to hi. */
-static void lay_bell(acf_image_map *m, int j, int k, double centre) {
+static void place_gaussian(acf_image_map *m, int j, int k, double centre) {
     const acf_image_dequantiser *b = &m->dequantiser;
     const double lo = j == 0 ? 0 : normal_cdf(-b->reach), hi = j == b->n - 1 ? 1 : normal_cdf(b->reach);
     double sum = 0, below = 0;
@@ -149,7 +149,7 @@ static void lay_bells(acf_image_map *m) {
     double centre = b->centre;
     for (int j = 0, k = 0; j < b->n; k += b->levels[j++]) {
         if (j) centre += b->reach * (b->spread[j - 1] + b->spread[j]);
-        lay_bell(m, j, k, centre);
+        place_gaussian(m, j, k, centre);
     }
 }
 
@@ -166,7 +166,7 @@ acf_status acf_image_map_gaussian(int bits, const acf_image_dequantiser *dequant
 static bool spiked(const int64_t *count, int k, double total) { return total > 0 && (double)count[k] >= SPIKE * total; }
 
 /* The Gaussian of levels from..to-1, unscaled. */
-static void add_bell(acf_image_dequantiser *b, const int64_t *count, double total, int from, int to) {
+static void add_gaussian(acf_image_dequantiser *b, const int64_t *count, double total, int from, int to) {
     double sum = 0;
     for (int k = from; k < to; k++) sum += (double)count[k];
     b->levels[b->n] = to - from;
@@ -196,7 +196,7 @@ void acf_image_dequantiser_fit(int bits, const int64_t *count, acf_image_dequant
         end = k + 1;
         if (!spiked(count, k, total))
             while (end < levels && !spiked(count, end, total)) end++;
-        add_bell(out, count, total, k, end);
+        add_gaussian(out, count, total, k, end);
     }
     moments(bits, out, count, &mean, &deviation);
     deviation = fmax(deviation, LEAST_DEVIATION);

@@ -68,7 +68,7 @@ static void check_return(const acf_image_map *m, int which) {
         }
 }
 
-static void every_level_comes_back(void **state) {
+static void levels_round_trip(void **state) {
     (void)state;
     each_map(check_return);
 }
@@ -161,7 +161,7 @@ static void spikes_are_gaussians(void **state) {
 }
 
 /* Without a spike: normal scores, which depend on a level's rank alone and not on its frequency. */
-static void without_a_spike_there_is_one_bell(void **state) {
+static void without_a_spike_there_is_one_gaussian(void **state) {
     (void)state;
     acf_image_map *m = map_of(2, 8);
     double slope;
@@ -276,13 +276,13 @@ static void check_wild(const acf_image_map *m, int which) {
     }
 }
 
-static void wild_values_have_a_level(void **state) {
+static void extreme_values_have_a_level(void **state) {
     (void)state;
     each_map(check_wild);
 }
 
-ACF_TESTS(image_map, cmocka_unit_test(every_level_comes_back), cmocka_unit_test(the_map_is_monotone),
+ACF_TESTS(image_map, cmocka_unit_test(levels_round_trip), cmocka_unit_test(the_map_is_monotone),
           cmocka_unit_test(slopes_are_derivatives), cmocka_unit_test(probabilities_of_levels_add_up),
-          cmocka_unit_test(spikes_are_gaussians), cmocka_unit_test(without_a_spike_there_is_one_bell),
+          cmocka_unit_test(spikes_are_gaussians), cmocka_unit_test(without_a_spike_there_is_one_gaussian),
           cmocka_unit_test(a_description_makes_the_same_map), cmocka_unit_test(hostile_descriptions_are_refused),
-          cmocka_unit_test(knots_decode_nearly_alike), cmocka_unit_test(wild_values_have_a_level))
+          cmocka_unit_test(knots_decode_nearly_alike), cmocka_unit_test(extreme_values_have_a_level))

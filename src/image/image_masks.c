@@ -17,19 +17,20 @@ static const char *const names[] = {"mcar",   "rect",   "left",    "right", "top
                                     "centre", "cutout", "pattern", "face",  "joint", "file"};
 #define KINDS ((int)(sizeof names / sizeof *names))
 #define EXPECTED                                                                                                       \
-    "mcar:P, rect:A-B, left, right, top, bottom, centre, cutout:S, pattern:R, face:K, joint, file:PATH, or alone paper-mnist, released-mnist, ..."
+    "mcar:P, rect:A-B, left, right, top, bottom, centre, cutout:S, pattern:R, face:K, joint, file:PATH, or alone "
+"paper-mnist, released-mnist, ..."
 
 #define PAPER "mcar:0.2*2 + rect:0.1-1*2 + left + right + top + bottom"
-static const char *const mixtures[][2] = {
-    {"paper-mnist", PAPER},
-    {"paper-omniglot", PAPER},
-    {"paper-cifar", PAPER},
-    {"paper-celeba", PAPER " + pattern:0.06*2 + face*2"},
-    {"released-mnist", "mcar:0.5*2 + left + right + top + bottom + cutout:16*2 + rect:0.3-1*2"},
-    {"released-omniglot", "mcar:0.5*2 + left + right + top + bottom + cutout:16*2 + rect:0.1-0.6*2"},
-    {"released-cifar", "mcar:0.7*2 + left + right + top + bottom + cutout:16*2 + rect:0.1-0.5*2"},
-    {"released-celeba",
-     "centre*2 + pattern:0.06*2 + mcar:0.2*2 + left + right + top + bottom + face*10 + rect:0.3-1*20"},
+    static const char *const mixtures[][2] = {
+        {"paper-mnist", PAPER},
+        {"paper-omniglot", PAPER},
+        {"paper-cifar", PAPER},
+        {"paper-celeba", PAPER " + pattern:0.06*2 + face*2"},
+        {"released-mnist", "mcar:0.5*2 + left + right + top + bottom + cutout:16*2 + rect:0.3-1*2"},
+        {"released-omniglot", "mcar:0.5*2 + left + right + top + bottom + cutout:16*2 + rect:0.1-0.6*2"},
+        {"released-cifar", "mcar:0.7*2 + left + right + top + bottom + cutout:16*2 + rect:0.1-0.5*2"},
+        {"released-celeba",
+         "centre*2 + pattern:0.06*2 + mcar:0.2*2 + left + right + top + bottom + face*10 + rect:0.3-1*20"},
 };
 #define MIXTURES ((int)(sizeof mixtures / sizeof *mixtures))
 
@@ -94,8 +95,8 @@ static acf_status take_part(acf_mask_reader *r, acf_image_mask_part *p) {
     case ACF_HIDE_PATTERN:
         p->a = 0.06;
         if (*r->at == ':')
-            ACF_TRY(take_value(r, 0.001, 1, false, "':' and points to the pixel from 0.001 to 1, as in pattern:0.06",
-                               &p->a));
+            ACF_TRY(
+                take_value(r, 0.001, 1, false, "':' and points per pixel from 0.001 to 1, as in pattern:0.06", &p->a));
         break;
     case ACF_HIDE_FACE:
         if (*r->at == ':') ACF_TRY(take_value(r, 1, 6, true, "':' and the number of a box, 1 to 6", &p->a));
@@ -117,7 +118,7 @@ static acf_status take_all(acf_mask_reader *r, acf_image_masks *m) {
 }
 
 /* The mixture of this name, or the text itself. */
-static const char *unnamed(const char *text) {
+static const char *text_of_name(const char *text) {
     const size_t skip = strspn(text, " \t"), n = strcspn(text + skip, " \t");
     const bool alone = text[skip + n + strspn(text + skip + n, " \t")] == '\0';
     for (int k = 0; alone && k < MIXTURES; k++)
@@ -128,7 +129,7 @@ static const char *unnamed(const char *text) {
 acf_status acf_image_masks_create(const char *text, acf_image_masks **out) {
     acf_image_masks *m = acf_alloc_zero(sizeof *m, "masks");
     if (!m) return ACF_EMEMORY;
-    acf_mask_reader r = {unnamed(text), unnamed(text)};
+    acf_mask_reader r = {text_of_name(text), text_of_name(text)};
     acf_status status = take_all(&r, m);
     if (status == ACF_OK)
         *out = m;
@@ -222,8 +223,8 @@ static acf_status read_white(const char *path, const acf_raster *r, const acf_im
     acf_release(white);
     if (status == ACF_OK && !memchr(given, 0, (size_t)(H * W)))
         status = acf_fail(ACF_EDATA,
-                          "%s: the mask has no white%s, so nothing is missing; paint white what is to be filled in",
-                          path, r->H != H || r->W != W ? " in the part that is cut out of the images" : "");
+                          "%s: the mask has no white%s, so nothing is missing; paint white what should be filled in",
+                          path, r->H != H || r->W != W ? " in the part of the images that is used" : "");
     return status;
 }
 
@@ -295,7 +296,7 @@ acf_status acf_image_masks_open(const char *text, const acf_images *im, acf_imag
     acf_text t = acf_text_into(form, sizeof form);
     acf_text_addf(&t, is_picture(text) ? "file:\"%s\"" : "%s", text);
     if (acf_text_done(&t, NULL) != ACF_OK)
-        return acf_fail(ACF_EUSAGE, "a mask of %zu letters; expected at most 4096", strlen(text));
+        return acf_fail(ACF_EUSAGE, "a mask of %zu bytes; expected at most 4096", strlen(text));
     ACF_TRY(acf_image_masks_create(form, &m));
     acf_status status = acf_image_masks_fit_to(m, im);
     if (status)

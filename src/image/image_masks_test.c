@@ -116,7 +116,7 @@ static void mcar_keeps_its_share(void **state) {
 }
 
 /* Against the definition: all pairs of rows and of columns, those that fit equally likely. */
-static void rectangles_have_their_law(void **state) {
+static void rectangles_have_their_distribution(void **state) {
     (void)state;
     enum { H = 5, W = 4, CELLS = H * H * W * W };
     static const struct {
@@ -246,7 +246,7 @@ static void a_file_is_a_mask(void **state) {
     assert_int_equal(acf_image_masks_create(text, &m), ACF_OK);
     assert_int_equal(acf_image_masks_fit(m, 3, 4), ACF_EDATA);
     snprintf(expected, sizeof expected,
-             "%s: the mask has no white, so nothing is missing; paint white what is to be filled in", path);
+             "%s: the mask has no white, so nothing is missing; paint white what should be filled in", path);
     assert_string_equal(acf_error(), expected);
     acf_image_masks_free(m);
     acf_lab_folder_free(&folder);
@@ -282,15 +282,16 @@ static void a_mask_of_the_files_size_is_cut_and_scaled(void **state) {
     assert_int_equal(acf_image_masks_fit_to(m, im), ACF_EDATA);
     snprintf(
         expected, sizeof expected,
-        "%s: the mask has no white in the part that is cut out of the images, so nothing is missing; paint white what is to be filled in",
+        "%s: the mask has no white in the part of the images that is used, so nothing is missing; paint white what "
+        "should be filled in",
         path);
     assert_string_equal(acf_error(), expected);
     assert_int_equal(acf_image_write_png(path, outside, 8, 4, 1), ACF_OK);
     assert_int_equal(acf_image_masks_fit_to(m, im), ACF_EDATA);
-    snprintf(
-        expected, sizeof expected,
-        "%s: the mask has 4 x 8 pixels, but the images have 4 x 4; make a mask of that size, or of 8 x 4 as their files have",
-        path);
+    snprintf(expected, sizeof expected,
+             "%s: the mask has 4 x 8 pixels, but the images have 4 x 4; make a mask of that size, or of 8 x 4 as their "
+             "files have",
+             path);
     assert_string_equal(acf_error(), expected);
     acf_image_masks_free(m);
     acf_images_free(im);
@@ -301,7 +302,7 @@ static void a_mask_of_the_files_size_is_cut_and_scaled(void **state) {
 
 /* An image gets the same mask alone, elsewhere in a batch, and with any number of threads; the next draw gives
  * another. */
-static void an_image_does_not_know_its_batch(void **state) {
+static void masks_do_not_depend_on_the_batch(void **state) {
     (void)state;
     enum { n = 300, S = 24 * 20 };
     static uint8_t b1[n * S], b2[n * S], one_b[S];
@@ -333,7 +334,7 @@ static void an_image_does_not_know_its_batch(void **state) {
 
 /* ---- text -------------------------------------------------------------------------------------------------------- */
 
-static void text_goes_and_comes_back(void **state) {
+static void text_round_trips(void **state) {
     (void)state;
     static const char *const cases[][2] = {
         {"mcar:0.2*2 + rect:0.1-1*2 + left", "mcar:0.2*2 + rect:0.1-1*2 + left"},
@@ -378,11 +379,11 @@ static void the_released_weights_add_up(void **state) {
     acf_image_masks_free(m);
 }
 
-static void wrong_text_gets_a_sentence(void **state) {
+static void wrong_text_is_reported(void **state) {
     (void)state;
 #define NAMES                                                                                                          \
-    "expected mcar:P, rect:A-B, left, right, top, bottom, centre, cutout:S, pattern:R, face:K, joint, file:PATH, or alone paper-mnist, released-mnist, ..."
-    static const char *const cases[][2] = {
+    "expected mcar:P, rect:A-B, left, right, top, bottom, centre, cutout:S, pattern:R, face:K, joint, file:PATH, or "
+    "alone paper-mnist, released-mnist, ..." static const char *const cases[][2] = {
         {"", "masks '': at the end: " NAMES},
         {"middle", "masks 'middle': at 'middle': " NAMES},
         {"left + paper-mnist", "masks 'left + paper-mnist': at 'paper-mnist': " NAMES},
@@ -393,7 +394,7 @@ static void wrong_text_gets_a_sentence(void **state) {
          "masks 'rect:0.5-0.2': at '0.5-0.2': expected the least and the largest area, as in rect:0.1-1"},
         {"cutout:1.5", "masks 'cutout:1.5': at ':1.5': expected ':' and a number of pixels, as in cutout:16"},
         {"pattern:0",
-         "masks 'pattern:0': at ':0': expected ':' and points to the pixel from 0.001 to 1, as in pattern:0.06"},
+         "masks 'pattern:0': at ':0': expected ':' and points per pixel from 0.001 to 1, as in pattern:0.06"},
         {"face:7", "masks 'face:7': at ':7': expected ':' and the number of a box, 1 to 6"},
         {"file", "masks 'file': at the end: expected ':' and the name of a file"},
         {"file: + left", "masks 'file: + left': at ' + left': expected the name of a file"},
@@ -425,8 +426,8 @@ static void wrong_text_gets_a_sentence(void **state) {
 }
 
 ACF_TESTS(image_masks, cmocka_unit_test(boxes_are_where_they_should_be), cmocka_unit_test(mcar_keeps_its_share),
-          cmocka_unit_test(rectangles_have_their_law), cmocka_unit_test(cutouts_lie_anywhere),
+          cmocka_unit_test(rectangles_have_their_distribution), cmocka_unit_test(cutouts_lie_anywhere),
           cmocka_unit_test(patterns_are_blobs), cmocka_unit_test(mixtures_choose_by_weight),
           cmocka_unit_test(a_file_is_a_mask), cmocka_unit_test(a_mask_of_the_files_size_is_cut_and_scaled),
-          cmocka_unit_test(an_image_does_not_know_its_batch), cmocka_unit_test(text_goes_and_comes_back),
-          cmocka_unit_test(the_released_weights_add_up), cmocka_unit_test(wrong_text_gets_a_sentence))
+          cmocka_unit_test(masks_do_not_depend_on_the_batch), cmocka_unit_test(text_round_trips),
+          cmocka_unit_test(the_released_weights_add_up), cmocka_unit_test(wrong_text_is_reported))

@@ -51,7 +51,7 @@ static void cuts_and_middles(void **state) {
 
 static void resized(int64_t h, int64_t w) { assert_int_equal(acf_image_resize(out, h, w, in, H, W, C), ACF_OK); }
 
-static void resizing_keeps_what_it_must(void **state) {
+static void resizing_keeps_constants(void **state) {
     (void)state;
     resized(H, W);
     assert_memory_equal(out, in, sizeof in);
@@ -91,7 +91,7 @@ static void more_pixels_lie_between(void **state) {
     for (int i = 0; i < 16; i++) assert_int_equal(out[i], (int)fmin(fmax(20 * i - 30, 0), 240));
 }
 
-static void padding_and_turning(void **state) {
+static void padding_and_rotation(void **state) {
     (void)state;
     acf_image_pad(out, H + 5, W + 2, in, H, W, C);
     for (int y = 0; y < H + 5; y++)
@@ -142,6 +142,6 @@ static void every_allocation_may_fail(void **state) {
 
 #define WITH_PICTURE(test) cmocka_unit_test_setup(test, set_up)
 ACF_TESTS(image_ops, WITH_PICTURE(channels_there_and_back), WITH_PICTURE(cuts_and_middles),
-          WITH_PICTURE(resizing_keeps_what_it_must), WITH_PICTURE(fewer_pixels_are_means),
-          WITH_PICTURE(more_pixels_lie_between), WITH_PICTURE(padding_and_turning), WITH_PICTURE(levels_and_bytes),
+          WITH_PICTURE(resizing_keeps_constants), WITH_PICTURE(fewer_pixels_are_means),
+          WITH_PICTURE(more_pixels_lie_between), WITH_PICTURE(padding_and_rotation), WITH_PICTURE(levels_and_bytes),
           WITH_PICTURE(every_allocation_may_fail))

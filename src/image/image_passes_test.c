@@ -17,7 +17,7 @@ static int of_lattice(int q, int y, int x) {
 }
 
 /* All passes up to k form exactly a lattice, each with twice as many pixels as the one before. */
-static void rounds_are_finer_and_finer_lattices(void **state) {
+static void passes_are_finer_and_finer_lattices(void **state) {
     (void)state;
     for (int R = 1; R <= ACF_IMAGE_PASSES_MAX; R++) {
         const int first = 1 << (R - 1) / 2 >> 1; /* the row and column of the first pixel of pass 0 */
@@ -37,7 +37,7 @@ static void rounds_are_finer_and_finer_lattices(void **state) {
 
 /* Over all passes each hidden pixel is modelled once; before, it is left out, after, given. Given pixels always are,
  * for any nonzero number. */
-static void every_hidden_pixel_has_one_round(void **state) {
+static void every_hidden_pixel_has_one_pass(void **state) {
     (void)state;
     uint8_t b[P], role[P];
     int target[P] = {0};
@@ -62,7 +62,7 @@ static void every_hidden_pixel_has_one_round(void **state) {
 
 /* A quarter of the images is a single pass. The others are one pass, each equally often, with the expected weight.
  * Passes without modelled pixels do not occur. */
-static void training_draws_every_round(void **state) {
+static void training_draws_every_pass(void **state) {
     (void)state;
     enum { S = 4, TRIES = 8000 };
     uint8_t hole[P], b[P], role[S][P];
@@ -92,7 +92,7 @@ static void training_draws_every_round(void **state) {
     for (int k = 0; k < S; k++) assert_true(k == 1 ? seen[k] == 0 : abs(seen[k] - TRIES / 4) < 4 * sqrt(TRIES / 4.0));
 }
 
-static void an_image_without_a_hole_stays(void **state) {
+static void an_image_without_hidden_pixels_is_unchanged(void **state) {
     (void)state;
     uint8_t b[P];
     memset(b, 1, P);
@@ -101,6 +101,6 @@ static void an_image_without_a_hole_stays(void **state) {
     for (int i = 0; i < P; i++) assert_int_equal(b[i], 1);
 }
 
-ACF_TESTS(image_passes, cmocka_unit_test(rounds_are_finer_and_finer_lattices),
-          cmocka_unit_test(every_hidden_pixel_has_one_round), cmocka_unit_test(training_draws_every_round),
-          cmocka_unit_test(an_image_without_a_hole_stays))
+ACF_TESTS(image_passes, cmocka_unit_test(passes_are_finer_and_finer_lattices),
+          cmocka_unit_test(every_hidden_pixel_has_one_pass), cmocka_unit_test(training_draws_every_pass),
+          cmocka_unit_test(an_image_without_hidden_pixels_is_unchanged))

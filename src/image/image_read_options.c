@@ -53,7 +53,8 @@ acf_status acf_image_plan_read(const acf_options *o, acf_image_plan *out) {
     if (*crop && (v[0] >= v[2] || v[1] >= v[3]))
         return acf_fail(
             ACF_EUSAGE,
-            "image-crop is '%s', which has no pixels; expected left,top,right,bottom with left < right and top < bottom",
+            "image-crop is '%s', which has no pixels; expected left,top,right,bottom with left < right and top < "
+            "bottom",
             crop);
     v[0] = v[1] = 0;
     if (*size && numbers(size, 'x', v, 1))

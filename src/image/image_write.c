@@ -153,7 +153,8 @@ static acf_status check(const char *path, int64_t N, int64_t H, int64_t W, int64
         W > ACF_IMAGE_SIDE_MAX || H * W > ACF_IMAGE_PIXELS_MAX)
         return acf_fail(
             ACF_EUSAGE,
-            "cannot write %s: %lld pictures of %lld x %lld pixels and %lld channels; expected at least one, of 1 or 3 channels, at most %d "
+            "cannot write %s: %lld pictures of %lld x %lld pixels and %lld channels; expected at least one, of 1 or 3 "
+            "channels, at most %d "
             "a side and %lld pixels",
             path, (long long)N, (long long)W, (long long)H, (long long)C, ACF_IMAGE_SIDE_MAX,
             (long long)ACF_IMAGE_PIXELS_MAX);

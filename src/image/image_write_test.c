@@ -49,7 +49,7 @@ static void make(uint8_t *out, int kind, int H, int W, int C) {
             }
 }
 
-static void what_is_written_is_read(void **state) {
+static void written_images_read_back(void **state) {
     (void)state;
     static uint8_t pixel[40 * 33 * 3];
     bool used[5] = {false};
@@ -81,7 +81,7 @@ static uint32_t get32(const uint8_t *p) {
 }
 
 /* Chunks in order, checksums, sequence numbers; each frame's data in a PNG of its own is that frame. */
-static void animations_are_whole(void **state) {
+static void animations_are_complete(void **state) {
     (void)state;
     enum { N = 5, H = 9, W = 14, C = 3 };
     static uint8_t pixel[N * H * W * C], one[1 << 14];
@@ -147,13 +147,14 @@ static void sheets_by_their_definition(void **state) {
             }
 }
 
-static void wrong_sizes_get_a_sentence(void **state) {
+static void wrong_sizes_are_reported(void **state) {
     (void)state;
     uint8_t pixel[12] = {0};
     assert_int_equal(acf_image_write_png("x.png", pixel, 2, 2, 2), ACF_EUSAGE);
     assert_string_equal(
         acf_error(),
-        "cannot write x.png: 1 pictures of 2 x 2 pixels and 2 channels; expected at least one, of 1 or 3 channels, at most 32768 a side and "
+        "cannot write x.png: 1 pictures of 2 x 2 pixels and 2 channels; expected at least one, of 1 or 3 channels, at "
+        "most 32768 a side and "
         "67108864 pixels");
     assert_int_equal(acf_image_write_apng("x.png", pixel, 2, 2, 2, 1, 70000, 0), ACF_EUSAGE);
     assert_int_equal(acf_image_write_png("/nowhere/x.png", pixel, 2, 2, 1), ACF_EIO);
@@ -185,6 +186,6 @@ static void every_allocation_may_fail(void **state) {
 }
 
 #define WITH_FOLDER(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
-ACF_TESTS(image_write, WITH_FOLDER(what_is_written_is_read), WITH_FOLDER(animations_are_whole),
-          cmocka_unit_test(sheets_by_their_definition), cmocka_unit_test(wrong_sizes_get_a_sentence),
+ACF_TESTS(image_write, WITH_FOLDER(written_images_read_back), WITH_FOLDER(animations_are_complete),
+          cmocka_unit_test(sheets_by_their_definition), cmocka_unit_test(wrong_sizes_are_reported),
           WITH_FOLDER(every_allocation_may_fail))

@@ -52,7 +52,8 @@ static acf_status boxes(const acf_image_plan *p, const char *name, int64_t H, in
         if (p->crop.x1 > W || p->crop.y1 > H)
             return acf_fail(
                 ACF_EDATA,
-                "%s: it has %lld x %lld pixels, but is to be cropped to columns %lld to %lld and rows %lld to %lld; crop less",
+                "%s: it has %lld x %lld pixels, but is to be cropped to columns %lld to %lld and rows %lld to %lld; "
+                "crop less",
                 name, (long long)W, (long long)H, (long long)p->crop.x0, (long long)p->crop.x1, (long long)p->crop.y0,
                 (long long)p->crop.y1);
         *out = p->crop;
@@ -139,13 +140,15 @@ acf_status acf_images_reserve(const char *path, const acf_image_plan *p, int64_t
     if (p->rotate && h != w)
         return acf_fail(
             ACF_EDATA,
-            "%s: images of %lld x %lld pixels cannot be turned by 90 degrees and keep their size; crop them to a square",
+            "%s: images of %lld x %lld pixels cannot be rotated by 90 degrees and keep their size; crop them to a "
+            "square",
             path, (long long)w, (long long)h);
     const int copies = (p->rotate ? 4 : 1) * (p->flip ? 2 : 1);
     if (__builtin_mul_overflow(N, copies * h * w * C, &bytes) || bytes > ACF_IMAGES_BYTES_MAX)
         return acf_fail(
             ACF_EMEMORY,
-            "%s: %lld images of %lld x %lld x %d bytes are more than the limit of %lld bytes; resize them, or read fewer",
+            "%s: %lld images of %lld x %lld x %d bytes are more than the limit of %lld bytes; resize them, or read "
+            "fewer",
             path, (long long)N * copies, (long long)w, (long long)h, C, (long long)ACF_IMAGES_BYTES_MAX);
     acf_images *im = acf_alloc_zero(sizeof *im, "a set of images");
     if (!im) return ACF_EMEMORY;
@@ -214,25 +217,25 @@ static const char *file_of(const acf_images *im, int64_t k) {
     return im->file ? im->file[k] : slash && slash[1] ? slash + 1 : im->path;
 }
 
-#define BEHIND 44 /* maximum length of the suffix of a file name */
+#define SUFFIX_MAX 44 /* maximum length of the suffix of a file name */
 static char *copy_name(char out[ACF_IMAGE_NAME_MAX], const char *file) {
-    snprintf(out, ACF_IMAGE_NAME_MAX - BEHIND, "%s", file);
+    snprintf(out, ACF_IMAGE_NAME_MAX - SUFFIX_MAX, "%s", file);
     return out;
 }
 
 /* Appends the number of an image in an array, with this many digits, and the kind of its copy, each word after this
  * character. */
-static char *add_behind(char out[ACF_IMAGE_NAME_MAX], const acf_images *im, int64_t i, char before, int digits) {
+static char *add_suffix(char out[ACF_IMAGE_NAME_MAX], const acf_images *im, int64_t i, char before, int digits) {
     const int64_t once = im->N / im->copies, copy = i / once, turns = im->plan.rotate ? 4 : 1;
     acf_text t = {.out = out, .cap = ACF_IMAGE_NAME_MAX, .len = strlen(out)};
     if (!im->file && once > 1) acf_text_addf(&t, "%c%0*lld", before, digits, (long long)(i % once));
-    if (copy % turns) acf_text_addf(&t, "%cturned%c%d", before, before, (int)(copy % turns) * 90);
-    if (copy / turns) acf_text_addf(&t, "%cmirrored", before);
+    if (copy % turns) acf_text_addf(&t, "%crotated%c%d", before, before, (int)(copy % turns) * 90);
+    if (copy / turns) acf_text_addf(&t, "%cflipped", before);
     return out;
 }
 
 char *acf_images_write_name(char out[ACF_IMAGE_NAME_MAX], const acf_images *im, int64_t i) {
-    return add_behind(copy_name(out, file_of(im, i % (im->N / im->copies))), im, i, ' ', 1);
+    return add_suffix(copy_name(out, file_of(im, i % (im->N / im->copies))), im, i, ' ', 1);
 }
 
 char *acf_images_write_file_name(char out[ACF_IMAGE_NAME_MAX], const acf_images *im, int64_t i) {
@@ -240,7 +243,7 @@ char *acf_images_write_file_name(char out[ACF_IMAGE_NAME_MAX], const acf_images 
     int digits = 1;
     for (int64_t n = once - 1; n > 9; n /= 10) digits++;
     copy_name(out, file_of(im, i % once));
-    return add_behind(im->endings_differ ? out : acf_images_cut_ending(out), im, i, '-', digits);
+    return add_suffix(im->endings_differ ? out : acf_images_cut_ending(out), im, i, '-', digits);
 }
 
 static bool cut(char *name, const char *ending) {
@@ -269,7 +272,8 @@ acf_status acf_images_make(const uint8_t *pixel, int64_t N, int64_t H, int64_t W
         (C != 1 && C != 3))
         return acf_fail(
             ACF_ESHAPE,
-            "%lld images of %lld x %lld pixels and %lld channels; expected at least one, of 1 or 3 channels and at most %lld pixels",
+            "%lld images of %lld x %lld pixels and %lld channels; expected at least one, of 1 or 3 channels and at "
+            "most %lld pixels",
             (long long)N, (long long)W, (long long)H, (long long)C, (long long)ACF_IMAGE_PIXELS_MAX);
     acf_images *im;
     const int to = p->channels ? p->channels : (int)C;

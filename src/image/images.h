@@ -26,15 +26,14 @@
 typedef struct acf_image_plan { /* all zero: no change */
     int channels;               /* 1 grey, 3 colour; 0: as the majority of a folder */
     acf_image_box crop;         /* all zero: none. CelebA's faces: 25,45,153,173 */
-    bool
-        middle; /* cut out the middle in the ratio of `width` to `height`, or a square if these are 0 */
-    int64_t width, height; /* after scaling; 0: unchanged */
-    int64_t pad;           /* pad with zeros to a multiple of this: 28x28 with 32 becomes 32x32; 0: none */
-    int bits;              /* levels per channel, as their base-2 logarithm, 1..8; 0 is 8 */
-    bool rotate;           /* add copies of every picture rotated counter-clockwise by 90, 180 and 270 degrees */
-    bool flip;             /* add a copy of every picture, also of rotated ones, with left and right exchanged */
-    bool strict;           /* a damaged file in a folder is an error; otherwise it is left out */
-    int64_t limit;         /* use only this many images, counted before copies; 0: all */
+    bool middle;                /* cut out the middle in the ratio of `width` to `height`, or a square if these are 0 */
+    int64_t width, height;      /* after scaling; 0: unchanged */
+    int64_t pad;                /* pad with zeros to a multiple of this: 28x28 with 32 becomes 32x32; 0: none */
+    int bits;                   /* levels per channel, as their base-2 logarithm, 1..8; 0 is 8 */
+    bool rotate;                /* add copies of every picture rotated counter-clockwise by 90, 180 and 270 degrees */
+    bool flip;                  /* add a copy of every picture, also of rotated ones, with left and right exchanged */
+    bool strict;                /* a damaged file in a folder is an error; otherwise it is left out */
+    int64_t limit;              /* use only this many images, counted before copies; 0: all */
     bool (*wanted)(void *ctx, const char *file); /* for folders: whether a file is read; NULL: all are */
     void *ctx;
 } acf_image_plan;
@@ -50,10 +49,10 @@ typedef struct acf_images {
     acf_image_box inner;    /* the part that is not padding */
     acf_image_plan plan;    /* the plan that was applied */
     int64_t from_H, from_W; /* size before the plan; 0: they differed */
-    int copies; /* per image: first the N/copies images; if the plan rotates, these rotated by 90, 180 and 270
+    int copies;     /* per image: first the N/copies images; if the plan rotates, these rotated by 90, 180 and 270
                  * degrees; if it flips, all of these flipped */
-    int64_t other;               /* files of the folder whose names are not PNG or JPEG */
-    int64_t broken;              /* files that could not be read and were left out */
+    int64_t other;  /* files of the folder whose names are not PNG or JPEG */
+    int64_t broken; /* files that could not be read and were left out */
     char note[ACF_SENTENCE_MAX]; /* for the user: what was left out or converted, and why; "" if nothing was */
     acf_arena *text;             /* memory of path and names */
 } acf_images;
@@ -83,12 +82,12 @@ static inline const uint8_t *acf_images_at(const acf_images *im, int64_t i) {
     return im->pixel + i * im->H * im->W * im->C;
 }
 
-/* "a.png", "digits.npy 17", or with " turned 90" or " mirrored" after it, for messages and captions. Returns out. */
+/* "a.png", "digits.npy 17", or with " rotated 90" or " flipped" after it, for messages and captions. Returns out. */
 #define ACF_IMAGE_NAME_MAX 300
 char *acf_images_write_name(char out[ACF_IMAGE_NAME_MAX], const acf_images *im, int64_t i);
 
 /* The name of files made from image i, unique within a set: "a" of a.png, "a.png" if endings differ, "digits-017" of
- * number 17 of digits.npy; with "-turned-90" or "-mirrored" after it. Returns out. */
+ * number 17 of digits.npy; with "-rotated-90" or "-flipped" after it. Returns out. */
 char *acf_images_write_file_name(char out[ACF_IMAGE_NAME_MAX], const acf_images *im, int64_t i);
 
 /* Removes the ending of a picture or array, such as .png or .npy.gz, from a name; returns name. */

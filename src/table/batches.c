@@ -125,7 +125,7 @@ static void fill_row(acf_real *restrict z, int32_t *restrict code, const double 
 
 /* Rows lie at random addresses, so they are prefetched some rows ahead. 512 bytes are enough to start the hardware's
  * own prefetching. */
-#define AHEAD 8
+#define PREFETCH_ROWS 8
 static void prefetch(const acf_table *t, int64_t row) {
     const char *x = (const char *)acf_table_row(t, row);
     size_t bytes = (size_t)acf_min(t->D * (int64_t)sizeof(double), 512);
@@ -141,7 +141,7 @@ void acf_batch_fill(const acf_device *dev, acf_batch *batch, const acf_table *t,
         const double *x = acf_table_row(t, row[i]);
         int64_t at = i * batch->D;
         uint8_t *m = batch->m + at, *b = batch->b + at;
-        if (i + AHEAD < N) prefetch(t, row[i + AHEAD]);
+        if (i + PREFETCH_ROWS < N) prefetch(t, row[i + PREFETCH_ROWS]);
         batch->id[i] = acf_table_row_id(t, row[i]);
         acf_holdout_row(hold, t, row[i], b);
         roles(role, x, m, b, batch->D);

@@ -98,7 +98,7 @@ static void epochs_differ_and_seeds_decide(void **state) {
     }
 }
 
-static void a_walk_resumes_exactly(void **state) {
+static void a_sampler_resumes_exactly(void **state) {
     (void)state;
     int64_t row[7], again[7];
     acf_batch_sampler w = walk_over(acf_rows_all(50), 7, true);
@@ -137,7 +137,7 @@ static void assert_batch(const acf_batch *batch, const acf_table *t, const acf_e
     }
 }
 
-static void a_batch_holds_what_it_says(void **state) {
+static void batches_match_their_definition(void **state) {
     (void)state;
     acf_table *t = random_table(300);
     t->first_id = 1000000;
@@ -283,7 +283,7 @@ static void memory_may_run_out(void **state) {
 }
 
 /* A batch holds what acf_encode returns, also for columns with normal scores. */
-static void warped_columns_are_encoded(void **state) {
+static void normal_scores_are_encoded(void **state) {
     (void)state;
     enum { ROWS = 300 };
     static double x[ROWS * D];
@@ -304,8 +304,8 @@ static void warped_columns_are_encoded(void **state) {
     acf_batch_free(b), acf_device_close(dev), acf_encoder_free(e), acf_table_free(t);
 }
 
-ACF_TESTS(batches, cmocka_unit_test(warped_columns_are_encoded), cmocka_unit_test(an_epoch_has_every_row_once),
-          cmocka_unit_test(epochs_differ_and_seeds_decide), cmocka_unit_test(a_walk_resumes_exactly),
-          cmocka_unit_test(a_batch_holds_what_it_says), cmocka_unit_test(training_never_sees_a_held_out_cell),
+ACF_TESTS(batches, cmocka_unit_test(normal_scores_are_encoded), cmocka_unit_test(an_epoch_has_every_row_once),
+          cmocka_unit_test(epochs_differ_and_seeds_decide), cmocka_unit_test(a_sampler_resumes_exactly),
+          cmocka_unit_test(batches_match_their_definition), cmocka_unit_test(training_never_sees_a_held_out_cell),
           cmocka_unit_test(threads_change_nothing), cmocka_unit_test(modelled_cells_are_dequantised),
           cmocka_unit_test(memory_may_run_out))

@@ -10,7 +10,7 @@
 #define LISTED 10 /* levels listed in a message */
 
 /* Warns of a given number outside the training range. It is accepted, but the answer is an extrapolation. */
-static acf_status note_range(acf_table_file *f, const acf_field_spec *c, const char *item, double v) {
+static acf_status warn_outside_range(acf_table_file *f, const acf_field_spec *c, const char *item, double v) {
     char seen[ACF_EXCERPT_MAX], ends[2][ACF_NUMBER_FIXED_MAX];
     if (!acf_kind_is_numeric(c->kind) || (v >= c->min && v <= c->max)) return ACF_OK;
     for (int k = 0; k < 2; k++) {
@@ -18,8 +18,7 @@ static acf_status note_range(acf_table_file *f, const acf_field_spec *c, const c
         acf_cell_write(c, k ? c->max : c->min, &t);
     }
     return acf_warnings_addf(
-        &f->warnings,
-        "'%s' is outside of what the model has seen, %s to %s; it is taken as given, but little is known there",
+        &f->warnings, "'%s' is outside the training range, %s to %s; it is used, but the answer is an extrapolation",
         acf_text_excerpt(seen, item), ends[0], ends[1]);
 }
 
@@ -51,7 +50,7 @@ static char *plain(acf_table_file *f, const char *s, size_t n) {
     trim(&s, &n);
     const bool quoted = n > 0 && s[0] == '"';
     if (quoted && (n < 2 || s[n - 1] != '"')) {
-        acf_fail(ACF_EUSAGE, "quotes that begin and do not end: %s", acf_text_excerpt(seen, s));
+        acf_fail(ACF_EUSAGE, "a quote is not closed: %s", acf_text_excerpt(seen, s));
         return NULL;
     }
     char *out = acf_text_keep(f->texts, s + quoted, n - 2 * quoted);
@@ -110,10 +109,9 @@ static acf_status give(acf_table_file *f, const char *item, size_t n, double *ro
     acf_text t = acf_text_into(said, sizeof said);
     acf_text_add_bytes(&t, item, n);
     if (at == 0)
-        return acf_fail(ACF_EUSAGE, "'%s' gives no value, expected items like age=40 with commas between them%s",
+        return acf_fail(ACF_EUSAGE, "'%s' has no value; expected items like age=40, separated by commas%s",
                         acf_text_excerpt(seen, said),
-                        *item >= '0' && *item <= '9' ? "; a value with a comma in it stands in quotes, price=\"3,5\""
-                                                     : "");
+                        *item >= '0' && *item <= '9' ? "; quote a value that contains a comma, price=\"3,5\"" : "");
     char *name = plain(f, item, at - 1), *value = name ? plain(f, item + at, n - at) : NULL;
     if (!value) return acf_error_status();
     int64_t j = acf_schema_find(s, name);
@@ -129,7 +127,7 @@ static acf_status give(acf_table_file *f, const char *item, size_t n, double *ro
         return acf_fail(ACF_EUSAGE, "'%s': expected %s%s", acf_text_excerpt(seen, said), acf_cell_expected(c, expected),
                         list_levels(c, levels, sizeof levels));
     f->given[j] = value;
-    return note_range(f, c, said, row[c->place]);
+    return warn_outside_range(f, c, said, row[c->place]);
 }
 
 /* The first row is filled and copied to the others; draws differ by row number. */

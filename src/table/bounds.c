@@ -6,7 +6,8 @@
 #define PILE_LEAST 4    /* values pile up at an end if it has at least so many cells, */
 #define PILE_SHARE 0.01 /* this share of all cells, */
 #define PILE_STEEP 2    /* or so many times the cells of the next value */
-#define NEAR_ONE 0.25   /* maximum distance of the largest value from 1 or 100, relative to the length of the upper
+#define NEAR_ONE                                                                                                       \
+    0.25 /* maximum distance of the largest value from 1 or 100, relative to the length of the upper
                          * tenth */
 
 int64_t acf_bounds_equal(const double *sorted, int64_t n, int64_t at, int by) {

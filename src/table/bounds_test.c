@@ -39,7 +39,7 @@ static void check(double (*f)(double), double low, double high, bool low_filled,
     assert_true(b.low_filled == low_filled && b.high_filled == high_filled);
 }
 
-static void columns_say_what_bounds_them(void **state) {
+static void bounds_are_found_in_the_values(void **state) {
     (void)state;
     check(even, 0, 1, false, false);
     check(percent, 0, 100, false, false);
@@ -69,4 +69,4 @@ static void declared_bounds_are_taken(void **state) {
     assert_true(b.low == -INFINITY && b.high == INFINITY);
 }
 
-ACF_TESTS(bounds, cmocka_unit_test(columns_say_what_bounds_them), cmocka_unit_test(declared_bounds_are_taken))
+ACF_TESTS(bounds, cmocka_unit_test(bounds_are_found_in_the_values), cmocka_unit_test(declared_bounds_are_taken))

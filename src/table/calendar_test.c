@@ -76,7 +76,7 @@ static void formats_are_read_and_written(void **state) {
     assert_string_equal(written("YYYY-MM-DD HH:MM", 1e300), "9999-12-31 23:59");
 }
 
-static void what_is_no_date_is_refused(void **state) {
+static void other_texts_are_refused(void **state) {
     (void)state;
     static const char *const wrong[] = {"",           "2021",        "2021-3",     "2021-02-29",  "2021-13-01",
                                         "2021-00-10", "0000-01-01",  "2021-03/09", "2021-03-09 ", "2021-03-09T",
@@ -95,7 +95,7 @@ static void what_is_no_date_is_refused(void **state) {
     assert_true(isnan(value("HH:MM", "2021-03-09")));
 }
 
-static void patterns_come_back(void **state) {
+static void patterns_round_trip(void **state) {
     (void)state;
     static const char *const right[] = {"YYYY-MM-DD",
                                         "YYYY/M/D",
@@ -205,7 +205,7 @@ static const char *mostly(const char *cells) {
 }
 
 /* The format of most cells, whichever comes first. */
-static void columns_may_hold_other_things(void **state) {
+static void columns_may_contain_other_texts(void **state) {
     (void)state;
     assert_string_equal(mostly("soon|2021-03-09|2021-02-30|1999-12-31|5"), "YYYY-MM-DD 2");
     assert_string_equal(mostly("09/03/2021|2021-03-09|12:30|1999-12-31"), "YYYY-MM-DD 2");
@@ -227,7 +227,7 @@ static void columns_may_hold_other_things(void **state) {
         "no DD/MM/YYYY 9");
 }
 
-static void steps_are_what_is_shown(void **state) {
+static void steps_match_the_format(void **state) {
     (void)state;
     assert_true(acf_calendar_step(pattern("D/M/YYYY")) == 1);
     assert_true(acf_calendar_step(pattern("HH:MM")) == 60);
@@ -236,6 +236,6 @@ static void steps_are_what_is_shown(void **state) {
 }
 
 ACF_TESTS(calendar, cmocka_unit_test(every_day_has_its_number), cmocka_unit_test(formats_are_read_and_written),
-          cmocka_unit_test(what_is_no_date_is_refused), cmocka_unit_test(patterns_come_back),
+          cmocka_unit_test(other_texts_are_refused), cmocka_unit_test(patterns_round_trip),
           cmocka_unit_test(words_are_read_and_written), cmocka_unit_test(columns_are_recognised),
-          cmocka_unit_test(columns_may_hold_other_things), cmocka_unit_test(steps_are_what_is_shown))
+          cmocka_unit_test(columns_may_contain_other_texts), cmocka_unit_test(steps_match_the_format))

@@ -10,10 +10,10 @@
 static acf_schema *schema(const char *column) {
     char text[1024];
     acf_text t = acf_text_into(text, sizeof text);
-    acf_text_addf(
-        &t,
-        "{\"rows\": 9, \"named\": true, \"missing_markers\": [\"\", \"NA\"], \"columns\": [{\"name\": \"x\", \"observed\": 9, \"missing\": 0, %s}]}",
-        column);
+    acf_text_addf(&t,
+                  "{\"rows\": 9, \"named\": true, \"missing_markers\": [\"\", \"NA\"], \"columns\": [{\"name\": \"x\", "
+                  "\"observed\": 9, \"missing\": 0, %s}]}",
+                  column);
     json_t *v;
     acf_schema *s = NULL;
     const acf_json_source from = {"test", ACF_EMODEL};
@@ -84,8 +84,7 @@ static void integers(void **state) {
     writes(s, 120.2, "120");
     writes(s, (double)NAN, "17");
     acf_schema_free(s);
-    s = schema(
-        "\"kind\": \"integer\", \"min\": 17, \"max\": 90, \"decimals\": 0, \"declared\": true"); /* but not the
+    s = schema("\"kind\": \"integer\", \"min\": 17, \"max\": 90, \"decimals\": 0, \"declared\": true"); /* but not the
                                                                                                   * declared one */
     writes(s, 3, "17");
     writes(s, 1e30, "90");
@@ -109,9 +108,10 @@ static void integers(void **state) {
 /* If every time is on the hour, so are imputed times. */
 static void times_have_steps(void **state) {
     (void)state;
-    acf_schema *s = schema(
-        "\"kind\": \"time\", \"format\": \"YYYY-MM-DD HH:MM:SS\", \"min\": \"2021-01-01 03:00:00\", \"max\": \"2021-02-01 05:00:00\", "
-        "\"step\": 3600");
+    acf_schema *s =
+        schema("\"kind\": \"time\", \"format\": \"YYYY-MM-DD HH:MM:SS\", \"min\": \"2021-01-01 03:00:00\", \"max\": "
+               "\"2021-02-01 05:00:00\", "
+               "\"step\": 3600");
     double noon;
     const char text[] = "2021-01-15 12:00:00";
     assert_true(acf_calendar_read(s->column[0].when, text, sizeof text - 1, &noon));
@@ -128,7 +128,8 @@ static void times_have_steps(void **state) {
 static void ordinals(void **state) {
     (void)state;
     acf_schema *s = schema(
-        "\"kind\": \"ordinal\", \"min\": 1, \"max\": 10, \"levels\": [\"1\", \"2\", \"5\", \"10\"], \"counts\": [1, 1, 1, 1]");
+        "\"kind\": \"ordinal\", \"min\": 1, \"max\": 10, \"levels\": [\"1\", \"2\", \"5\", \"10\"], \"counts\": [1, "
+        "1, 1, 1]");
     reads(s, "5", ACF_CELL_PRESENT, 5);
     reads(s, "5.0", ACF_CELL_PRESENT, 5);
     reads(s, "7", ACF_CELL_PRESENT, 7); /* a number between levels is a number */
@@ -141,7 +142,8 @@ static void ordinals(void **state) {
     writes(s, 99, "10");
     acf_schema_free(s);
     s = schema(
-        "\"kind\": \"ordinal\", \"min\": 0, \"max\": 2, \"levels\": [\"low\", \"middle\", \"high\"], \"counts\": [1, 1, 1]");
+        "\"kind\": \"ordinal\", \"min\": 0, \"max\": 2, \"levels\": [\"low\", \"middle\", \"high\"], \"counts\": [1, "
+        "1, 1]");
     reads(s, "middle", ACF_CELL_PRESENT, 1);
     reads(s, "huge", ACF_CELL_KEPT, 0);
     reads(s, "1", ACF_CELL_KEPT, 0);
@@ -152,8 +154,9 @@ static void ordinals(void **state) {
 
 static void categories(void **state) {
     (void)state;
-    acf_schema *s = schema(
-        "\"kind\": \"category\", \"levels\": [\"F\", \"M\", \"rare\", \"rarer\"], \"counts\": [4, 3, 1, 1], \"pooled\": 2");
+    acf_schema *s =
+        schema("\"kind\": \"category\", \"levels\": [\"F\", \"M\", \"rare\", \"rarer\"], \"counts\": [4, 3, 1, 1], "
+               "\"pooled\": 2");
     assert_int_equal(acf_spec_classes(&s->column[0]), 3);
     reads(s, "F", ACF_CELL_PRESENT, 0);
     reads(s, "rare", ACF_CELL_PRESENT, 2);
@@ -169,8 +172,9 @@ static void categories(void **state) {
 /* A shared class is written as one of its levels, by their frequencies. */
 static void shared_classes(void **state) {
     (void)state;
-    acf_schema *s = schema(
-        "\"kind\": \"category\", \"levels\": [\"F\", \"M\", \"a\", \"b\", \"c\"], \"counts\": [4, 3, 5, 2, 1], \"pooled\": 3");
+    acf_schema *s =
+        schema("\"kind\": \"category\", \"levels\": [\"F\", \"M\", \"a\", \"b\", \"c\"], \"counts\": [4, 3, 5, 2, 1], "
+               "\"pooled\": 3");
     const acf_field_spec *c = &s->column[0];
     acf_assert_close(acf_spec_leading(c), 5.0 / 8, 1e-15, "the part of the most frequent");
     for (int k = 0; k < 80; k++) {
@@ -212,8 +216,10 @@ static void dates(void **state) {
 static void what_is_not_modelled_is_kept(void **state) {
     (void)state;
     acf_schema *s = schema(
-        "\"kind\": \"category\", \"levels\": [\"a\"], \"counts\": [9]}, {\"name\": \"y\", \"observed\": 1, \"missing\": 8, "
-        "\"kind\": \"constant\", \"value\": \"kg\"}, {\"name\": \"id\", \"observed\": 9, \"missing\": 0, \"kind\": \"identifier\"");
+        "\"kind\": \"category\", \"levels\": [\"a\"], \"counts\": [9]}, {\"name\": \"y\", \"observed\": 1, "
+        "\"missing\": 8, "
+        "\"kind\": \"constant\", \"value\": \"kg\"}, {\"name\": \"id\", \"observed\": 9, \"missing\": 0, \"kind\": "
+        "\"identifier\"");
     char out[16];
     double v;
     acf_text t = acf_text_into(out, sizeof out);

@@ -108,7 +108,9 @@ static acf_status refuse_byte(acf_csv *csv) {
     }
     column_name(csv, column - 1, name);
     if (c == 0)
-        return refuse(csv, line, "column %lld%s holds a NUL byte, expected text; the file is damaged, or no text table",
+        return refuse(csv, line,
+                      "column %lld%s holds a NUL byte, expected text; the file is damaged, or not a text "
+                      "table",
                       (long long)column, name);
     return refuse(
         csv, line,
@@ -138,13 +140,13 @@ static acf_status refuse_quotes(const acf_csv *csv, acf_scan_end r) {
     while (stop < end && *stop != '\n' && *stop != '\r') stop++;
     excerpt(seen, p, (size_t)(stop - p));
     if (r == ACF_SCAN_OPEN)
-        return refuse(
-            csv, line,
-            "column %lld%s: the quote in front of '%s' is never closed; close it, or read the file without quotes",
-            (long long)column, name, excerpt(seen, p + 1, (size_t)(stop - p - 1)));
+        return refuse(csv, line,
+                      "column %lld%s: the quote before '%s' is never closed; close it, or read the file without quotes",
+                      (long long)column, name, excerpt(seen, p + 1, (size_t)(stop - p - 1)));
     return refuse(
         csv, line,
-        "column %lld%s: found '%s' behind a closing quote, expected the separator; a quote inside a quoted value is written twice",
+        "column %lld%s: found '%s' after a closing quote, expected the separator; write a quote inside a quoted value "
+        "twice",
         (long long)column, name, seen);
 }
 
@@ -159,8 +161,7 @@ static void ragged_hint(const acf_csv *csv, char *out, size_t cap) {
         return;
     }
     if (s->lines > 1) {
-        snprintf(out, cap, "a quoted value in it goes over %lld lines: is a closing quote missing?",
-                 (long long)s->lines);
+        snprintf(out, cap, "a quoted value in it spans %lld lines: is a closing quote missing?", (long long)s->lines);
         return;
     }
     for (const char *other = ",;\t|"; *other; other++) {
@@ -171,9 +172,9 @@ static void ragged_hint(const acf_csv *csv, char *out, size_t cap) {
         return;
     }
     if (csv->columns == 1)
-        snprintf(out, cap, "lines above the table must be removed, and another separator can be given");
+        snprintf(out, cap, "remove lines above the table, or set another separator");
     else if (s->n > csv->columns)
-        snprintf(out, cap, "a value that holds the separator (%s) must be in quotes",
+        snprintf(out, cap, "a value that contains the separator (%s) must be quoted",
                  acf_separator_name(csv->dialect.separator, name));
     else
         snprintf(out, cap, "the line is cut short, or separators (%s) are missing",

@@ -25,8 +25,7 @@ typedef enum acf_choice3 { ACF_AUTO, ACF_NO, ACF_YES } acf_choice3;
 
 /* What the caller specifies; zeros and AUTO are detected. */
 typedef struct acf_csv_want {
-    char
-        separator; /* 0: detect among , ; tab | and runs of white space; ' ' = runs of spaces and tabs; any other
+    char separator;     /* 0: detect among , ; tab | and runs of white space; ' ' = runs of spaces and tabs; any other
                     * ASCII character */
     char quote;         /* 0: detect among " and '; '\n' = the file has no quoting; any other ASCII character */
     acf_choice3 header; /* the first record names the columns */

@@ -101,7 +101,7 @@ typedef struct counts {
 } counts;
 
 /* Numbers are stored in order of appearance: entry 0 is that of the first record. */
-static void tally_add(counts *t, int64_t n) {
+static void counts_add(counts *t, int64_t n) {
     int k = 0;
     while (k < t->kinds && t->n[k] != n) k++;
     if (k == t->kinds && k < 32) t->n[t->kinds++] = n;
@@ -122,7 +122,7 @@ static bool judge(const char *text, size_t n, bool eof, char separator, char quo
     while (records < RECORDS_MAX && cells < CELLS_MAX && (r = sample_next(&s)) != END && r != NO_MEMORY) {
         records++;
         if (r == BROKEN) continue;
-        tally_add(&t, s.scan.n);
+        counts_add(&t, s.scan.n);
         bool spaces = false;
         for (int64_t j = 0; j < s.scan.n; j++) {
             const acf_field *f = &s.scan.field[j];
@@ -256,7 +256,7 @@ static bool is_numbered(const grid *g) {
 }
 
 /* Whether two names are equal. Quadratic, so only among the first few thousand pairs. */
-static bool has_twins(const grid *g) {
+static bool has_duplicates(const grid *g) {
     int64_t n = g->columns < 256 ? g->columns : 256;
     for (int64_t a = 0; a < n; a++)
         for (int64_t b = 0; b < a; b++)
@@ -329,7 +329,7 @@ static bool series_vote(const grid *g, int64_t from, int64_t to, int *out) {
 /* Counts the votes. */
 static bool is_header(const grid *g) {
     if (is_numbered(g)) return true;
-    bool twins = has_twins(g), words = !twins;
+    bool twins = has_duplicates(g), words = !twins;
     int64_t votes = -(int64_t)twins;
     for (int64_t j = 0; j < g->columns;) {
         const cell *c = &g->cell[j];

@@ -142,7 +142,7 @@ static void names_above_words(void **state) {
     assert_dialect("ADT1_YEAST  0.58  MIT\nADT2_YEAST  0.43  MIT\nADT3_YEAST  0.64  NUC\n", "  \" data");
 }
 
-static void what_is_given_is_kept(void **state) {
+static void specified_dialects_are_kept(void **state) {
     (void)state;
     assert_string_equal(dialect_of("a,b\n1,2\n", &(acf_csv_want){.separator = ';'}, true), "; \" header");
     assert_string_equal(dialect_of("a,b\n1,2\n", &(acf_csv_want){.separator = '~'}, true), "~ \" header");
@@ -203,4 +203,4 @@ static void real_tables(void **state) {
 
 ACF_TESTS(csv_dialect, cmocka_unit_test(separators), cmocka_unit_test(quotes), cmocka_unit_test(names_above_figures),
           cmocka_unit_test(names_that_are_numbers), cmocka_unit_test(names_above_words),
-          cmocka_unit_test(what_is_given_is_kept), cmocka_unit_test(real_tables))
+          cmocka_unit_test(specified_dialects_are_kept), cmocka_unit_test(real_tables))

@@ -68,35 +68,38 @@ static void ragged_rows(void **state) {
     const acf_csv_want comma = {',', '"', ACF_AUTO}, runs = {' ', '"', ACF_AUTO};
     REFUSED(
         "a,b,c\n1,2,3\n4,5\n", &comma, 1,
-        ", line 3: found 2 fields, expected 3 as in line 1; it ends after '5'; the line is cut short, or separators (',') are missing");
-    REFUSED(
-        "\n1,2,3\n4,5,6,7,8\n", &comma, 1,
-        ", line 3: found 5 fields, expected 3 as in line 2; the first too many is '7'; a value that holds the separator (',') must be in quotes");
-    REFUSED(
-        "a,b,c\n1,2,3\n4;5;6\n", &comma, 1,
-        ", line 3: found 1 fields, expected 3 as in line 1; it ends after '4;5;6'; with ';' as separator it has as many as expected");
+        ", line 3: found 2 fields, expected 3 as in line 1; it ends after '5'; the line is cut short, or separators "
+        "(',') are missing");
+    REFUSED("\n1,2,3\n4,5,6,7,8\n", &comma, 1,
+            ", line 3: found 5 fields, expected 3 as in line 2; the first too many is '7'; a value that contains the "
+            "separator (',') must be quoted");
+    REFUSED("a,b,c\n1,2,3\n4;5;6\n", &comma, 1,
+            ", line 3: found 1 fields, expected 3 as in line 1; it ends after '4;5;6'; with ';' as separator it has as "
+            "many as expected");
     REFUSED("a,b\n1,2,,\n3,4,\n", &comma, 0,
             ", line 2: found 4 fields, expected 2 as in line 1; the first too many is ''; a value that holds the "
-            "separator (',') must be in quotes");
-    REFUSED(
-        "a b\n1 2\nx y z\n", &runs, 1,
-        ", line 3: found 3 fields, expected 2 as in line 1; the first too many is 'z'; a value that holds the separator (white space) must be "
-        "in quotes");
-    REFUSED(
-        "x y z\n1 0.1 0.2 0.3\n2 0.4 0.5\n3 0.4 0.5 0.6\n", NULL, 0,
-        ", line 2: found 4 fields, expected 3 as in line 1; the first too many is '0.3'; the first column seems to have no name: write one (in "
-        "R: write.table(..., col.names = NA))");
+            "separator (',') must be quoted");
+    REFUSED("a b\n1 2\nx y z\n", &runs, 1,
+            ", line 3: found 3 fields, expected 2 as in line 1; the first too many is 'z'; a value that contains the "
+            "separator (white space) must be "
+            "in quotes");
+    REFUSED("x y z\n1 0.1 0.2 0.3\n2 0.4 0.5\n3 0.4 0.5 0.6\n", NULL, 0,
+            ", line 2: found 4 fields, expected 3 as in line 1; the first too many is '0.3'; the first column seems to "
+            "have no name: write one (in "
+            "R: write.table(..., col.names = NA))");
     REFUSED(
         "a,b\n1,2\n\"x\n3,4\n5,6\",7,8\n9,10\n", &comma, 1,
-        ", line 3: found 3 fields, expected 2 as in line 1; the first too many is '8'; a quoted value in it goes over 3 lines: is a closing "
+        ", line 3: found 3 fields, expected 2 as in line 1; the first too many is '8'; a quoted value in it spans 3 "
+        "lines: is a closing "
         "quote missing?");
     REFUSED(
         "My table\n\na,b\n1,2\n3,4\n5,6\n7,8\n", NULL, 1, /* below one name, a blank line is a cell */
-        ", line 3: found 2 fields, expected 1 as in line 1; the first too many is 'b'; lines above the table must be removed, and another "
-        "separator can be given");
-    REFUSED(
-        "a,b\n1,2\n\x1b[31mred,\x07,\xc2\x9b\n", &comma, 1,
-        ", line 3: found 3 fields, expected 2 as in line 1; the first too many is '?'; a value that holds the separator (',') must be in quotes");
+        ", line 3: found 2 fields, expected 1 as in line 1; the first too many is 'b'; remove lines above the table, "
+        "or set another "
+        "separator");
+    REFUSED("a,b\n1,2\n\x1b[31mred,\x07,\xc2\x9b\n", &comma, 1,
+            ", line 3: found 3 fields, expected 2 as in line 1; the first too many is '?'; a value that contains the "
+            "separator (',') must be quoted");
 }
 
 static void quotes_that_do_not_close(void **state) {
@@ -104,24 +107,25 @@ static void quotes_that_do_not_close(void **state) {
     const acf_csv_want comma = {',', '"', ACF_AUTO}, bare = {',', '"', ACF_NO}, runs = {' ', '"', ACF_AUTO};
     REFUSED(
         "a,b\n1,2\n3,\"x\n5,6\n", &comma, 1,
-        ", line 3: column 2 ('b'): the quote in front of 'x' is never closed; close it, or read the file without quotes");
-    REFUSED(
-        "1,2\n\"a\nb\",\"c\"\" \nd\n", &bare, 1,
-        ", line 3: column 2: the quote in front of 'c\"\" ' is never closed; close it, or read the file without quotes");
+        ", line 3: column 2 ('b'): the quote before 'x' is never closed; close it, or read the file without quotes");
+    REFUSED("1,2\n\"a\nb\",\"c\"\" \nd\n", &bare, 1,
+            ", line 3: column 2: the quote before 'c\"\" ' is never closed; close it, or read the file without quotes");
     REFUSED(
         "a,b\n1,2\n\"x\ny\" z,4\n5,6\n", &comma, 1,
-        ", line 4: column 1 ('a'): found 'z,4' behind a closing quote, expected the separator; a quote inside a quoted value is written twice");
+        ", line 4: column 1 ('a'): found 'z,4' after a closing quote, expected the separator; write a quote inside a "
+        "quoted value twice");
     REFUSED(
         "a b\n1 2\n\"x\"y 4\n", &runs, 1,
-        ", line 3: column 1 ('a'): found 'y 4' behind a closing quote, expected the separator; a quote inside a quoted value is written twice");
+        ", line 3: column 1 ('a'): found 'y 4' after a closing quote, expected the separator; write a quote inside a "
+        "quoted value twice");
 }
 
-#define NUL_IN(column) ": column " column " holds a NUL byte, expected text; the file is damaged, or no text table"
+#define NUL_IN(column) ": column " column " holds a NUL byte, expected text; the file is damaged, or not a text table"
 #define NOT_UTF8(column, byte)                                                                                         \
     ": column " column ": byte " byte                                                                                  \
     " is not UTF-8 text; convert the file, for instance: iconv -f WINDOWS-1252 -t UTF-8"
 
-static void bytes_that_are_no_text(void **state) {
+static void bytes_that_are_not_text(void **state) {
     (void)state;
     REFUSED("a,b\n1,2\n3,x\0y\n4,5\n", NULL, 1, ", line 3" NUL_IN("2 ('b')"));
     REFUSED("a,b\n1,2\n\0", NULL, 1, ", line 3" NUL_IN("1 ('a')"));
@@ -138,7 +142,8 @@ static void bytes_that_are_no_text(void **state) {
     /* The first error is reported first. */
     REFUSED(
         "a,b\n1,2\n\"x\"\xff,3\n", (&(const acf_csv_want){',', '"', ACF_AUTO}), 1,
-        ", line 3: column 1 ('a'): found '?,3' behind a closing quote, expected the separator; a quote inside a quoted value is written twice");
+        ", line 3: column 1 ('a'): found '?,3' after a closing quote, expected the separator; write a quote inside a "
+        "quoted value twice");
     char text[200] = "a,b\n"; /* the fast check looks at 64 bytes at once */
     for (size_t at = 4; at < 140; at++) {
         char sentence[200];
@@ -150,7 +155,7 @@ static void bytes_that_are_no_text(void **state) {
     }
 }
 
-static void files_that_are_no_tables(void **state) {
+static void files_that_are_not_tables(void **state) {
     (void)state;
     REFUSED("", NULL, 0, " is empty, expected a table");
     REFUSED("\xef\xbb\xbf", NULL, 0, " is empty, expected a table");
@@ -177,7 +182,7 @@ static void files_that_are_no_tables(void **state) {
     assert_non_null(strstr(acf_error(), " is cut short: its gzip stream stops after"));
 }
 
-static void separators_that_cannot_be(void **state) {
+static void impossible_separators(void **state) {
     (void)state;
     static const struct {
         acf_csv_want want;
@@ -357,7 +362,7 @@ static uint64_t read_hashed(const char *b, size_t n, size_t block, acf_status *s
     return h;
 }
 
-static void damaged_files_never_hurt(void **state) {
+static void damaged_files_are_safe(void **state) {
     (void)state;
     int taken = 0, refused = 0;
     for (uint32_t round = 0; round < 6000; round++) {
@@ -380,7 +385,7 @@ static void damaged_files_never_hurt(void **state) {
 }
 
 /* The same through gzip, where the checksum detects nearly all damage. */
-static void damaged_gzip_never_hurts(void **state) {
+static void damaged_gzip_is_safe(void **state) {
     (void)state;
     int refused = 0;
     for (uint32_t round = 0; round < 2000; round++) {
@@ -431,7 +436,7 @@ static void every_allocation_may_fail(void **state) {
 }
 
 /* Running out of memory in the middle is not final: the same reader continues when there is memory. */
-static void goes_on_when_there_is_memory(void **state) {
+static void reading_continues_after_out_of_memory(void **state) {
     (void)state;
     static char text[1000000] = "1,2\n3,4\n5,6\n7,";
     size_t first = strlen(text);
@@ -473,8 +478,8 @@ static void a_file_that_changes_is_noticed(void **state) {
 }
 
 #define WITH_FILE(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
-ACF_TESTS(csv, WITH_FILE(ragged_rows), WITH_FILE(quotes_that_do_not_close), WITH_FILE(bytes_that_are_no_text),
-          WITH_FILE(files_that_are_no_tables), WITH_FILE(separators_that_cannot_be), WITH_FILE(records_have_a_limit),
-          WITH_FILE(fields_have_a_limit), WITH_FILE(damaged_files_never_hurt), WITH_FILE(damaged_gzip_never_hurts),
-          WITH_FILE(every_allocation_may_fail), WITH_FILE(goes_on_when_there_is_memory),
+ACF_TESTS(csv, WITH_FILE(ragged_rows), WITH_FILE(quotes_that_do_not_close), WITH_FILE(bytes_that_are_not_text),
+          WITH_FILE(files_that_are_not_tables), WITH_FILE(impossible_separators), WITH_FILE(records_have_a_limit),
+          WITH_FILE(fields_have_a_limit), WITH_FILE(damaged_files_are_safe), WITH_FILE(damaged_gzip_is_safe),
+          WITH_FILE(every_allocation_may_fail), WITH_FILE(reading_continues_after_out_of_memory),
           WITH_FILE(a_file_that_changes_is_noticed))

@@ -87,7 +87,7 @@ static void assert_table(const char *text, size_t n, const acf_csv_want *want, c
 /* ---- records and fields ------------------------------------------------------------------------------------------ */
 
 /* Additions around the table: Excel's first line, a separator at the end of lines, R's header. */
-static void what_programs_add(void **state) {
+static void additions_by_programs(void **state) {
     (void)state;
     TABLE("sep=;\na;b\n1,5;2\n", NULL, "[-1] 2: <a> <b> / 3: <1,5> <2>");
     TABLE("\xef\xbb\xbf\"sep=|\"\r\na|b\r\n1,5|2\r\n", NULL, "[-1] 2: <a> <b> crlf / 3: <1,5> <2> crlf");
@@ -344,7 +344,7 @@ static void assert_values(acf_csv *csv, uint32_t round) {
     assert_int_equal(r.n, 0);
 }
 
-static void what_is_written_is_read(void **state) {
+static void written_values_read_back(void **state) {
     (void)state;
     static char text[ROWS * COLUMNS * VALUE_MAX * 3], packed[sizeof text];
     for (uint32_t round = 0; round < 400; round++) {
@@ -371,7 +371,7 @@ static void assert_quote(const acf_dialect *d, const char *value, const char *ex
     assert_int_equal(clean, expect_clean);
 }
 
-static void quotes_where_they_must_be(void **state) {
+static void values_are_quoted_if_necessary(void **state) {
     (void)state;
     const acf_dialect comma = {',', '"'}, runs = {' ', '\''}, bare = {',', '\n'}, bare_runs = {' ', '\n'};
     assert_quote(&comma, "plain text", "plain text", true);
@@ -403,7 +403,8 @@ static void quotes_where_they_must_be(void **state) {
 }
 
 #define WITH_FILE(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
-ACF_TESTS(csv, WITH_FILE(what_programs_add), WITH_FILE(records_and_their_ends), WITH_FILE(blank_lines_of_one_column),
-          WITH_FILE(fields_and_their_quotes), WITH_FILE(white_space_columns), WITH_FILE(raw_bytes_are_kept),
-          WITH_FILE(headers), WITH_FILE(gzip_reads_as_the_file_does), WITH_FILE(wide_records),
-          WITH_FILE(memory_is_constant), WITH_FILE(what_is_written_is_read), WITH_FILE(quotes_where_they_must_be))
+ACF_TESTS(csv, WITH_FILE(additions_by_programs), WITH_FILE(records_and_their_ends),
+          WITH_FILE(blank_lines_of_one_column), WITH_FILE(fields_and_their_quotes), WITH_FILE(white_space_columns),
+          WITH_FILE(raw_bytes_are_kept), WITH_FILE(headers), WITH_FILE(gzip_reads_as_the_file_does),
+          WITH_FILE(wide_records), WITH_FILE(memory_is_constant), WITH_FILE(written_values_read_back),
+          WITH_FILE(values_are_quoted_if_necessary))

@@ -113,7 +113,7 @@ static acf_status read_numbers(acf_json_source from, const char *key, const json
 }
 
 /* The encoder owns what is read, also on failure. */
-static acf_status read_warp(acf_json_source from, const json_t *o, acf_normal_scores *out) {
+static acf_status read_normal_scores(acf_json_source from, const json_t *o, acf_normal_scores *out) {
     json_t *t, *z;
     ACF_TRY(acf_json_member(from, o, "t", &t));
     ACF_TRY(acf_json_member(from, o, "z", &z));
@@ -151,7 +151,7 @@ static acf_status read_shape(acf_json_source from, const json_t *o, acf_encoder 
                  *normal_scores = json_object_get(o, "normal_scores");
     if (step) ACF_TRY(read_step(from, step, &e->resolution[j]));
     if (values) ACF_TRY(read_values(from, values, &e->support[j]));
-    return normal_scores ? read_warp(from, normal_scores, &e->normal_scores[j]) : ACF_OK;
+    return normal_scores ? read_normal_scores(from, normal_scores, &e->normal_scores[j]) : ACF_OK;
 }
 
 static acf_status read_real(acf_json_source from, const json_t *o, acf_encoder *e, int64_t j) {

@@ -72,7 +72,7 @@ static void hard_columns_are_exact(void **state) {
     acf_encoder_free(e), acf_table_free(t);
 }
 
-static void values_go_and_come_back(void **state) {
+static void values_round_trip(void **state) {
     (void)state;
     const acf_column c[2] = {{NULL, 0}, {NULL, 4}};
     acf_table *t = table((const double[]){1, 0, 2, 3, 6, 1}, 3, 2, c);
@@ -208,7 +208,7 @@ static void json_is_exact(void **state) {
 }
 
 #define REAL "{\"columns\": [{\"kind\": \"real\", \"mean\": 0, \"scale\": 1, \"observed\": 3"
-static void wrong_json_gets_a_sentence(void **state) {
+static void wrong_json_is_reported(void **state) {
     (void)state;
     static const char *const cases[][2] = {
         {"[]", "m: this is a list, expected an object with 'columns'"},
@@ -264,7 +264,7 @@ static void wrong_json_gets_a_sentence(void **state) {
 }
 
 /* A column of few values decodes to one of them, and the file lists them. Off without dequantisation. */
-static void few_values_are_all_that_is_decoded(void **state) {
+static void decoded_values_are_in_the_support(void **state) {
     (void)state;
     enum { N = 200 };
     double x[N];
@@ -323,7 +323,7 @@ static void clocks_are_decoded_in_their_steps(void **state) {
     acf_encoder_free(e), acf_table_free(t);
 }
 
-static void columns_are_understood(void **state) {
+static void column_shapes_are_found(void **state) {
     (void)state;
     acf_table *t = shape_table();
     acf_encoder *e = shaped(t, NULL, NULL);
@@ -484,11 +484,11 @@ static void memory_may_run_out(void **state) {
     acf_table_free(t);
 }
 
-ACF_TESTS(encode, cmocka_unit_test(few_values_are_all_that_is_decoded), cmocka_unit_test(columns_are_understood),
+ACF_TESTS(encode, cmocka_unit_test(decoded_values_are_in_the_support), cmocka_unit_test(column_shapes_are_found),
           cmocka_unit_test(clocks_are_decoded_in_their_steps), cmocka_unit_test(decoded_values_could_be_observed),
           cmocka_unit_test(noise_is_uniform_and_keyed), cmocka_unit_test(slopes_are_those_of_encoding),
           cmocka_unit_test(large_columns_are_sampled), cmocka_unit_test(moments_and_counts),
-          cmocka_unit_test(hard_columns_are_exact), cmocka_unit_test(values_go_and_come_back),
+          cmocka_unit_test(hard_columns_are_exact), cmocka_unit_test(values_round_trip),
           cmocka_unit_test(densities_are_in_the_users_units), cmocka_unit_test(only_training_cells_are_seen),
-          cmocka_unit_test(json_is_exact), cmocka_unit_test(wrong_json_gets_a_sentence),
+          cmocka_unit_test(json_is_exact), cmocka_unit_test(wrong_json_is_reported),
           cmocka_unit_test(other_tables_are_refused), cmocka_unit_test(memory_may_run_out))

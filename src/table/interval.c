@@ -94,7 +94,7 @@ static end inwards(const sample *v, bool upper, end e, const acf_shared *s) {
  * probability of that rises with the number of copies. Any other end is a quantile, and half of its weight is
  * outside. Draws that repeat one donor's cell may all have the same error, so they count in full. An end between two
  * values is where the central interval put it. */
-static double lost(const sample *v, end e, double central) {
+static double loss_beyond(const sample *v, end e, double central) {
     if (e.at == 0) return central;
     if (e.shared) return e.out + v->more / e.at;
     return e.out + (v->more > 0 ? e.at : OUTSIDE * e.at);
@@ -103,7 +103,7 @@ static double lost(const sample *v, end e, double central) {
 /* Whether an end may move inwards: `now` is the current loss, `then` the loss afterwards, `wanted` the target. A
  * value that many cells share moves as a whole. The nearest loss is chosen, but coverage may not fall much below the
  * level. */
-static bool may_go(double now, double then, double wanted) {
+static bool may_leave_out(double now, double then, double wanted) {
     return then <= wanted || (then <= MORE * wanted && then - wanted < wanted - now);
 }
 
@@ -114,9 +114,11 @@ static acf_interval shorten(const sample *v, acf_interval in, double level, cons
     end low = end_at(v, false, in.low, s), high = end_at(v, true, in.high, s);
     for (;;) {
         const end up = inwards(v, false, low, s), down = inwards(v, true, high, s);
-        const double below = lost(v, low, central), above = lost(v, high, central);
-        const bool may_rise = up.value <= high.value && may_go(below + above, lost(v, up, central) + above, wanted);
-        const bool may_fall = down.value >= low.value && may_go(below + above, below + lost(v, down, central), wanted);
+        const double below = loss_beyond(v, low, central), above = loss_beyond(v, high, central);
+        const bool may_rise =
+            up.value <= high.value && may_leave_out(below + above, loss_beyond(v, up, central) + above, wanted);
+        const bool may_fall =
+            down.value >= low.value && may_leave_out(below + above, below + loss_beyond(v, down, central), wanted);
         if (!may_rise && !may_fall) return (acf_interval){low.value, high.value};
         const bool shorter = up.value - low.value > high.value - down.value;
         if (may_rise && (!may_fall || low.at < high.at || (low.at == high.at && shorter)))

@@ -32,7 +32,7 @@ static int64_t draws_of(const int *count, int values, double *x) {
     return m;
 }
 
-static void differing_draws_have_the_central_one(void **state) {
+static void distinct_draws_have_the_central_interval(void **state) {
     (void)state;
     double x[MOST];
     for (int m = 1; m <= MOST; m++) {
@@ -51,7 +51,7 @@ static void differing_draws_have_the_central_one(void **state) {
     same(acf_interval_of(x, 1, 0.9, NULL), 0, 0);
 }
 
-static void values_that_can_go_do(void **state) {
+static void tied_end_values_are_left_out(void **state) {
     (void)state;
     double x[MOST];
     int64_t m = draws_of((int[]){60, 20, 9, 4, 3, 1, 1, 1, 1}, 9, x); /* 100 draws, of which 10.1 should be outside */
@@ -124,7 +124,7 @@ static double spike(double u) { return u < 0.6 ? 0 : u; }                  /* a 
 static double grades(double u) { return floor(1 + 9.99 * u * u * u * u); } /* half are 1, few are 9 */
 static double rank(double u) { return floor(5 * u); }                      /* five equally likely values */
 
-static void what_they_hold_of_new_draws(void **state) {
+static void coverage_of_new_draws(void **state) {
     (void)state;
     for (int m = 20; m <= 100; m += 80) {
         held h = hold(itself, m);
@@ -141,7 +141,7 @@ static void what_they_hold_of_new_draws(void **state) {
 
 /* ---- distributions ----------------------------------------------------------------------------------------------- */
 
-static void values_join_in_order(void **state) {
+static void values_are_appended_in_order(void **state) {
     (void)state;
     double value[8], weight[8];
     acf_weighted d = {0, value, weight};
@@ -190,7 +190,7 @@ static void ends_of_a_distribution(void **state) {
 }
 
 /* The coverage of a distribution given by 199 evenly spaced quantiles. */
-static void what_they_hold_of_a_distribution(void **state) {
+static void coverage_of_a_distribution(void **state) {
     (void)state;
     enum { N = 199, FINE = 100000 };
     static const struct {
@@ -215,7 +215,7 @@ static void what_they_hold_of_a_distribution(void **state) {
 /* ---- shared values ----------------------------------------------------------------------------------------------- */
 
 /* Draws that repeat a donor's cell are not a reason to leave values out; values that the column's cells share are. */
-static void what_is_shared(void **state) {
+static void shared_values(void **state) {
     (void)state;
     double x[MOST];
     acf_shared s = {.n = 1};
@@ -257,14 +257,15 @@ static void what_is_shared(void **state) {
     assert_true(s.n == 2 && s.value[0] == 1 && s.value[1] == 3);
 }
 
-static void how_many_draws_they_are_meant_for(void **state) {
+static void minimum_number_of_draws(void **state) {
     (void)state;
     assert_int_equal(acf_interval_draws(0.9), 19);
     assert_int_equal(acf_interval_draws(0.5), 3);
     assert_int_equal(acf_interval_draws(0.99), 199);
 }
 
-ACF_TESTS(interval, cmocka_unit_test(differing_draws_have_the_central_one), cmocka_unit_test(values_that_can_go_do),
-          cmocka_unit_test(what_they_hold_of_new_draws), cmocka_unit_test(values_join_in_order),
-          cmocka_unit_test(ends_of_a_distribution), cmocka_unit_test(what_they_hold_of_a_distribution),
-          cmocka_unit_test(what_is_shared), cmocka_unit_test(how_many_draws_they_are_meant_for))
+ACF_TESTS(interval, cmocka_unit_test(distinct_draws_have_the_central_interval),
+          cmocka_unit_test(tied_end_values_are_left_out), cmocka_unit_test(coverage_of_new_draws),
+          cmocka_unit_test(values_are_appended_in_order), cmocka_unit_test(ends_of_a_distribution),
+          cmocka_unit_test(coverage_of_a_distribution), cmocka_unit_test(shared_values),
+          cmocka_unit_test(minimum_number_of_draws))

@@ -12,8 +12,8 @@
 
 /* Counts the texts of `from` that are not in this format, and adds them to `to` unless it is NULL. *cells, *texts:
  * their number. */
-static acf_status strange_texts(const acf_text_counts *from, acf_calendar when, acf_text_counts *to, int64_t *cells,
-                                int64_t *texts) {
+static acf_status texts_not_in_format(const acf_text_counts *from, acf_calendar when, acf_text_counts *to,
+                                      int64_t *cells, int64_t *texts) {
     for (int64_t i = 0; i < from->n; i++) {
         const acf_text_counts_entry *e = &from->entry[i];
         double ignore;
@@ -30,8 +30,8 @@ static acf_status strange_texts(const acf_text_counts *from, acf_calendar when, 
 static acf_status others(const acf_profile_column *c, acf_calendar when, acf_text_counts *to, int64_t *cells,
                          int64_t *texts) {
     *cells = *texts = 0;
-    ACF_TRY(strange_texts(&c->numbers, when, to, cells, texts));
-    return strange_texts(c->words.beyond ? &c->odd : &c->words, when, to, cells, texts);
+    ACF_TRY(texts_not_in_format(&c->numbers, when, to, cells, texts));
+    return texts_not_in_format(c->words.beyond ? &c->odd : &c->words, when, to, cells, texts);
 }
 
 bool acf_calendar_holds(const acf_profile_column *c, bool dates) {
@@ -56,7 +56,7 @@ static acf_status keep_others(acf_typing_column *t) {
         if (t->out->other.entry[i].first < first->first) first = &t->out->other.entry[i];
     return acf_warnings_addf(
         t->warnings,
-        "%s: %lld of %lld cells are no %ss written %s (the first: '%s', row %lld); they are kept as "
+        "%s: %lld of %lld cells are not %ss written %s (the first: '%s', row %lld); they are kept as "
         "they are and count as "
         "missing for the model. Name them in the option 'missing' to have them filled in",
         t->where, (long long)cells, (long long)t->c->observed, t->out->kind->name,
@@ -73,10 +73,10 @@ static acf_status learn_for_user(acf_typing_column *t) {
     }
     int64_t fit;
     const acf_calendar_verdict v = acf_calendar_most(&t->c->when, &out->when, &fit);
-    if (fit == 0) return acf_typing_refuse(t, "no cell looks like one; a schema file can name its format");
+    if (fit == 0) return acf_typing_refuse(t, "no cell has a known format; a schema file can set the format");
     const char order = t->user->when.order; /* dmy or mdy */
     if (v == ACF_CALENDAR_EITHER && !order)
-        return acf_typing_refuse(t, "day and month cannot be told apart; say dmy or mdy");
+        return acf_typing_refuse(t, "the order of day and month is ambiguous; specify dmy or mdy");
     if (order && !out->when.month && (out->when.order == 'd' || out->when.order == 'm')) out->when.order = order;
     out->kind = acf_calendar_is_date(out->when) ? &acf_kind_date : &acf_kind_time;
     return ACF_OK;

@@ -75,8 +75,8 @@ static acf_status levels_of(acf_typing_column *t) {
     t->out->pooled = n - own;
     if (n == own) return ACF_OK;
     return acf_warnings_addf(
-        t->warnings, "%s: %s%lld categories; the %lld frequent ones are modelled each, the others as one", t->where,
-        t->c->words.beyond + t->c->numbers.beyond ? "more than " : "", (long long)n, (long long)own);
+        t->warnings, "%s: %s%lld categories; the %lld most frequent have a class each, and the others share one",
+        t->where, t->c->words.beyond + t->c->numbers.beyond ? "more than " : "", (long long)n, (long long)own);
 }
 
 static acf_status learn(acf_typing_column *t) {
@@ -84,7 +84,7 @@ static acf_status learn(acf_typing_column *t) {
         ACF_TRY(acf_typing_warn_na_strings(t->c, t->out->kind, t->where, t->warnings));
     if (!t->by_user && !acf_kind_holds_numbers(t->c))
         ACF_TRY(acf_typing_note(t->c, t->out->kind, t->where, t->warnings));
-    if (acf_levels_distinct(t->c) == 0) return acf_typing_refuse(t, "its texts are too long");
+    if (acf_levels_distinct(t->c) == 0) return acf_typing_refuse(t, "its values are too long");
     return t->user && t->user->levels.n ? acf_levels_from_user(t) : levels_of(t);
 }
 

@@ -28,7 +28,7 @@ static acf_status learn(acf_typing_column *t) {
     t->out->fill = t->user && t->user->kind == t->out->kind && t->user->fill;
     if (t->user && t->user->levels.n) return acf_levels_add(&t->out->levels, &t->user->levels.entry[0]);
     ACF_TRY(acf_levels_all(t->c, &list, &n));
-    acf_status status = n ? acf_levels_add(&t->out->levels, &list[0]) : acf_typing_refuse(t, "its texts are too long");
+    acf_status status = n ? acf_levels_add(&t->out->levels, &list[0]) : acf_typing_refuse(t, "its values are too long");
     acf_release(list);
     return status;
 }

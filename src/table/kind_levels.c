@@ -74,8 +74,7 @@ acf_status acf_levels_from_user(acf_typing_column *t) {
     t->out->any_case = t->user->any_case;
     if (seen == t->c->observed) return ACF_OK;
     return acf_warnings_addf(
-        t->warnings,
-        "%s: %lld of %lld cells hold none of the levels of the schema file; they are kept and count as missing",
+        t->warnings, "%s: %lld of %lld cells are not levels of the schema file; they are kept and count as missing",
         t->where, (long long)(t->c->observed - seen), (long long)t->c->observed);
 }
 
@@ -115,5 +114,5 @@ void acf_levels_describe(const acf_field_spec *c, acf_text *out) {
         acf_text_addf(out, "%s%s (%lld)", i ? ", " : "", acf_text_excerpt(shown, c->levels.entry[i].text),
                       (long long)c->levels.entry[i].count);
     if (i < own) acf_text_add(out, ", ...");
-    if (c->pooled) acf_text_addf(out, "; %lld rare ones as one", (long long)c->pooled);
+    if (c->pooled) acf_text_addf(out, "; %lld rare levels share one class", (long long)c->pooled);
 }

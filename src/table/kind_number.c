@@ -78,7 +78,7 @@ acf_status acf_kind_number_others(acf_typing_column *t) {
     if (t->out->other.n == 0) return ACF_OK;
     return acf_warnings_addf(
         t->warnings,
-        "%s: %lld of %lld cells are no numbers (the first: '%s', row %lld); they are kept as they are and count as "
+        "%s: %lld of %lld cells are not numbers (the first: '%s', row %lld); they are kept as they are and count as "
         "missing for the model. Name them in the option 'missing' to have them filled in, or say category in the "
         "option 'types'",
         t->where, (long long)(acf_kind_finite_cells(c) - c->numeric), (long long)c->observed,

@@ -38,7 +38,7 @@ static acf_status levels_of(acf_typing_column *t) {
 static acf_status learn(acf_typing_column *t) {
     const bool listed = t->user && t->user->levels.n;
     if (t->by_user && !listed && t->c->numeric < acf_kind_finite_cells(t->c))
-        return acf_typing_refuse(t, "it holds words, whose order only you know: list its levels in a schema file");
+        return acf_typing_refuse(t, "it contains words, whose order is not known: list its levels in a schema file");
     ACF_TRY(acf_kind_number_form(t));
     ACF_TRY(listed ? acf_levels_from_user(t) : levels_of(t));
     return acf_spec_rank(t->s, t->out);

@@ -9,7 +9,7 @@
 #include <string.h>
 
 /* A modelled kind reads, rounds and writes; every kind can be described; no two kinds have the same order. */
-static void kinds_are_whole(void **state) {
+static void kinds_are_complete(void **state) {
     (void)state;
     for (int i = 0; acf_kinds[i]; i++) {
         const acf_kind *k = acf_kinds[i];
@@ -96,7 +96,7 @@ static void columns_have_bounds(void **state) {
     acf_schema_free(s);
 }
 
-static void kinds_of_memory(void **state) {
+static void kinds_of_tables_in_memory(void **state) {
     (void)state;
     const double x[] = {1, 0.5, 1, 2, (double)NAN, 0};
     const acf_column column[] = {{.name = "whole"}, {.name = "half"}, {.name = "code", .classes = 2}};
@@ -111,6 +111,6 @@ static void kinds_of_memory(void **state) {
     acf_table_free(t);
 }
 
-ACF_TESTS(kind, cmocka_unit_test(kinds_are_whole), cmocka_unit_test(kinds_have_names),
+ACF_TESTS(kind, cmocka_unit_test(kinds_are_complete), cmocka_unit_test(kinds_have_names),
           cmocka_unit_test(help_has_all_words), cmocka_unit_test(columns_have_bounds),
-          cmocka_unit_test(kinds_of_memory))
+          cmocka_unit_test(kinds_of_tables_in_memory))

@@ -32,8 +32,9 @@ ACF_MASKS_HERE void acf_mask_words(acf_rng_counter at, int64_t n, uint32_t *out)
 #define acf_mask_words acf_rng_words
 #endif
 
-#define ACF_MASK_ROW_COLUMN 0x80000000u  /* the block of a whole row: beyond every column */
-#define ACF_MASK_DROP_COLUMN 0x40000000u /* the blocks that decide which cells become missing: also beyond every
+#define ACF_MASK_ROW_COLUMN 0x80000000u /* the block of a whole row: beyond every column */
+#define ACF_MASK_DROP_COLUMN                                                                                           \
+    0x40000000u /* the blocks that decide which cells become missing: also beyond every
                                           * column */
 
 /* Maps a 32-bit word to an integer in [0, n), n < 2^31: its position in [0, 1) times n. */

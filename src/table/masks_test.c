@@ -77,7 +77,7 @@ static void bernoulli_law(double p, unsigned present, double *law) {
     }
 }
 
-static void bernoulli_has_its_law(void **state) {
+static void bernoulli_has_its_distribution(void **state) {
     (void)state;
     static const struct {
         const char *text;
@@ -99,7 +99,7 @@ static void bernoulli_has_its_law(void **state) {
     }
 }
 
-static void uniform_has_its_law(void **state) {
+static void uniform_has_its_distribution(void **state) {
     (void)state;
     for (unsigned missing = 0; missing < 0x7f; missing += 0x15) {
         unsigned present = 0x7f & ~missing;
@@ -192,7 +192,7 @@ static void rows_without_cells_stay_empty(void **state) {
 }
 
 /* A row gets the same masks alone, elsewhere in a batch, and with any number of threads; the next draw gives others. */
-static void a_row_does_not_know_its_batch(void **state) {
+static void masks_do_not_depend_on_the_batch(void **state) {
     (void)state;
     enum { WIDE = 131, ROWS = 600 };
     static uint8_t b1[ROWS * WIDE], m1[ROWS * WIDE], b2[ROWS * WIDE], m2[ROWS * WIDE], one_b[WIDE], one_m[WIDE];
@@ -246,7 +246,7 @@ static void cells_are_independent(void **state) {
 }
 
 /* What a batch models stays within the planned capacity and comes near it: in all columns, and in the first three. */
-static void batches_have_room(void **state) {
+static void planned_capacity_suffices(void **state) {
     (void)state;
     static const char *const texts[] = {"bernoulli:0.5", "uniform", "marginal:0.3", "partial:0.6 + uniform*2",
                                         "bernoulli:0.9*3 + joint"};
@@ -272,7 +272,7 @@ static void batches_have_room(void **state) {
     assert_true(acf_masks_capacity(&joint, 10, 4, 4) == 1);
 }
 
-static void text_goes_and_comes_back(void **state) {
+static void text_round_trips(void **state) {
     (void)state;
     static const char *const cases[][2] = {
         {"bernoulli:0.5", "bernoulli:0.5"},
@@ -295,7 +295,7 @@ static void text_goes_and_comes_back(void **state) {
     }
 }
 
-static void wrong_text_gets_a_sentence(void **state) {
+static void wrong_text_is_reported(void **state) {
     (void)state;
     static const char *const cases[][2] = {
         {"", "masks '': at the end: expected bernoulli:P, uniform, marginal:P, partial:P or joint"},
@@ -324,9 +324,9 @@ static void wrong_text_gets_a_sentence(void **state) {
     }
 }
 
-ACF_TESTS(masks, cmocka_unit_test(batches_have_room), cmocka_unit_test(bernoulli_has_its_law),
-          cmocka_unit_test(uniform_has_its_law), cmocka_unit_test(marginal_turns_the_given_into_missing),
+ACF_TESTS(masks, cmocka_unit_test(planned_capacity_suffices), cmocka_unit_test(bernoulli_has_its_distribution),
+          cmocka_unit_test(uniform_has_its_distribution), cmocka_unit_test(marginal_turns_the_given_into_missing),
           cmocka_unit_test(joint_gives_nothing), cmocka_unit_test(partial_leaves_some_missing),
           cmocka_unit_test(mixtures_choose_by_weight), cmocka_unit_test(rows_without_cells_stay_empty),
-          cmocka_unit_test(a_row_does_not_know_its_batch), cmocka_unit_test(cells_are_independent),
-          cmocka_unit_test(text_goes_and_comes_back), cmocka_unit_test(wrong_text_gets_a_sentence))
+          cmocka_unit_test(masks_do_not_depend_on_the_batch), cmocka_unit_test(cells_are_independent),
+          cmocka_unit_test(text_round_trips), cmocka_unit_test(wrong_text_is_reported))
