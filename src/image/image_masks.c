@@ -17,20 +17,20 @@ static const char *const names[] = {"mcar",   "rect",   "left",    "right", "top
                                     "centre", "cutout", "pattern", "face",  "joint", "file"};
 #define KINDS ((int)(sizeof names / sizeof *names))
 #define EXPECTED                                                                                                       \
-    "mcar:P, rect:A-B, left, right, top, bottom, centre, cutout:S, pattern:R, face:K, joint, file:PATH, or alone "
-"paper-mnist, released-mnist, ..."
+    "mcar:P, rect:A-B, left, right, top, bottom, centre, cutout:S, pattern:R, face:K, joint, file:PATH, or alone "     \
+    "paper-mnist, released-mnist, ..."
 
 #define PAPER "mcar:0.2*2 + rect:0.1-1*2 + left + right + top + bottom"
-    static const char *const mixtures[][2] = {
-        {"paper-mnist", PAPER},
-        {"paper-omniglot", PAPER},
-        {"paper-cifar", PAPER},
-        {"paper-celeba", PAPER " + pattern:0.06*2 + face*2"},
-        {"released-mnist", "mcar:0.5*2 + left + right + top + bottom + cutout:16*2 + rect:0.3-1*2"},
-        {"released-omniglot", "mcar:0.5*2 + left + right + top + bottom + cutout:16*2 + rect:0.1-0.6*2"},
-        {"released-cifar", "mcar:0.7*2 + left + right + top + bottom + cutout:16*2 + rect:0.1-0.5*2"},
-        {"released-celeba",
-         "centre*2 + pattern:0.06*2 + mcar:0.2*2 + left + right + top + bottom + face*10 + rect:0.3-1*20"},
+static const char *const mixtures[][2] = {
+    {"paper-mnist", PAPER},
+    {"paper-omniglot", PAPER},
+    {"paper-cifar", PAPER},
+    {"paper-celeba", PAPER " + pattern:0.06*2 + face*2"},
+    {"released-mnist", "mcar:0.5*2 + left + right + top + bottom + cutout:16*2 + rect:0.3-1*2"},
+    {"released-omniglot", "mcar:0.5*2 + left + right + top + bottom + cutout:16*2 + rect:0.1-0.6*2"},
+    {"released-cifar", "mcar:0.7*2 + left + right + top + bottom + cutout:16*2 + rect:0.1-0.5*2"},
+    {"released-celeba",
+     "centre*2 + pattern:0.06*2 + mcar:0.2*2 + left + right + top + bottom + face*10 + rect:0.3-1*20"},
 };
 #define MIXTURES ((int)(sizeof mixtures / sizeof *mixtures))
 

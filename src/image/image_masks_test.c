@@ -382,8 +382,9 @@ static void the_released_weights_add_up(void **state) {
 static void wrong_text_is_reported(void **state) {
     (void)state;
 #define NAMES                                                                                                          \
-    "expected mcar:P, rect:A-B, left, right, top, bottom, centre, cutout:S, pattern:R, face:K, joint, file:PATH, or "
-    "alone paper-mnist, released-mnist, ..." static const char *const cases[][2] = {
+    "expected mcar:P, rect:A-B, left, right, top, bottom, centre, cutout:S, pattern:R, face:K, joint, file:PATH, or "  \
+    "alone paper-mnist, released-mnist, ..."
+    static const char *const cases[][2] = {
         {"", "masks '': at the end: " NAMES},
         {"middle", "masks 'middle': at 'middle': " NAMES},
         {"left + paper-mnist", "masks 'left + paper-mnist': at 'paper-mnist': " NAMES},
