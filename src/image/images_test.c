@@ -201,9 +201,8 @@ static void broken_files_are_left_out_or_refused(void **state) {
     assert_int_equal(im->broken, 2);
     assert_string_equal(im->file[1], "d.png");
     snprintf(expected, sizeof expected,
-             "%s: 2 of 4 images cannot be read and are left out; the first: %s/a.jpg: it is no image that can be read "
-             "here; expected PNG or JPEG, or for many at "
-             "once .npy, idx (also .gz) or a folder",
+             "%s: 2 of 4 images cannot be read and are left out; the first: %s/a.jpg: it is not a supported "
+             "image; expected PNG or JPEG, or for several images .npy, idx (also .gz) or a folder",
              folder.path, folder.path);
     assert_string_equal(im->note, expected);
     acf_images_free(im);

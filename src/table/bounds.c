@@ -3,9 +3,9 @@
 
 #include <math.h>
 
-#define PILE_LEAST 4    /* values pile up at an end if it has at least so many cells, */
+#define PILE_LEAST 4    /* values pile up at an end if it has at least this many cells and */
 #define PILE_SHARE 0.01 /* this share of all cells, */
-#define PILE_STEEP 2    /* or so many times the cells of the next value */
+#define PILE_STEEP 2    /* or this many times the cells of the next value */
 #define NEAR_ONE                                                                                                       \
     0.25 /* maximum distance of the largest value from 1 or 100, relative to the length of the upper
                          * tenth */

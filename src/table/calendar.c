@@ -149,7 +149,7 @@ static bool split(const char *text, size_t n, parts *p) {
 
 static bool is_leap(int y) { return (y % 4 == 0 && y % 100 != 0) || y % 400 == 0; }
 
-/* Year 0 is not accepted: it usually stands for something else. */
+/* Year 0 is not accepted: it usually means something else. */
 static bool is_day(int y, int m, int d) {
     static const int days[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
     return y >= 1 && m >= 1 && m <= 12 && d >= 1 && d <= days[m - 1] + (m == 2 && is_leap(y));

@@ -1,4 +1,4 @@
-/* Dates and times in text: recognises them, turns them into numbers, and writes them as their column does.
+/* Dates and times in text: recognises them, converts them to numbers, and writes them in the format of their column.
  *
  *     YYYY-MM-DD             2021-03-09                      a date: days since 1970-01-01
  *     DD/MM/YYYY  M/D/YYYY   09/03/2021  3/9/2021            likewise; separators / - .

@@ -77,12 +77,11 @@ static void ragged_rows(void **state) {
             ", line 3: found 1 fields, expected 3 as in line 1; it ends after '4;5;6'; with ';' as separator it has as "
             "many as expected");
     REFUSED("a,b\n1,2,,\n3,4,\n", &comma, 0,
-            ", line 2: found 4 fields, expected 2 as in line 1; the first too many is ''; a value that holds the "
+            ", line 2: found 4 fields, expected 2 as in line 1; the first too many is ''; a value that contains the "
             "separator (',') must be quoted");
     REFUSED("a b\n1 2\nx y z\n", &runs, 1,
             ", line 3: found 3 fields, expected 2 as in line 1; the first too many is 'z'; a value that contains the "
-            "separator (white space) must be "
-            "in quotes");
+            "separator (white space) must be quoted");
     REFUSED("x y z\n1 0.1 0.2 0.3\n2 0.4 0.5\n3 0.4 0.5 0.6\n", NULL, 0,
             ", line 2: found 4 fields, expected 3 as in line 1; the first too many is '0.3'; the first column seems to "
             "have no name: write one (in "

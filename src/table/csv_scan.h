@@ -2,7 +2,7 @@
  * messages, and no state between records.
  *
  *     39, State-gov,"a ""b""",7\r\n            separator ','      \r\n, \n or a lone \r ends a record outside of quotes
- *     [ ][         ][       ] []               raw: what stands between the separators
+ *     [ ][         ][       ] []               raw: everything between the separators
  *     [ ] [       ]  [      ] []               text: without white space and quotes
  *
  *      ADT1  0.58 \t0.61\n                     separator ' ': a run of spaces and tabs; white space at both ends of a

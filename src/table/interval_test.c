@@ -168,7 +168,7 @@ static void ends_of_a_distribution(void **state) {
     double value[300], weight[300];
     acf_weighted d = {0, value, weight};
     acf_shared s = {.n = 1};
-    append(&d, 0, 100, 0.01); /* the k-th stands for what is around (k + ½)/100 */
+    append(&d, 0, 100, 0.01); /* the k-th represents the values around (k + ½)/100 */
     same(acf_interval_of_weighted(&d, 0.9, NULL), 4.5, 94.5);
     same(acf_interval_of_weighted(&d, 0.5, NULL), 24.5, 74.5);
     same(acf_interval_of_weighted(&d, 0.999, NULL), 0, 99);

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <strings.h>
 
-#define TWO_VALUES_CELLS 20 /* with at least so many cells, two whole numbers are two categories */
+#define TWO_VALUES_CELLS 20 /* with at least this many cells, two whole numbers are two categories */
 
 /* Texts that are not row names (those are tested first), or exactly two whole numbers. */
 static bool recognise(const acf_profile_column *c, const char *name) {
