@@ -209,12 +209,11 @@ static void other_files_are_named(void **state) {
     (void)state;
     static const struct {
         const char *bytes, *sentence;
-    } cases[] = {
-        {"GIF89a", "x: it is a GIF file, expected PNG or JPEG; convert it"},
-        {"RIFF....WEBP", "x: it is a WebP file, expected PNG or JPEG; convert it"},
-        {"", "x: it is empty, expected a PNG or JPEG file"},
-        {"hello",
-         "x: it is not a supported image; expected PNG or JPEG, or for several images .npy, idx (also .gz) or a folder"}};
+    } cases[] = {{"GIF89a", "x: it is a GIF file, expected PNG or JPEG; convert it"},
+                 {"RIFF....WEBP", "x: it is a WebP file, expected PNG or JPEG; convert it"},
+                 {"", "x: it is empty, expected a PNG or JPEG file"},
+                 {"hello", "x: it is not a supported image; expected PNG or JPEG, or for several images "
+                           ".npy, idx (also .gz) or a folder"}};
     acf_raster r;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         assert_int_equal(acf_raster_decode("x", cases[i].bytes, strlen(cases[i].bytes), false, &r), ACF_EDATA);

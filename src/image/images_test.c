@@ -324,7 +324,8 @@ static void invalid_plans_are_refused(void **state) {
         {{.pad = -1}, "images: padding to a multiple of -1 pixels; expected 0 to 32768"},
         {{.limit = -1}, "the first -1 images; expected 1 or more, or 0 for all"},
         {{.width = 30000, .height = 30000},
-         "images of 30000 x 30000 pixels after resizing and padding; expected at most 32768 a side and 67108864 in all"},
+         "images of 30000 x 30000 pixels after resizing and padding; expected at most 32768 "
+         "a side and 67108864 in all"},
     };
     acf_images *im;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
