@@ -256,7 +256,7 @@ static void schema_files_say_what_columns_are(void **state) {
     assert_int_equal(c[2].missing, 1);
     assert_note(
         t, 0,
-        "column 1 ('size'): 1 of 4 cells hold none of the levels of the schema file; they are kept and count as missing");
+        "column 1 ('size'): 1 of 4 cells are not levels of the schema file; they are kept and count as missing");
     acf_table_free(t);
     assert_int_equal(read_with_schema(file, schema, "size=category", &t), ACF_OK); /* the option is nearer */
     assert_string_equal(t->file->schema->column[0].kind->name, "category");
@@ -361,7 +361,7 @@ static void columns_are_found_by_name(void **state) {
     assert_cell(t, 0, 0, 44);
     assert_cell(t, 0, 1, 1);
     assert_note(t, 0, "column 'unit' (constant) is not in this file; the model does not need it");
-    assert_note(t, 1, "the columns stand in another order than when the model was made; they were found by name");
+    assert_note(t, 1, "the columns are not in the order of the model; they were matched by name");
     acf_table_free(t);
     t = acf_table_file_lab_read("age,unit,sex,id\n44,kg,M,5\n", NULL,
                                 known()); /* what is not modelled may stand anywhere */
@@ -370,11 +370,11 @@ static void columns_are_found_by_name(void **state) {
     acf_table_free(t);
     acf_table_file_lab_refused(
         "sex,id,age\nM,5,44\nF,6,45\n", NULL, known(), ACF_EDATA,
-        "FILE, column 1 ('sex'): the columns stand in another order than when the model was made: this one stood behind 'age'. Put them in the model's order "
-        "('age', 'sex'), or use the option 'any-order' to have them found by name");
+        "FILE, column 1 ('sex'): the columns are not in the order of the model: in the model this one follows 'age'. Put them in the model's order "
+        "('age', 'sex'), or use the option 'any-order' to match them by name");
     acf_table_file_lab_refused(
         "id,sex,unit\n5,M,kg\n6,F,kg\n", NULL, known(), ACF_EDATA,
-        "FILE: it has no column 'age' (integer), which the model needs; add it, with empty cells if its values are not known");
+        "FILE: it has no column 'age' (integer), which the model needs; add it, with empty cells if its values are unknown");
 }
 
 static void strangers_are_carried_along_or_refused(void **state) {
@@ -384,7 +384,7 @@ static void strangers_are_carried_along_or_refused(void **state) {
         "49,F,n6,here,8\n50,F,n7,here,8\n51,F,n8,here,8\n52,F,n9,here,8\n53,M,n10,here,4\n";
     acf_table_file_lab_refused(
         file, NULL, known(), ACF_EDATA,
-        "FILE, column 5 ('weight'): the model does not know this column (real); it has 'age', 'sex'. Remove it, or use "
+        "FILE, column 5 ('weight'): the model does not have this column (real); it has 'age', 'sex'. Remove it, or use "
         "the option 'types=weight=identifier' to carry it along");
     acf_table *t = acf_table_file_lab_read(file, OPTIONS("types=weight=identifier"), known());
     assert_int_equal(t->file->warnings.n, 5);
@@ -470,7 +470,7 @@ static void without_names_places_count(void **state) {
     assert_note(t, 0, "this file has no column names; columns were taken in the order of the model");
     acf_table_file_lab_refused(
         "5,44,M\n6,45,F\n", NULL, known(), ACF_EDATA,
-        "FILE: it has 3 columns and the model was made from 4; without names on both sides they must be as many");
+        "FILE: it has 3 columns and the model was made from 4; without names in both, the numbers must be equal");
     acf_table_free(t);
     acf_table *nameless = acf_table_file_lab_read("1.5,a\n2.5,b\n2.75,a\n", NULL, NULL);
     t = acf_table_file_lab_read("p,q\n7.5,b\n8.5,a\n", NULL, nameless->file->schema);
@@ -527,7 +527,7 @@ static void a_model_has_settled_its_types(void **state) {
     (void)state;
     acf_table_file_lab_refused(
         training, OPTIONS("types=age=category"), known(), ACF_EUSAGE,
-        "option 'types': the model has learned column 'age' as integer; it cannot be category now");
+        "option 'types': the model was trained with column 'age' as integer; it cannot be category now");
     acf_table *t = acf_table_file_lab_read(training, OPTIONS("types=age=integer"), known());
     acf_table_free(t);
     acf_table_file_lab_refused("id,age,sex,unit\n", OPTIONS("header=yes"), known(), ACF_EDATA,
@@ -588,7 +588,7 @@ static void blank_tables_have_what_is_given(void **state) {
     assert_int_equal(t->N, 0);
     acf_table_free(t);
     static const char *const wrong[][2] = {
-        {"sex", "'sex' gives no value, expected items like age=40 with commas between them"},
+        {"sex", "'sex' has no value; expected items like age=40, separated by commas"},
         {"sexx=M", "there is no column 'sexx'; the model has 'age', 'sex'"},
         {"age=old", "'age=old': expected a number"},
         {"sex=Q", "'sex=Q': expected a level that the model has seen (F, M)"},
@@ -632,9 +632,9 @@ static void given_values_may_be_quoted(void **state) {
         acf_table_free(t);
     }
     assert_int_equal(acf_table_file_blank(s, 1, "Preis=\"3,5", &t), ACF_EUSAGE);
-    assert_string_equal(acf_error(), "quotes that begin and do not end: \"3,5");
+    assert_string_equal(acf_error(), "a quote is not closed: \"3,5");
     assert_int_equal(acf_table_file_blank(s, 1, "Preis=3,5", &t), ACF_EUSAGE);
-    assert_non_null(strstr(acf_error(), "a value with a comma in it stands in quotes"));
+    assert_non_null(strstr(acf_error(), "quote a value that contains a comma"));
     acf_table_free(like);
 }
 
@@ -649,10 +649,10 @@ static void numbers_out_of_range_are_taken_and_noted(void **state) {
         {"age=41", NULL, 41},
         {"age=37.5", NULL, 37.5},
         {"age=1000",
-         "'age=1000' is outside of what the model has seen, 25 to 41; it is taken as given, but little is known there",
+         "'age=1000' is outside the training range, 25 to 41; it is used, but the answer is an extrapolation",
          1000},
         {"sex=M,age=-3",
-         "'age=-3' is outside of what the model has seen, 25 to 41; it is taken as given, but little is known there",
+         "'age=-3' is outside the training range, 25 to 41; it is used, but the answer is an extrapolation",
          -3}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         acf_table *t;

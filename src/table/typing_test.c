@@ -319,7 +319,7 @@ static void doubtful_dates_are_noted(void **state) {
     acf_table_free(t);
     acf_table_file_lab_refused(
         "x,y\n05/03/2021,1.5\n01/02/2021,2.5\n", (const char *const[]){"types=x=date", NULL}, NULL, ACF_EDATA,
-        "FILE, column 1 ('x'): it cannot be read as date: day and month cannot be told apart; say dmy or mdy");
+        "FILE, column 1 ('x'): it cannot be read as date: the order of day and month is ambiguous; specify dmy or mdy");
 }
 
 /* 95 numbers and words in between: few words are kept aside, many make it text. */
@@ -335,7 +335,7 @@ static void words_among_numbers_are_kept(void **state) {
     assert_int_equal(t->file->warnings.n, 1);
     assert_string_equal(
         t->file->warnings.text[0],
-        "column 1 ('x'): 5 of 100 cells are no numbers (the first: 'over', row 8); they are kept as they are and count as missing "
+        "column 1 ('x'): 5 of 100 cells are not numbers (the first: 'over', row 8); they are kept as they are and count as missing "
         "for the model. Name them in the option 'missing' to have them filled in, or say category in the option 'types'");
     assert_true(acf_table_row(t, 6)[0] == 6 && !acf_table_present(acf_table_row(t, 7)[0]));
     acf_table_free(t);
@@ -368,7 +368,7 @@ static const char *days(int n, int m, const char *word) {
 static void words_among_dates_are_kept(void **state) {
     (void)state;
 #define AMONG(cells, of, what, first)                                                                                  \
-    "column 1 ('x'): " cells " of " of " cells are no " what " (the first: " first                                     \
+    "column 1 ('x'): " cells " of " of " cells are not " what " (the first: " first                                    \
     "); they are kept as they are and count as missing for the model. Name "                                           \
     "them in the option 'missing' to have them filled in"
     acf_table *t = acf_table_file_lab_read(days(500, 300, "2021-02-30"), AUTO, NULL);
@@ -486,7 +486,7 @@ static void thousands_of_categories_are_pooled(void **state) {
     assert_true(acf_table_row(t, rows - 1)[0] == 255 && acf_table_row(t, 0)[0] < 255);
     assert_string_equal(
         t->file->warnings.text[0],
-        "column 1 ('city'): 2000 categories; the 255 frequent ones are modelled each, the others as one");
+        "column 1 ('city'): 2000 categories; the 255 most frequent have a class each, and the others share one");
     acf_table_free(t);
 }
 
@@ -549,11 +549,11 @@ static void wishes_are_granted(void **state) {
                              "ordinal category constant category integer");
     acf_table_file_lab_refused(
         file, (const char *const[]){"types=b=ordinal", NULL}, NULL, ACF_EDATA,
-        "FILE, column 2 ('b'): it cannot be read as ordinal: it holds words, whose order only you know: list its levels in a "
+        "FILE, column 2 ('b'): it cannot be read as ordinal: it contains words, whose order is not known: list its levels in a "
         "schema file");
     acf_table_file_lab_refused(
         file, (const char *const[]){"types=b=time", NULL}, NULL, ACF_EDATA,
-        "FILE, column 2 ('b'): it cannot be read as time: no cell looks like one; a schema file can name its format");
+        "FILE, column 2 ('b'): it cannot be read as time: no cell has a known format; a schema file can set the format");
     acf_table_file_lab_refused(
         file, (const char *const[]){"types=b=real", NULL}, NULL, ACF_EDATA,
         "FILE, line 2, column 2 ('b'): 'x' is not a number, which this column (real) holds; correct it, or add it to the option 'missing' if "
