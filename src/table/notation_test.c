@@ -1,4 +1,4 @@
-/* Tests of notation.h: numbers as people write them, read, told apart and written again. */
+/* Tests of notation.h: numbers as people write them are read, told apart and written again. */
 #include "table/notation.h"
 
 #include "harness/check.h"
@@ -15,7 +15,7 @@ static acf_notation notation(bool comma, const char *group, const char *prefix, 
     return f;
 }
 
-/* text NULL-terminated; NaN: it is no number in this notation. */
+/* text is NUL-terminated; value NaN: it is not a number in this notation. */
 static void reads(acf_notation f, const char *text, double value) {
     acf_number v = {.value = (double)NAN};
     const bool is = acf_notation_read(&f, text, strlen(text), &v);
@@ -67,7 +67,7 @@ static void signs_and_units_stand_beside_numbers(void **state) {
         writes(notation(false, ",", "", ""), "985", "985");
 }
 
-/* Cells with | between them: verdict and notation, "is ,[.][$][ kg]". */
+/* cells are separated by |; expected has verdict and notation, "is ,[.][$][ kg]". */
 static void says(const char *cells, char point, const char *expected) {
     static const char *const names[] = {"is", "assumed", "either", "mixed"};
     acf_notation_survey s = {0};
@@ -92,7 +92,7 @@ static void columns_tell_how_they_are_written(void **state) {
     says("192,4|1.698", 0, "is ,[.][][]");
     says("1.698|1.698.000", 0, "is ,[.][][]");
     says("1,698|2.5", 0, "is .[,][][]");
-    says("1.698,5|1.698", '.', "is ,[.][][]"); /* the cells are nearer than the file */
+    says("1.698,5|1.698", '.', "is ,[.][][]"); /* the cells take precedence over the file */
     says("1.698|0.5", ',', "is .[][][]");
     says("1.698|1234", ',', "is .[][][]"); /* thousands would have a mark in all of them */
     says("1.698|985", 0, "either .[][][]");

@@ -1,4 +1,5 @@
-/* Tests of npy.h: every item type and order, NumPy as a peer, a sentence for each rule of the header, damage at random. */
+/* Tests of npy.h: every item type and order, comparison with NumPy, a message for each rule of the header, random
+ * damage. */
 #include "table/npy.h"
 
 #include "base/arena.h"
@@ -28,7 +29,7 @@ static int tear_down(void **state) {
     return 0;
 }
 
-/* The file becomes a header of this version with these items behind it. */
+/* Writes a file with a header of this version and these items after it. */
 static void put(int version, const char *header, const void *items, size_t n) {
     char b[1024] = "\x93NUMPY";
     size_t length = strlen(header), at = version == 1 ? 10 : 12;
@@ -45,9 +46,9 @@ static acf_npy *open_ok(const char *path) {
     return f;
 }
 
-/* ---- items ---------------------------------------------------------------------------------------------------------- */
+/* ---- items ------------------------------------------------------------------------------------------------------- */
 
-/* One item of each type, its bytes in little-endian order, and what it is. */
+/* One item of each type: its bytes in little-endian order, and its value. */
 static void items_become_doubles(void **state) {
     (void)state;
     static const struct {
@@ -124,7 +125,7 @@ static void orders_shapes_and_versions(void **state) {
     acf_npy_close(NULL);
 }
 
-/* ---- writing, and NumPy --------------------------------------------------------------------------------------------- */
+/* ---- writing, and NumPy ------------------------------------------------------------------------------------------ */
 
 static const char *python(void) {
     static const char *const candidates[] = {"python3", "/usr/bin/python3"};
@@ -199,7 +200,7 @@ static void what_is_written_is_read(void **state) {
     free(back);
 }
 
-/* ---- refusals ------------------------------------------------------------------------------------------------------- */
+/* ---- refusals ---------------------------------------------------------------------------------------------------- */
 
 static void assert_refused(const char *sentence) {
     acf_npy *f = NULL;
@@ -330,7 +331,7 @@ static void damaged_files_never_hurt(void **state) {
         acf_npy *f = NULL;
         acf_status status = acf_npy_open(file.path, &f);
         assert_true(status == ACF_OK || status == ACF_EDATA);
-        if (status == ACF_OK) { /* what was accepted can be read, all of it */
+        if (status == ACF_OK) { /* all of an accepted file can be read */
             double out[24];
             assert_in_range(acf_npy_rows(f) * acf_npy_columns(f), 1, 24);
             assert_int_equal(acf_npy_read(f, 0, acf_npy_rows(f), out), ACF_OK);

@@ -1,5 +1,5 @@
-/* Tests of permute.h: it is a permutation, and no order or place is preferred. Every count below is a function of fixed
- * seeds; thresholds are those of a one-in-a-thousand event or rarer. */
+/* Tests of permute.h: it is a permutation, and all orders and positions are equally likely. Every count below is a
+ * function of fixed seeds; thresholds are those of a one-in-a-thousand event or rarer. */
 #include "table/permute.h"
 
 #include "harness/check.h"
@@ -32,7 +32,7 @@ static void everything_comes_once(void **state) {
     free(seen);
 }
 
-/* All n! orders equally often. */
+/* All n! orders are equally frequent. */
 static void small_orders_are_uniform(void **state) {
     (void)state;
     static const struct {

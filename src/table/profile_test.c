@@ -1,4 +1,4 @@
-/* Tests of profile.h and na_strings.h: what is counted, what is kept, and that it is bounded. */
+/* Tests of profile.h and na_strings.h: what is counted, what is kept, and that memory is bounded. */
 #include "table/profile.h"
 
 #include "harness/check.h"
@@ -26,7 +26,7 @@ static void lab_close(lab *l) {
     acf_arena_free(l->texts);
 }
 
-/* "a|b|c" are the cells. */
+/* Cells are separated by |: "a|b|c". */
 static const acf_profile_column *cells(lab *l, const char *text) {
     for (int64_t row = 0;; row++, text++) {
         size_t n = strcspn(text, "|");
@@ -46,20 +46,20 @@ static void markers_are_missing(void **state) {
     assert_int_equal(c->observed, 4);
     assert_int_equal(c->numeric, 2);
     lab_close(&l);
-    lab_open(&l); /* pandas' list, and other ways to write it */
+    lab_open(&l); /* pandas' list, and other spellings */
     c = cells(
         &l,
         "|#N/A|#N/A N/A|#NA|-1.#IND|-1.#QNAN|-NaN|-nan|1.#IND|1.#QNAN|<NA>|N/A|NA|NULL|NaN|None|n/a|nan|null|na|Na|N/a|Null|NAN|Nan|\\N");
     assert_int_equal(c->missing, 26);
     assert_int_equal(c->observed, 0);
     lab_close(&l);
-    lab_open(&l); /* near them, and words that are as often values */
+    lab_open(&l); /* similar texts, and words that are often values */
     c = cells(&l, "none|nil|NONE|missing|unknown|---|..|??|nA|n.a.|N|\\n|NA |#N/A N/A N/A|-1.#INF|Nancy|NULLs|1.#IND0");
     assert_int_equal(c->missing, 0);
     lab_close(&l);
 }
 
-/* Which markers may be values; not those that the user names, before or after the usual ones. */
+/* Which NA strings may be values; those that the user names are certain, before or after the usual ones. */
 static void markers_in_doubt_are_counted(void **state) {
     (void)state;
     lab l;
@@ -75,7 +75,7 @@ static void markers_in_doubt_are_counted(void **state) {
     lab_close(&l);
 }
 
-/* The list that tables are read with and the one that headers are found with are one. */
+/* Reading a table and finding its header use the same list. */
 static void usual_markers_are_one_list(void **state) {
     (void)state;
     lab l;
@@ -88,7 +88,7 @@ static void usual_markers_are_one_list(void **state) {
     lab_close(&l);
 }
 
-/* One of more bytes than the glance counts. */
+/* An NA string longer than the lengths that the first-byte table tells apart. */
 static void long_markers_are_found(void **state) {
     (void)state;
     lab l;
@@ -138,7 +138,7 @@ static void numbers_are_measured(void **state) {
     lab_close(&l);
 }
 
-/* How numbers are written is found out by the first look; the second one reads them so. */
+/* The first pass finds the notation of numbers; the second pass reads them with it. */
 static void columns_are_looked_at_again(void **state) {
     (void)state;
     lab l;
@@ -152,7 +152,7 @@ static void columns_are_looked_at_again(void **state) {
     acf_profile_again(l.p, 0, &comma);
     assert_int_equal(cells(&l, text)->numeric, 6);
     assert_true(c->min == -7 && c->max == 1234.5 && c->words.n == 2 && c->missing == 2 && c->doubtful.n == 1);
-    assert_int_equal(c->survey.cells, 6); /* what was found stays */
+    assert_int_equal(c->survey.cells, 6); /* the survey stays */
     lab_close(&l);
 }
 
@@ -196,7 +196,7 @@ static void what_is_kept_is_bounded(void **state) {
     lab_close(&l);
 }
 
-/* Where words come first, or the user wants levels, numbers are kept as words are. */
+/* If words come first, or the user wants levels, numbers are kept as words are. */
 static void numbers_that_may_be_levels_are_kept(void **state) {
     (void)state;
     for (int wish = 0; wish < 2; wish++) {

@@ -1,4 +1,4 @@
-/* Tests of schema.h: a schema comes back from JSON as it was, and nothing wrong in one is believed. */
+/* Tests of schema.h: a schema survives JSON unchanged, and every error in one is refused. */
 #include "table/schema.h"
 
 #include "harness/table_file_lab.h"
@@ -136,7 +136,7 @@ static void wrong_schemas_are_refused(void **state) {
     }
 }
 
-/* In every prefix of a whole schema, and with every byte of it changed, there is a sentence or a schema, never a crash. */
+/* Every prefix of a whole schema, and every changed byte of it, gives a message or a schema, never a crash. */
 static void damaged_schemas_do_no_harm(void **state) {
     (void)state;
     acf_table *t = acf_table_file_lab_read(table, NULL, NULL);

@@ -1,4 +1,4 @@
-/* Tests of support.h: which columns have one, and what is nearest. */
+/* Tests of support.h: which columns have a support, and which value is nearest. */
 #include "table/support.h"
 
 #include "harness/check.h"
@@ -13,7 +13,7 @@ static int by_value(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* Of N cells, with their own resolution. */
+/* The support of N cells, with their own resolution. */
 static acf_support found(double *x) {
     acf_support p;
     qsort(x, N, sizeof *x, by_value);
@@ -33,7 +33,7 @@ static void values_that_repeat_are_all_there_are(void **state) {
     assert_true(p.n == 0 && !p.value);
 }
 
-/* Ten values in a thousand cells that are alone: one more may be. Eleven: too many. */
+/* Ten of a thousand cells have a value that occurs once: accepted. Eleven: too many. */
 static void new_values_are_expected_where_many_are_seen_once(void **state) {
     (void)state;
     for (int alone = 10; alone <= 11; alone++) {
@@ -56,7 +56,8 @@ static void too_many_values_are_none(void **state) {
     }
 }
 
-/* Rounding is enough where every step of the range occurs; one that never does, or a value between the steps, needs the list. */
+/* Rounding suffices if every step of the range occurs. A step that never occurs, or a value between the steps, needs
+ * the list. */
 static void gapless_columns_need_none(void **state) {
     (void)state;
     double x[N];

@@ -1,5 +1,5 @@
-/* A file read as a table: see table_file.h. The loops over cells are here; what a cell means is in cell.c, what a column is in typing.c, which
- * column of a model it is in match.c. */
+/* Reading a file as a table: see table_file.h. This file has the loops over cells. cell.c parses a cell, typing.c finds
+ * the kind of a column, match.c finds a file's columns in a model. */
 #include "table/table_file.h"
 
 #include "base/rng.h"
@@ -33,7 +33,7 @@ const char *acf_table_file_path(const acf_table_file *f) {
     return f->reader ? acf_reader_name(f->reader) : f->path ? f->path : "the table";
 }
 
-/* Room for what is known of each column of the file. A header may have a million. */
+/* Arrays for what is stored of each column of the file. A header may have a million. */
 static acf_status make_lists(acf_table_file *f, int64_t columns) {
     size_t specs, names;
     if (!acf_bytes(columns, sizeof *f->spec, &specs) || !acf_bytes(columns, sizeof *f->name, &names))
@@ -47,7 +47,7 @@ static acf_status make_lists(acf_table_file *f, int64_t columns) {
 
 /* ---- names ------------------------------------------------------------------------------------------------------ */
 
-/* V3 for the third column, as R has it; with underscores where another column is called so. */
+/* V3 for the third column, as in R; with underscores if another column has that name. */
 static acf_status make_up_name(acf_table_file *f, int64_t j, const acf_text_counts *taken, char **out) {
     char text[32];
     acf_text t = acf_text_into(text, sizeof text);
@@ -57,13 +57,13 @@ static acf_status make_up_name(acf_table_file *f, int64_t j, const acf_text_coun
     return *out ? ACF_OK : ACF_EMEMORY;
 }
 
-/* Names are taken first and made up afterwards, so that none that is made up stands in the way of one that is there. Two equal ones are
- * refused: a schema, a model and a user all mean a column by its name. */
+/* Names of the file are taken first and others are generated afterwards, so a generated name never conflicts with one
+ * of the file. Two equal names are refused: a schema, a model and a user all identify a column by its name. */
 static acf_status take_names(acf_table_file *f, acf_text_counts *taken) {
     char seen[ACF_EXCERPT_MAX];
     for (int64_t j = 0; j < f->columns; j++) {
         const acf_reader_column h = acf_reader_describe(f->reader, j);
-        if (h.name_length == 0) continue; /* the row names that R and pandas write have none */
+        if (h.name_length == 0) continue; /* the row names that R and pandas write have no column name */
         int64_t other = acf_text_counts_find(taken, h.name, h.name_length);
         if (!(f->name[j] = acf_text_keep(f->texts, h.name, h.name_length))) return ACF_EMEMORY;
         if (other >= 0)
@@ -109,7 +109,7 @@ static acf_status open_frame(const char *path, const acf_file_format *format, co
 
 /* ---- the first pass --------------------------------------------------------------------------------------------- */
 
-/* Infinity is refused here, before anything is made of the file: no column can hold it. */
+/* Infinity is refused here, before typing: no column can hold it. */
 static acf_status look_at_number(const acf_table_file *f, acf_profile *p, const acf_record *r, int64_t c, bool skip) {
     const double v = r->field[c].number;
     char where[ACF_FIELD_TEXT_MAX];
@@ -121,10 +121,10 @@ static acf_status look_at_number(const acf_table_file *f, acf_profile *p, const 
     return skip ? ACF_OK : acf_profile_number(p, c, r->row, v);
 }
 
-/* Counts rows only where the profile has none yet. */
+/* Counts rows only if the profile has no count yet. */
 static acf_status look_at_rows(acf_table_file *f, acf_profile *p, const bool *skip) {
     acf_record r;
-    int64_t blank = 0, rows = 0; /* blank lines, up to this one */
+    int64_t blank = 0, rows = 0; /* blank lines up to this one */
     for (;; rows++) {
         ACF_TRY(acf_reader_next(f->reader, &r));
         if (r.n == 0) break;
@@ -143,8 +143,8 @@ static acf_status look_at_rows(acf_table_file *f, acf_profile *p, const bool *sk
     return acf_reader_rewind(f->reader);
 }
 
-/* Numbers are not always written as programs do. What the first look says about that is settled now, and columns that
- * write them in another way are looked at once more, read so. */
+/* Numbers are not always written as programs do. The first pass decides the notation, and columns with another notation
+ * are counted once more with it. */
 static acf_status look_again(acf_table_file *f, acf_profile *p, const acf_read_options *w,
                              const acf_field_spec *const *wish, const bool *skip) {
     bool *pass = acf_alloc((size_t)f->columns * sizeof *pass, "reading a table"), any = false;
@@ -158,7 +158,8 @@ static acf_status look_again(acf_table_file *f, acf_profile *p, const acf_read_o
     return status;
 }
 
-/* Profiles the columns that skip (columns) does not name, and counts the rows. wish (columns): NULL for none. */
+/* Profiles the columns that skip (columns) does not name, and counts the rows. wish (columns): what the user says of
+ * each, NULL for nothing. */
 static acf_status look(acf_table_file *f, acf_profile *p, const acf_read_options *w, const acf_field_spec *const *wish,
                        const bool *skip) {
     ACF_TRY(look_at_rows(f, p, skip));
@@ -169,15 +170,15 @@ static acf_status look(acf_table_file *f, acf_profile *p, const acf_read_options
 
 /* ---- the second pass -------------------------------------------------------------------------------------------- */
 
-/* What the second pass finds in a column beside its values. */
+/* What the second pass finds in a column besides its values. */
 typedef struct sighting {
-    int64_t cells, first; /* row of the first */
+    int64_t cells, first; /* row of the first one */
     char shown[ACF_EXCERPT_MAX];
 } sighting;
 
 typedef struct finding {
-    sighting kept;     /* cells that say nothing to the model, though they hold something */
-    sighting infinite; /* cells of infinity, which are missing numbers */
+    sighting kept;     /* cells with a text that counts as missing for the model */
+    sighting infinite; /* cells of infinity, which count as missing numbers */
 } finding;
 
 typedef struct filling {
@@ -188,7 +189,7 @@ typedef struct filling {
     finding *found; /* (columns of the schema) */
 } filling;
 
-/* A cell on its way in. */
+/* A cell that is being read. */
 typedef struct incoming {
     int64_t row, line, c;
     const acf_field *field;
@@ -204,7 +205,7 @@ static const char *shown(const incoming *in, char out[ACF_EXCERPT_MAX]) {
     return acf_text_excerpt(out, text);
 }
 
-/* The sentence a user meets most often: where, what is there, what should be there, and what to do. */
+/* The most frequent error message: where the cell is, what was found, what was expected, and what to do. */
 static acf_status wrong_cell(const acf_table_file *f, const incoming *in, const acf_field_spec *spec) {
     char where[ACF_FIELD_TEXT_MAX], seen[ACF_EXCERPT_MAX], expected[ACF_PREDICTED_MAX];
     return acf_fail(
@@ -216,14 +217,14 @@ static acf_status wrong_cell(const acf_table_file *f, const incoming *in, const 
         spec->kind->name);
 }
 
-/* The first is shown, the others are counted: a column may have thousands. */
+/* Stores the first one and counts the others: a column may have thousands. */
 static void sight(sighting *found, const incoming *in) {
     if (found->cells++) return;
     shown(in, found->shown);
     found->first = in->row;
 }
 
-/* Few as a rule, but a column of another file may have nothing else. */
+/* Usually few, but a column of another file may have no other levels. */
 static acf_status add_stranger(acf_unseen_levels *s, int64_t cell) {
     if (s->n == s->capacity) {
         const int64_t capacity = s->capacity ? 2 * s->capacity : 64;
@@ -237,7 +238,7 @@ static acf_status add_stranger(acf_unseen_levels *s, int64_t cell) {
     return ACF_OK;
 }
 
-/* Is the cell none of its column's levels, or not the one value of a constant? */
+/* Is the cell not one of its column's levels, or not the one value of a constant? */
 static bool is_unseen(const acf_field_spec *c, const incoming *in) {
     char text[ACF_NUMBER_MAX];
     if (c->levels.n == 0) return false;
@@ -245,8 +246,8 @@ static bool is_unseen(const acf_field_spec *c, const incoming *in) {
     return acf_text_counts_find(&c->levels, is, in->field->text ? in->field->length : strlen(is)) < 0;
 }
 
-/* The key of a row is a hash of its id's text, of a number as it would be written. A row without an id would share its draws
- * with every other such row: refused. */
+/* The key of a row is a hash of its id's text; a number is written first. A row without an id would share its draws
+ * with all other such rows, so it is refused. */
 static acf_status fill_id(filling *w, const incoming *in) {
     char text[ACF_NUMBER_MAX] = "", where[ACF_FIELD_TEXT_MAX];
     if (!in->field->text && !isnan(in->field->number)) acf_number_shortest(text, in->field->number);
@@ -261,20 +262,21 @@ static acf_status fill_id(filling *w, const incoming *in) {
     return ACF_OK;
 }
 
-/* Is the cell of a column that the model does not know a hole? */
+/* Is the cell of a column that the model does not have a missing cell? */
 static bool is_marker(const filling *w, const incoming *in) {
     if (!in->field->text) return isnan(in->field->number);
     return acf_na_strings_has(&w->f->schema->na_strings, in->field->text, in->field->length);
 }
 
-/* Is the missing cell one of infinity that nobody has named? */
+/* Is the missing cell one of infinity that the user has not named? */
 static bool is_infinity(const filling *w, const acf_field_spec *c, const incoming *in) {
     if (!in->field->text || c->place < 0 || !acf_number_is_infinite(in->field->text, in->field->length)) return false;
     return !acf_na_strings_has(&w->f->schema->na_strings, in->field->text, in->field->length) &&
            !(c->na_strings && acf_na_strings_has(c->na_strings, in->field->text, in->field->length));
 }
 
-/* One cell into its place. Columns that are not modelled are read too: holes are counted, and a constant that is none any more is worth a note. */
+/* Stores one cell. Columns that are not modelled are read too: their missing cells are counted, and a constant with a
+ * new value gives a warning. */
 static acf_status fill_cell(filling *w, const incoming *in) {
     int64_t place = w->f->spec[in->c];
     if (in->c == w->f->id) ACF_TRY(fill_id(w, in));
@@ -301,12 +303,12 @@ static acf_status fill_rows(filling *w) {
     for (;;) {
         ACF_TRY(acf_reader_next(w->f->reader, &r));
         if (r.n == 0) return ACF_OK;
-        ACF_ASSERT(r.row < w->rows && r.n == w->f->columns); /* the reader has made sure that the file is the same */
+        ACF_ASSERT(r.row < w->rows && r.n == w->f->columns); /* the reader has verified that the file is unchanged */
         for (int64_t c = 0; c < r.n; c++) ACF_TRY(fill_cell(w, &(incoming){r.row, r.line, c, &r.field[c]}));
     }
 }
 
-/* What only the values of a column tell, such as the range of its dates. */
+/* Completes the schema with what only the values of a column show, such as the range of its dates. */
 static acf_status learn_values(const filling *w) {
     const acf_schema *s = w->f->schema;
     for (int64_t j = 0; j < s->n; j++) {
@@ -316,7 +318,7 @@ static acf_status learn_values(const filling *w) {
     return ACF_OK;
 }
 
-/* A note for each column in which cells were kept. Only for a model's schema: when the schema is new, typing.c has said what is left out. */
+/* Warns about each column with kept cells. Only for a model's schema: for a new schema, typing.c has warned. */
 static acf_status say_kept(const filling *w) {
     for (int64_t j = 0; j < w->f->schema->n; j++) {
         const acf_field_spec *c = &w->f->schema->column[j];
@@ -360,7 +362,7 @@ static int by_key(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* Ids that are there twice are no mistake in itself (the visits of a patient), but whoever draws should know. */
+/* Repeated ids are not an error in themselves (the visits of a patient), but their rows share random draws. */
 static acf_status say_repeated(const filling *w) {
     if (!w->id) return ACF_OK;
     const size_t bytes = (size_t)w->rows * sizeof *w->id;
@@ -378,7 +380,7 @@ static acf_status say_repeated(const filling *w) {
         acf_text_excerpt(name, w->f->name[w->f->id]), (long long)repeated, repeated == 1 ? " has" : "s have");
 }
 
-/* Fills x and makes the table around it. Takes f over when it succeeds. fresh: the schema was made from this file. */
+/* Fills x and makes the table around it. Takes ownership of f on success. fresh: the schema was made from this file. */
 static acf_status fill(acf_table_file *f, int64_t rows, bool fresh, acf_table **out) {
     acf_schema *s = f->schema;
     acf_status status = ACF_EMEMORY;
@@ -417,7 +419,7 @@ done:
 
 /* ---- reading ---------------------------------------------------------------------------------------------------- */
 
-/* Columns whose levels may be asked for, although they are numbers: by a wish, or to see whether an id is one. */
+/* Columns of numbers whose levels are needed: because the user wants levels, or to check whether an id is unique. */
 static void prepare(acf_profile *p, const acf_table_file *f, const acf_field_spec *const *wish) {
     for (int64_t c = 0; c < f->columns; c++) {
         bool levels = acf_reader_describe(f->reader, c).storage == ACF_STORAGE_DICTIONARY;
@@ -427,8 +429,8 @@ static void prepare(acf_profile *p, const acf_table_file *f, const acf_field_spe
     }
 }
 
-/* The codes of a dictionary are texts even where they look like numbers: such columns are wished to be categories, unless the user has said what
- * they are. */
+/* The codes of a dictionary are texts even if they look like numbers. Such columns are read as categories, unless the
+ * user says otherwise. */
 static void wish_dictionaries(const acf_profile *p, const acf_table_file *f, const acf_field_spec **wish) {
     static const acf_field_spec category = {.kind = &acf_kind_category};
     for (int64_t c = 0; c < f->columns; c++) {
@@ -438,8 +440,8 @@ static void wish_dictionaries(const acf_profile *p, const acf_table_file *f, con
     }
 }
 
-/* Two passes with a decision in between. The texts that the first one gathered are given back before the cells are allocated, so that the
- * two never add up. */
+/* Two passes, with typing in between. The texts of the first pass are freed before the cells are allocated, so their
+ * memory does not add up. */
 static acf_status read_fresh(acf_table_file *f, const acf_read_options *w, acf_table **out) {
     acf_status status = ACF_EMEMORY;
     acf_profile *p = NULL;
@@ -483,7 +485,8 @@ acf_status acf_table_file_read(const char *path, const acf_read_options *w, acf_
 
 /* ---- reading for a model ---------------------------------------------------------------------------------------- */
 
-/* The schema is copied, so that the table does not depend on the model's life; markers that the user names now are added to the copy. */
+/* The schema is copied, so that the table does not depend on the model's lifetime. NA strings named now are added to
+ * the copy. */
 static acf_status read_known(acf_table_file *f, const acf_read_options *w, const acf_schema *known, acf_table **out) {
     acf_status status = ACF_EMEMORY;
     acf_profile *p = NULL;
@@ -508,7 +511,8 @@ done:
     return status;
 }
 
-/* Does the first record consist of the model's names, although it was not taken for a header? Then it is one: 2019,2020,2021. */
+/* Does the first record have exactly the model's names, although it was not taken for a header? Then it is a header:
+ * 2019,2020,2021. */
 static acf_status begins_with_names(acf_table_file *f, const acf_schema *known, bool *out) {
     acf_record r;
     *out = false;

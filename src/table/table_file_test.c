@@ -1,4 +1,4 @@
-/* Tests of table_file.h and match.h: files of every nasty kind, new files against a model's schema, tables without a file. */
+/* Tests of table_file.h and match.h: difficult files, new files for a model, tables without a file. */
 #include "table/table_file.h"
 
 #include "harness/table_file_lab.h"
@@ -86,9 +86,9 @@ static void dialects_can_be_given(void **state) {
     acf_table_free(t);
 }
 
-/* ---- nasty files ------------------------------------------------------------------------------------------------ */
+/* ---- difficult files --------------------------------------------------------------------------------------------- */
 
-/* What was found, in a line; where it is as in most files, only who asks is told. */
+/* The dialect in a line; usual parts are reported only on request. */
 static void dialects_are_said(void **state) {
     (void)state;
 #define FOUND_NONE "no header found: columns are called V1, V2, ...; the option 'header=yes' says otherwise"
@@ -127,7 +127,7 @@ static void nasty_files_are_refused(void **state) {
     acf_table_file_lab_refused("", NULL, NULL, ACF_EDATA, "FILE is empty, expected a table");
 }
 
-/* Constants are filled where the user says so, also where there is no column beside them. */
+/* Constants are filled on request, even if there is no other column. */
 static void tables_of_constants_are_completed(void **state) {
     (void)state;
     acf_table *t =
@@ -163,7 +163,8 @@ static void small_tables_are_read(void **state) {
     acf_table_free(table);
 }
 
-/* Rows of one column are lines, also those that are empty; at the end of the file they are noted, as an editor may have left them. */
+/* Rows of one column are lines, including empty ones. Empty lines at the end of the file give a warning, because an
+ * editor may have added them. */
 static void blank_lines_are_missing_cells(void **state) {
     (void)state;
     static const struct {
@@ -199,7 +200,7 @@ static void gzip_is_read(void **state) {
     acf_table_file_lab_close(&l);
 }
 
-/* As in `impute <(zcat table.csv.gz)`: what is read from a pipe is gone. */
+/* As in `impute <(zcat table.csv.gz)`: bytes read from a pipe cannot be read again. */
 static void pipes_are_read(void **state) {
     (void)state;
     int ends[2];
@@ -252,13 +253,14 @@ static void schema_files_say_what_columns_are(void **state) {
     for (int i = 0; i < 4; i++)
         for (int j = 0; j < 4; j++) assert_cell(t, i, j, expected[i][j]);
     assert_true(c[2].min == 0 && c[2].max == 120);
-    assert_true(c[1].min == 18628 && c[1].max == 18692); /* as far as the file allows, and as far as there are dates */
+    /* the file's range where it sets one, else the range of the dates */
+    assert_true(c[1].min == 18628 && c[1].max == 18692);
     assert_int_equal(c[2].missing, 1);
     assert_note(
         t, 0,
         "column 1 ('size'): 1 of 4 cells hold none of the levels of the schema file; they are kept and count as missing");
     acf_table_free(t);
-    assert_int_equal(read_with_schema(file, schema, "size=category", &t), ACF_OK); /* the option is nearer */
+    assert_int_equal(read_with_schema(file, schema, "size=category", &t), ACF_OK); /* the option takes precedence */
     assert_string_equal(t->file->schema->column[0].kind->name, "category");
     assert_int_equal(t->column[0].classes, 4);
     acf_table_free(t);
@@ -268,7 +270,7 @@ static void schema_files_say_what_columns_are(void **state) {
     assert_non_null(strstr(acf_error(), "did you mean 'size'?"));
 }
 
-/* Words that are to be kept among dates, as a schema file lists them. */
+/* Words kept among dates, listed in a schema file. */
 static void schema_files_name_words_among_dates(void **state) {
     (void)state;
     const char *file = "day,x\n2021-03-05,1.5\nsoon,2.5\n2021-02-30,3.5\n";
@@ -282,7 +284,7 @@ static void schema_files_name_words_among_dates(void **state) {
     acf_table_free(t);
 }
 
-/* What describes a table, given back, gives the same table. */
+/* A table's description, used as a schema file, gives the same table. */
 static void descriptions_can_be_given_back(void **state) {
     (void)state;
     char json[1 << 14];
@@ -350,7 +352,7 @@ static void new_rows_mean_what_the_model_learned(void **state) {
     assert_cell(t, 1, 1, (double)NAN);
     assert_int_equal(t->file->warnings.n, 0);
     acf_table_free(t);
-    t = acf_table_file_lab_read("id,age,sex,unit\n99,?,?,?\n", NULL, known()); /* one row, nothing known */
+    t = acf_table_file_lab_read("id,age,sex,unit\n99,?,?,?\n", NULL, known()); /* one row, all missing */
     assert_int_equal(t->N, 1);
     acf_table_free(t);
 }
@@ -364,7 +366,7 @@ static void columns_are_found_by_name(void **state) {
     assert_note(t, 1, "the columns stand in another order than when the model was made; they were found by name");
     acf_table_free(t);
     t = acf_table_file_lab_read("age,unit,sex,id\n44,kg,M,5\n", NULL,
-                                known()); /* what is not modelled may stand anywhere */
+                                known()); /* columns that are not modelled may be at any position */
     assert_cell(t, 0, 0, 44);
     assert_int_equal(t->file->warnings.n, 0);
     acf_table_free(t);
@@ -395,7 +397,7 @@ static void strangers_are_carried_along_or_refused(void **state) {
 
 #define STAYS "; a column with one value is not filled in: use the option 'fill-constants' to fill it with that value"
 
-/* Which holes stay, and what would have them filled in. */
+/* Which missing cells stay, and how to have them imputed. */
 static void assert_left(const acf_table *t, int64_t missing, const char *sentence) {
     char text[2048];
     acf_text out = acf_text_into(text, sizeof text);
@@ -418,7 +420,7 @@ static void holes_are_counted(void **state) {
                 "(empty) 12" STAYS "; nothing is made up for an identifier: if such a column is something else, say "
                 "what in the option 'types' to have it filled in");
     acf_table_free(t);
-    /* a word that is kept is no hole; for a model, what the columns are is settled */
+    /* a kept word is not a missing cell; with a model, the kinds of columns are fixed */
     t = acf_table_file_lab_read("id,age,sex,unit,name,gone\n7,?,M,?,n1,\n?,44,Q,kg,?,\n",
                                 OPTIONS("types=name=identifier"), known());
     assert_left(t, 1,
@@ -443,7 +445,7 @@ static void holes_are_counted(void **state) {
     acf_table_free(t);
 }
 
-/* The step of times, where all have one; it is in the schema, and comes back. */
+/* The common step of times is in the schema and is used for writing. */
 static void times_have_the_step_of_all_cells(void **state) {
     (void)state;
     char text[1024];
@@ -480,7 +482,7 @@ static void without_names_places_count(void **state) {
     acf_table_free(nameless);
 }
 
-/* Names that look like numbers are not taken for a header, unless the model knows them. */
+/* Names that look like numbers are not taken for a header, unless the model has them. */
 static void headers_of_figures_are_recognised(void **state) {
     (void)state;
     acf_table *model = acf_table_file_lab_read("2019,2020\n1.5,2.5\n2.5,1.5\n1.25,7\n", OPTIONS("header=yes"), NULL);
@@ -488,7 +490,7 @@ static void headers_of_figures_are_recognised(void **state) {
     assert_int_equal(t->N, 1);
     assert_cell(t, 0, 0, 8.5);
     acf_table_free(t);
-    t = acf_table_file_lab_read("2020,2018\n7,8.5\n", NULL, model->file->schema); /* these are not its names */
+    t = acf_table_file_lab_read("2020,2018\n7,8.5\n", NULL, model->file->schema); /* not the model's names */
     assert_int_equal(t->N, 2);
     acf_table_free(t);
     acf_table_free(model);
@@ -553,7 +555,7 @@ static acf_status read_matrix(const double *x, int64_t rows, int64_t columns, co
 
 static void matrices_are_tables(void **state) {
     (void)state;
-    enum { N = 600, C = 4 }; /* more than is read at a time */
+    enum { N = 600, C = 4 }; /* more than one read takes */
     static double x[N * C];
     for (int i = 0; i < N; i++) x[i * C] = i / 7.0, x[i * C + 1] = i % 2, x[i * C + 2] = 5, x[i * C + 3] = i % 50;
     x[17 * C] = x[18 * C + 1] = x[19 * C + 2] = x[20 * C + 3] = (double)NAN;
@@ -603,7 +605,8 @@ static void blank_tables_have_what_is_given(void **state) {
     assert_int_equal(acf_table_file_blank(known(), -1, NULL, &t), ACF_ESHAPE);
 }
 
-/* Quotes around names and values, doubled within them, blanks around either; a decimal comma, and a point where the column has commas. */
+/* Quotes around names and values, doubled within them, blanks around either; a decimal comma, and a point although the
+ * column has commas. */
 static void given_values_may_be_quoted(void **state) {
     (void)state;
     acf_table *
@@ -638,7 +641,7 @@ static void given_values_may_be_quoted(void **state) {
     acf_table_free(like);
 }
 
-/* What is given is given, and a number that was never near is worth a note. */
+/* Given values are used as they are, and a number far from the observed ones gives a warning. */
 static void numbers_out_of_range_are_taken_and_noted(void **state) {
     (void)state;
     static const struct {
@@ -666,7 +669,7 @@ static void numbers_out_of_range_are_taken_and_noted(void **state) {
 
 /* ---- cells as the file has them ---------------------------------------------------------------------------------- */
 
-/* "row,column:text " for each cell, in the order they come. */
+/* "row,column:text " for each cell, in the order of the calls. */
 static acf_status write_down(void *ctx, int64_t row, int64_t column, const char *text, size_t bytes) {
     acf_text *t = ctx;
     acf_text_addf(t, "%d,%d:", (int)row, (int)column);
@@ -680,7 +683,7 @@ static void texts_are_those_of_the_file(void **state) {
     char out[512];
     acf_table *t =
         acf_table_file_lab_read("sex,age,id,unit\n\"M\",041,9,kg\nQ,?,8,kg\n", OPTIONS("any-order=true"), known());
-    for (int k = 0; k < 2; k++) { /* as often as one likes */
+    for (int k = 0; k < 2; k++) { /* repeatable */
         acf_text text = acf_text_into(out, sizeof out);
         assert_int_equal(acf_table_file_texts(t, write_down, &text), ACF_OK);
         assert_string_equal(out, "0,1:M 0,0:041 1,1:Q 1,0:? ");
@@ -696,7 +699,7 @@ static void texts_are_those_of_the_file(void **state) {
     acf_table_free(t);
 }
 
-/* Of all columns, the identifier and the empty one, too; a word that is kept is no hole. */
+/* For all columns, including the identifier and the empty one; a kept word is not a missing cell. */
 static void holes_are_those_of_the_file(void **state) {
     (void)state;
     acf_table *t = acf_table_file_lab_read(mixed, NULL, NULL);
@@ -708,7 +711,7 @@ static void holes_are_those_of_the_file(void **state) {
         if (isnan(x[c]) != (missing[c / 7][c % 7] == 'x')) fail_msg("row %d, column %d", c / 7, c % 7);
     acf_table_free(t);
     t = acf_table_file_lab_read("id,age,sex,unit,extra\n99,41,Q,kg,n1\n98,?,F,kg,?\n",
-                                OPTIONS("types=extra=identifier"), known()); /* one the model does not know */
+                                OPTIONS("types=extra=identifier"), known()); /* one that the model does not have */
     assert_int_equal(acf_table_file_pattern(t, x), ACF_OK);
     for (int c = 0; c < 2 * 5; c++) assert_int_equal(isnan(x[c]) != 0, c == 6 || c == 9);
     acf_table_free(t);
@@ -728,11 +731,11 @@ static void rows_are_keyed_by_their_id(void **state) {
     for (int i = 0; i < b->file->warnings.n; i++) assert_null(strstr(b->file->warnings.text[i], "another row"));
     acf_table_free(a);
     acf_table_free(b);
-    a = acf_table_file_lab_read(training, NULL, NULL); /* without the option a row is its number */
+    a = acf_table_file_lab_read(training, NULL, NULL); /* without the option, the row number is the key */
     assert_null(a->id);
     assert_int_equal(acf_table_row_id(a, 3), 3);
     acf_table_free(a);
-    a = acf_table_file_lab_read(training, OPTIONS("id=sex"), NULL); /* F and M twice: two are repeated */
+    a = acf_table_file_lab_read(training, OPTIONS("id=sex"), NULL); /* F and M occur twice: two ids are repeated */
     assert_non_null(
         strstr(a->file->warnings.text[a->file->warnings.n - 1], "'sex': 2 rows have the id of another row"));
     acf_table_free(a);

@@ -1,5 +1,5 @@
-/* Tests of typing.h: every rule, from both sides of its border; what the user wishes; what is noted. Columns are read from files of one
- * column, as users have them. */
+/* Tests of typing.h: every rule, on both sides of its limit; kinds set by the user; warnings. Columns are read from
+ * files of one column, as users have them. */
 #include "table/typing.h"
 
 #include "harness/table_file_lab.h"
@@ -10,7 +10,7 @@
 
 static char text[1 << 20];
 
-/* A file of one column named `name`: n rows of format, which is given the row's number modulo m. */
+/* A file of one column named `name`: n rows of format, which gets the row number modulo m. */
 static const char *column(const char *name, const char *format, int n, int m) {
     acf_text t = acf_text_into(text, sizeof text);
     acf_text_addf(&t, "%s,keep\n", name);
@@ -36,16 +36,16 @@ static void numbers_are_real_or_whole(void **state) {
     (void)state;
     is(column("x", "%d.25", 300, 100), "real");
     is(column("x", "%d", 300, 100), "integer");
-    is(column("x", "%d.0", 300, 100), "integer"); /* pandas writes integers with holes so */
+    is(column("x", "%d.0", 300, 100), "integer"); /* pandas writes integers with missing cells this way */
     is(column("x", "-%d", 300, 100), "integer");
 }
 
-/* Whole by accident: 4.8e+30. A round number with an exponent among others says nothing. */
+/* Whole by accident: 4.8e+30. A round number with an exponent among others is no evidence. */
 static void exponents_are_of_measurements(void **state) {
     (void)state;
     is(column("x", "%de2", 300, 100), "real");
     is(column("x", "4.8%de+30", 300, 100), "real");
-    is(column("x", "%de2", 200, 20), "ordinal"); /* a scale is one, however it is written */
+    is(column("x", "%de2", 200, 20), "ordinal"); /* a scale stays a scale, in any notation */
     char few[4096], huge[4096];
     acf_text a = acf_text_into(few, sizeof few), b = acf_text_into(huge, sizeof huge);
     acf_text_add(&a, "x,keep\n"), acf_text_add(&b, "x,keep\n");
@@ -53,7 +53,7 @@ static void exponents_are_of_measurements(void **state) {
         acf_text_addf(&a, i < 50 ? "%de+05,%d.5\n" : "1234%d,%d.5\n", i + 1,
                       i * i % 97); /* half of them, as R writes 100000 */
         acf_text_addf(&b, i < 1 ? "%de+25,%d.5\n" : "1234%d,%d.5\n", i + 1,
-                      i * i % 97); /* one that no whole number is near */
+                      i * i % 97); /* the nearest whole number is not a power of ten */
     }
     is(few, "integer");
     is(huge, "real");
@@ -62,7 +62,7 @@ static void exponents_are_of_measurements(void **state) {
     acf_table_free(t);
 }
 
-/* The note of the first column; "" when there is none. */
+/* The warning about the first column; "" if there is none. */
 static void noted(const char *file, const char *note) {
     acf_table *t = acf_table_file_lab_read(file, AUTO, NULL);
     if (*note && !t->file->warnings.n) fail_msg("no note; expected '%s'", note);
@@ -100,13 +100,13 @@ static void signs_and_units_are_read(void **state) {
     written(column("x", "1 1%02d", 300, 30), "integer", ".[ ][][]");
     written(column("x", "1\302\2401%02d", 300, 30), "integer", ".[\302\240][][]");
     written(column("x", "1'1%02d.5", 300, 30), "real", ".['][][]");
-    written(column("x", "192.168.0.%d", 300, 30), "category", ""); /* no thousands */
+    written(column("x", "192.168.0.%d", 300, 30), "category", ""); /* not thousands */
     written(column("x", "1.%d.3", 300, 30), "category", "");
     written(column("x", "a%d%%", 300, 30), "category", "");
     written(column("x", "0%d", 300, 30), "category", ""); /* a code */
     written(column("x", "P0000%02d", 300, 30), "category", "");
     written(column("x", "%d-%%", 300, 30), "category", "");
-    written(column("x", "%dA", 300, 30), "category", ""); /* behind no blank, only what is known to be a unit */
+    written(column("x", "%dA", 300, 30), "category", ""); /* without a blank, only a known unit */
     written(column("x", "%d AM", 300, 30), "category", "");
     written(column("x", "%d Elm Street", 300, 30), "category", "");
 }
@@ -121,7 +121,7 @@ static void signs_that_some_lack_are_noted(void **state) {
                                                        "(category); write all alike to have them read as numbers");
 }
 
-/* None/Mild/Severe: in a column of words a marker may be a value, and whoever has it filled in should know. */
+/* None/Mild/Severe: in a column of words an NA string may be a value, and the user should know before imputing. */
 static void markers_among_words_are_noted(void **state) {
     (void)state;
 #define VALUE(cells, what)                                                                                             \
@@ -131,13 +131,13 @@ static void markers_among_words_are_noted(void **state) {
     noted("x,keep\nNone,1.5\nMild,2.5\nNone,3.5\nSevere,4.5\n", VALUE("2 cells hold", "None"));
     noted("x,keep\n-,1.5\nMild,2.5\nMild,4.5\n",
           "column 1 ('x'): 1 cell holds '-', which counts as missing; if it is a value here, say what marks a "
-          "missing cell in the option 'missing' with = first, such as =NA,?"); /* a constant stays as it is */
+          "missing cell in the option 'missing' with = first, such as =NA,?"); /* a constant is not imputed */
     noted("x,keep\nNone,1.5\n5,2.5\n7,3.5\n", "");
     noted("x,keep\nNone,1.5\n0,2.5\n1,3.5\n", ""); /* categories, but numbers */
     noted("x,keep\nNA,1.5\nMild,2.5\n?,3.5\nSevere,4.5\n", "");
     acf_table *t = acf_table_file_lab_read("x,keep\nNone,1.5\nMild,2.5\nSevere,4.5\n",
                                            (const char *const[]){"missing=None", NULL}, NULL);
-    assert_int_equal(t->file->warnings.n, 0); /* the user has said it */
+    assert_int_equal(t->file->warnings.n, 0); /* the user named it */
     acf_table_free(t);
     t = acf_table_file_lab_read("x,keep\nNone,1.5\nMild,2.5\nSevere,4.5\n",
                                 (const char *const[]){"missing==NA,?", NULL}, NULL);
@@ -157,7 +157,7 @@ static void infinity_is_a_missing_number(void **state) {
                 t->file->schema->column[0].other.n == 0);
     acf_table_free(t);
     t = acf_table_file_lab_read(file, (const char *const[]){"missing=inf,-Infinity", NULL}, NULL);
-    assert_int_equal(t->file->warnings.n, 0); /* the user has said it */
+    assert_int_equal(t->file->warnings.n, 0); /* the user named it */
     acf_table_free(t);
 }
 
@@ -174,10 +174,10 @@ static void codes_of_missing_cells_are_noted(void **state) {
     noted("x,keep\n10,1.5\n1200,2.5\n-9,3.5\n30,4.5\n12,4.5\n", CODE("1 cell holds", "-9", "10 and 1200"));
     noted("x,keep\n10,1.5\n-12,2.5\n-99,3.5\n30,4.5\n12,4.5\n", CODE("1 cell holds", "-99", "-12 and 30"));
     noted("x,keep\n10,1.5\n-12,2.5\n-9,3.5\n30,4.5\n12,4.5\n", "");
-    noted("x,keep\n1,1.5\n8,2.5\n99,3.5\n3,4.5\n", ""); /* too few to say */
+    noted("x,keep\n1,1.5\n8,2.5\n99,3.5\n3,4.5\n", ""); /* too few cells */
 }
 
-/* The spelling that is most frequent is written. */
+/* The most frequent spelling is written. */
 static void answers_are_one_pair(void **state) {
     (void)state;
     const char *file = "x,keep\nYes,1.5\nno,2.5\nYES,3.5\nNo,4.5\nyes,5.5\nYes,1.5\nNo,2.5\n,2.5\n";
@@ -208,7 +208,7 @@ static void few_whole_numbers_are_a_scale(void **state) {
 static void two_whole_numbers_are_categories(void **state) {
     (void)state;
     is(column("x", "1%d", 20, 2), "category");
-    is(column("x", "1%d", 19, 2), "integer"); /* 10 and 11, too few to say */
+    is(column("x", "1%d", 19, 2), "integer"); /* 10 and 11, too few cells */
     is(column("x", "%d", 4, 2), "category");  /* 0 and 1 */
     is(column("x", "%d.5", 40, 2), "real");
 }
@@ -216,11 +216,11 @@ static void two_whole_numbers_are_categories(void **state) {
 static void keys_are_identifiers(void **state) {
     (void)state;
     is(column("x", "%d", 300, 300), "identifier");             /* 0, 1, 2, ... */
-    is(column("year", "2%03d", 300, 300), "integer");          /* consecutive, but it says something */
-    is(column("patient_id", "2%03d", 300, 300), "identifier"); /* unless its name says otherwise */
+    is(column("year", "2%03d", 300, 300), "integer");          /* consecutive, but the values have a meaning */
+    is(column("patient_id", "2%03d", 300, 300), "identifier"); /* but the name says that it is a key */
     is(column("customerId", "1%03d7", 300, 300), "identifier");
     is(column("customerId", "1%03d7", 300, 200), "integer"); /* repeated: a group rather than a key */
-    is(column("paid", "1%03d7", 300, 300), "integer");       /* a name that only ends so */
+    is(column("paid", "1%03d7", 300, 300), "integer");       /* only the ending of the name matches */
     assert_true(acf_typing_is_id_name("ID") && acf_typing_is_id_name("Unnamed: 0") && acf_typing_is_id_name("row.id"));
     assert_false(acf_typing_is_id_name("hybrid") || acf_typing_is_id_name("PAID") || acf_typing_is_id_name("i"));
 }
@@ -229,15 +229,15 @@ static void codes_are_not_numbers(void **state) {
     (void)state;
     is(column("zip", "0%d", 300, 30), "category");
     is(column("zip", "%d", 300, 30), "integer");
-    is(column("share", "%d %%", 300, 30), "integer"); /* what has a unit is one */
+    is(column("share", "%d %%", 300, 30), "integer"); /* a number with a unit is a measurement */
     is(column("price", "$00%d", 300, 30), "category");
 }
 
 static void texts_are_categories_or_identifiers(void **state) {
     (void)state;
     is(column("x", "w%d", 100, 89), "category");
-    is(column("x", "w%d", 100, 90), "identifier"); /* nine in ten are different */
-    is(column("x", "w%d", 9, 9), "category");      /* too few to say: holes can at least be filled */
+    is(column("x", "w%d", 100, 90), "identifier"); /* nine in ten differ */
+    is(column("x", "w%d", 9, 9), "category");      /* too few cells: missing cells can at least be imputed */
     is(column("x", "w%d", 10, 10), "identifier");
     is(column("x", "w%d", 500, 256), "category");
     is(column("x", "w%d", 500, 257), "identifier"); /* more than half of the cells, and too many for classes */
@@ -254,7 +254,7 @@ static void long_texts_are_prose(void **state) {
     }
 }
 
-/* What is not kept is at least not mistaken for something else. */
+/* Values that are not kept are at least not mistaken for another kind. */
 static void beyond_the_levels_that_are_kept(void **state) {
     (void)state;
     enum { LEVELS = ACF_LEVELS_KEPT + 100, BYTES = 1 << 23 };
@@ -279,7 +279,7 @@ static void commas_may_be_decimal(void **state) {
     (void)state;
     acf_table_file_lab_kinds("x;y\n1,5;a\n2,25;b\n7;b\n", NULL, "real category");
     acf_table_file_lab_kinds("x;y\n12,345;a\n2,250;b\n7;b\n", NULL, "category category"); /* thousands, or not? */
-    acf_table_file_lab_kinds("x;y\n12,345;a\n0,250;b\n7;b\n", NULL, "real category");     /* not */
+    acf_table_file_lab_kinds("x;y\n12,345;a\n0,250;b\n7;b\n", NULL, "real category");     /* not thousands */
     acf_table_file_lab_kinds("x;y\n1,5;a\n2.25;b\n7;b\n", NULL, "category category");     /* one kind of mark */
 }
 
@@ -289,7 +289,7 @@ static void one_value_or_none(void **state) {
     is(column("x", "%d", 20, 1), "constant");
     is(column("x", "?%.0d", 20, 1), "empty");
     is("x,keep\n?,1.5\n7,2.5\n?,3.5\n", "constant");   /* one observed cell */
-    is("x,keep\n7,1.5\n7.0,2.5\n?,3.5\n", "constant"); /* one value, written in two ways */
+    is("x,keep\n7,1.5\n7.0,2.5\n?,3.5\n", "constant"); /* one value in two notations */
 }
 
 static void dates_are_found(void **state) {
@@ -322,7 +322,7 @@ static void doubtful_dates_are_noted(void **state) {
         "FILE, column 1 ('x'): it cannot be read as date: day and month cannot be told apart; say dmy or mdy");
 }
 
-/* 95 numbers and words in between: few words are kept aside, many make it text. */
+/* 95 numbers with words between them: few words are kept, many make the column text. */
 static void words_among_numbers_are_kept(void **state) {
     (void)state;
     acf_text f = acf_text_into(text, sizeof text);
@@ -364,7 +364,7 @@ static const char *days(int n, int m, const char *word) {
     return text;
 }
 
-/* As among numbers: few words are kept aside, many make it text. */
+/* As among numbers: few words are kept, many make the column text. */
 static void words_among_dates_are_kept(void **state) {
     (void)state;
 #define AMONG(cells, of, what, first)                                                                                  \
@@ -383,13 +383,13 @@ static void words_among_dates_are_kept(void **state) {
     acf_table_free(t);
     noted(days(100, 10, "soon"), AMONG("10", "100", "dates written YYYY-MM-DD", "'soon', row 10"));
     noted(days(100, 10, "99"),
-          AMONG("10", "100", "dates written YYYY-MM-DD", "'99', row 10")); /* a number is no date */
+          AMONG("10", "100", "dates written YYYY-MM-DD", "'99', row 10")); /* a number is not a date */
     is(days(100, 9, "soon"), "category");                                  /* eleven in a hundred */
     is(days(300, 15, "soon%d"), "date");                                   /* twenty different ones */
-    is(days(315, 15, "soon%d"), "category");                               /* one more */
+    is(days(315, 15, "soon%d"), "category");                               /* twenty-one */
     is("x,keep\n?,1.5\n12:30,2.5\n12:45,2.5\n12:30,2.5\n12:35,2.5\n12:30,2.5\n12:30,2.5\n12:30,2.5\n12:30,2.5\n12:30,2.5\n9.30,2.5\n",
        "time");
-    /* What a model kept, it keeps in a new file; anything else there is a mistake. */
+    /* A model keeps the same words in a new file; anything else is an error. */
     t = acf_table_file_lab_read(days(500, 300, "2021-02-30"), AUTO, NULL);
     acf_table *new = acf_table_file_lab_read("x,keep\n2021-02-30,1.5\n2021-02-28,1.5\n", AUTO, t->file->schema);
     assert_false(acf_table_present(acf_table_row(new, 0)[0]));
@@ -401,13 +401,14 @@ static void words_among_dates_are_kept(void **state) {
     acf_table_free(t);
 }
 
-/* More different times than a profile keeps: what is not one of them is known all the same. */
+/* More different times than a profile keeps: other texts are still counted. */
 static void words_among_many_times_are_kept(void **state) {
     (void)state;
     enum { TIMES = ACF_LEVELS_KEPT + 1000, BYTES = 1 << 22 };
     char *file = malloc(BYTES);
     assert_non_null(file);
-    for (int late = 0; late < 2; late++) { /* a time in another format, first: then nobody knows which others are odd */
+    /* late: a time in another format comes first, so it is unknown which texts are odd */
+    for (int late = 0; late < 2; late++) {
         acf_text f = acf_text_into(file, BYTES);
         acf_text_addf(&f, "x,keep\n%s,1.5\n", late ? "2021-03-09" : "00:00:00");
         for (int i = 0; i < TIMES; i++)
@@ -419,7 +420,7 @@ static void words_among_many_times_are_kept(void **state) {
     free(file);
 }
 
-/* Text that is text by some of its cells says so. */
+/* A column that is text because of some of its cells gives a warning. */
 static void columns_that_are_text_by_a_few_cells_are_noted(void **state) {
     (void)state;
 #define MOSTLY(fit, of, what, first, kind)                                                                             \
@@ -467,7 +468,7 @@ static void thousands_of_categories_are_pooled(void **state) {
     (void)state;
     acf_text f = acf_text_into(text, sizeof text);
     acf_text_add(&f, "city,keep\n");
-    /* city k of 2000 comes 1 + (40000 / (k + 1)^1.2) times or so: a few hundred come three times or more */
+    /* city k of 2000 occurs about 1 + (40000 / (k + 1)^1.2) times: a few hundred occur three times or more */
     int64_t rows = 0, frequent = 0;
     for (int k = 0; k < 2000; k++) {
         int n = 1 + 3000 / (k + 1);
@@ -490,7 +491,7 @@ static void thousands_of_categories_are_pooled(void **state) {
     acf_table_free(t);
 }
 
-/* Of levels that are all rare only one has a class of its own. */
+/* If all levels are rare, only one has its own class. */
 static void rare_levels_share_a_class(void **state) {
     (void)state;
     column("x", "w%d", 600, 300); /* twice each */
@@ -501,7 +502,7 @@ static void rare_levels_share_a_class(void **state) {
     t = acf_table_file_lab_read(text, NULL, NULL);
     assert_int_equal(t->column[0].classes, 256);
     acf_table_free(t);
-    column("x", "w%d", 512, 256); /* as many as there may be: all of them, however rare */
+    column("x", "w%d", 512, 256); /* as many as allowed: all have a class, however rare */
     t = acf_table_file_lab_read(text, NULL, NULL);
     assert_int_equal(t->column[0].classes, 256);
     assert_int_equal(t->file->schema->column[0].pooled, 0);

@@ -1,5 +1,5 @@
-/* Sentences about columns of text: see typing_warnings.h. Each function knows one reason, and says whether it is the column's; the first that does is
- * said. Runs once a column, over its different texts. */
+/* Warnings about columns of text: see typing_warnings.h. Each function tests one reason; the first that applies gives
+ * the warning. Runs once a column, over its different texts. */
 #include "table/typing_warnings.h"
 
 #include <math.h>
@@ -13,12 +13,12 @@ typedef struct puzzle {
     const acf_kind *kind;
     const char *where;
     acf_warnings *warnings;
-    acf_status status; /* of the note that was written */
+    acf_status status; /* of adding the warning */
 } puzzle;
 
 /* ---- dates ------------------------------------------------------------------------------------------------------ */
 
-/* The first text, in the order of rows, that is in this format, or is not; NULL: none that is kept. */
+/* The first text, in row order, that is in this format, or with is = false not; NULL: none is kept. */
 static const acf_text_counts_entry *first_when(const acf_profile_column *c, acf_calendar when, bool is) {
     const acf_text_counts_entry *first = NULL;
     for (int k = 0; k < 2; k++) {
@@ -29,13 +29,13 @@ static const acf_text_counts_entry *first_when(const acf_profile_column *c, acf_
             if (acf_calendar_read(when, e->text, e->length, &ignore) != is || (first && first->first < e->first))
                 continue;
             first = e;
-            break; /* further ones came later */
+            break; /* the others came later */
         }
     }
     return first;
 }
 
-/* A column of dates that nobody can read for sure. */
+/* A column of dates with an ambiguous format. */
 static bool note_doubt(puzzle *p) {
     acf_calendar when;
     int64_t fit;
@@ -52,7 +52,7 @@ static bool note_doubt(puzzle *p) {
 
 /* ---- numbers ---------------------------------------------------------------------------------------------------- */
 
-/* The first text, in the order of rows, that is a number in some notation but not a plain one; NULL: none is kept. */
+/* The first text, in row order, that is a number in some notation but not a plain one; NULL: none is kept. */
 static const acf_text_counts_entry *first_odd_number(const acf_profile_column *c) {
     for (int64_t i = 0; i < c->words.n; i++) {
         acf_notation_survey ignore = {0};
@@ -61,7 +61,8 @@ static const acf_text_counts_entry *first_odd_number(const acf_profile_column *c
     return NULL;
 }
 
-/* Prices, shares and weights that are text because some have a sign or a unit and others none, or another. */
+/* Prices, shares and weights that are text because some have a sign or a unit and others have none, or a different
+ * one. */
 static bool note_signs(puzzle *p) {
     const acf_profile_column *c = p->c;
     const acf_text_counts_entry *first = first_odd_number(c);
@@ -78,7 +79,7 @@ static bool note_signs(puzzle *p) {
     return true;
 }
 
-/* The first number whose text has this mark in it; that begins with a zero that says nothing (mark 0). */
+/* The first number whose text contains this mark; with mark 0, the first with leading zeros. */
 static const acf_text_counts_entry *first_number(const acf_profile_column *c, char mark) {
     for (int k = 0; k < 2; k++) {
         const acf_text_counts *list = k ? &c->words : &c->numbers;
@@ -92,7 +93,7 @@ static const acf_text_counts_entry *first_number(const acf_profile_column *c, ch
     return NULL;
 }
 
-/* Every mark may separate thousands, or be a decimal one: both readings are shown. */
+/* Every mark may be a thousands separator or a decimal mark: the warning shows both readings. */
 static void note_either(puzzle *p, const acf_text_counts_entry *e) {
     const acf_mark_counts *marks = p->c->survey.mark;
     const bool comma = marks[1].either > 0;
@@ -111,7 +112,7 @@ static void note_either(puzzle *p, const acf_text_counts_entry *e) {
                                   grouped, comma ? "comma" : "point", p->kind->name);
 }
 
-/* Marks that may mean two things, or points beside commas. */
+/* Ambiguous marks, or points beside commas. */
 static bool note_marks(puzzle *p) {
     const acf_profile_column *c = p->c;
     const acf_text_counts_entry *comma = first_number(c, ','), *point = first_number(c, '.'),
@@ -131,7 +132,7 @@ static bool note_marks(puzzle *p) {
     return true;
 }
 
-/* A column of codes has zeros in front of many; one 007 among numbers may be a slip. */
+/* In a column of codes many have leading zeros; a single 007 among numbers may be a typing error. */
 static bool note_zeros(puzzle *p) {
     const acf_profile_column *c = p->c;
     const acf_text_counts_entry *code = first_number(c, 0);
@@ -148,7 +149,8 @@ static bool note_zeros(puzzle *p) {
 
 /* ---- most cells ------------------------------------------------------------------------------------------------- */
 
-/* So many cells are what, and `first` is the first that is not. Where the text is meant to be text, saying so ends the matter. */
+/* `fit` cells are `what`, and `first` is the first that is not. If the column is meant to be text, the user can say
+ * so. */
 static bool note_others(puzzle *p, int64_t fit, const char *what, const acf_text_counts_entry *first) {
     char seen[ACF_EXCERPT_MAX], where[ACF_EXCERPT_MAX + 64];
     acf_text t = acf_text_into(where, sizeof where);
@@ -190,7 +192,7 @@ acf_status acf_typing_note(const acf_profile_column *c, const acf_kind *kind, co
 
 /* ---- missing cells ---------------------------------------------------------------------------------------------- */
 
-/* None/Mild/Severe: to be told before it is filled in. */
+/* None/Mild/Severe: the user should know before the cells are imputed. */
 acf_status acf_typing_warn_na_strings(const acf_profile_column *c, const acf_kind *kind, const char *where,
                                       acf_warnings *warnings) {
     for (int64_t i = 0; i < c->doubtful.n; i++) {
@@ -209,7 +211,7 @@ acf_status acf_typing_warn_na_strings(const acf_profile_column *c, const acf_kin
 /* ---- codes of missing cells ------------------------------------------------------------------------------------- */
 
 #define SENTINEL_FAR 3   /* times as large as all others */
-#define SENTINEL_CELLS 5 /* with fewer numbers nothing is known of a column */
+#define SENTINEL_CELLS 5 /* with fewer numbers a column shows too little */
 
 /* 9, 99, 999, ..., 88, 77; and 98, 97, 96 below 99. */
 static bool is_code(double v, double outer) {
@@ -220,7 +222,7 @@ static bool is_code(double v, double outer) {
     return outer - v < 4 && n > 1 && same == n - 1 && *text == '9' && text[n - 1] >= '6';
 }
 
-/* How many values at this end (sign -1: the upper one) are codes: far out, and none of their size among the others. */
+/* How many values at this end (sign -1: the upper one) are codes: far out, and no other value is of their size. */
 static int count_codes(const acf_end *end, double other, double sign) {
     int k = 0;
     while (k < ACF_ENDS - 1 && end[k].cells && (sign < 0) == (end[k].value > 0) &&
@@ -229,11 +231,11 @@ static int count_codes(const acf_end *end, double other, double sign) {
     if (k == 0 || !end[k].cells) return 0;
     const double code = -sign * end[k - 1].value, next = end[k].value;
     const double largest = sign < 0 ? fmax(next, -other) : fmax(-next, other);
-    if (sign > 0 && next >= 0) return k; /* below 0 there is nothing else */
+    if (sign > 0 && next >= 0) return k; /* there is no other value below 0 */
     return code > 9 && code >= SENTINEL_FAR * largest ? k : 0;
 }
 
-/* The code as the file has it, for the option. */
+/* Adds the code as the file writes it, for the option. */
 static void add_code(const acf_profile_column *c, double v, acf_text *out) {
     char text[ACF_NUMBER_MAX];
     for (int64_t i = 0; i < c->numbers.n; i++) {
