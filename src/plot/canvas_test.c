@@ -1,5 +1,5 @@
-/* Tests of canvas.h and palette.h: what is drawn is in the file at its place, at every scale; hostile names, sizes and paths are met with a
- * sentence; nothing is left behind when something fails; the check of the layout sees overlaps and cut text. */
+/* Tests of canvas.h and palette.h: drawings are at their place in the file, at every scale; hostile names, sizes and
+ * paths get a message; failures leave nothing behind; the layout check finds overlaps and cut text. */
 #include "plot/canvas.h"
 
 #include "base/arena.h"
@@ -13,7 +13,7 @@ static acf_canvas *open_page(const char *path, double w, double h, double scale)
     return c;
 }
 
-/* ---- files --------------------------------------------------------------------------------------------------------------- */
+/* ---- files ------------------------------------------------------------------------------------------------------- */
 
 static void what_is_drawn_is_where_it_was_drawn(void **state) {
     (void)state;
@@ -76,7 +76,8 @@ static char *slurp(const char *path, size_t *n) {
     return text;
 }
 
-/* Two pictures of each kind, with an image inside: the second has the bytes of the first although the process has drawn more by then. */
+/* Two pictures of each format, with an image inside: the second has the same bytes although the process has drawn more
+ * by then. */
 static void the_same_drawing_is_the_same_file(void **state) {
     (void)state;
     static const char *const endings[] = {".png", ".svg"};
@@ -103,7 +104,7 @@ static void the_same_drawing_is_the_same_file(void **state) {
     picture_free(&p);
 }
 
-/* ---- hostile ------------------------------------------------------------------------------------------------------------- */
+/* ---- hostile ----------------------------------------------------------------------------------------------------- */
 
 static void sizes_and_names_are_refused_with_a_sentence(void **state) {
     (void)state;
@@ -123,14 +124,14 @@ static void sizes_and_names_are_refused_with_a_sentence(void **state) {
         assert_non_null(strstr(acf_error(), "must end in .png or .svg"));
     }
     assert_int_equal(acf_canvas_open("/nonexistent/a.png", 300, 300, 1, &c), ACF_EIO);
-    assert_int_equal(access(picture_path(".png"), F_OK), -1); /* nothing was made */
+    assert_int_equal(access(picture_path(".png"), F_OK), -1); /* no file was made */
     c = open_page(picture_path(".svg"), 20000, 20000, 1);     /* an SVG has no pixels */
     acf_canvas_free(c);
     acf_canvas_free(NULL);
     assert_int_equal(access(picture_path(".svg"), F_OK), -1); /* dropped */
 }
 
-/* Bytes that are not text, controls, a name of a megabyte: the page is drawn all the same. */
+/* Bytes that are not text, control characters, a name of a megabyte: the page is drawn. */
 static void any_text_can_be_drawn(void **state) {
     (void)state;
     char *huge = malloc(1 << 20);
@@ -177,7 +178,7 @@ static void text_is_cut_to_fit(void **state) {
     acf_canvas_free(c);
 }
 
-/* ---- failures ------------------------------------------------------------------------------------------------------------ */
+/* ---- failures ---------------------------------------------------------------------------------------------------- */
 
 static void the_layout_is_checked(void **state) {
     (void)state;
@@ -200,7 +201,7 @@ static void the_layout_is_checked(void **state) {
     assert_int_equal(access(picture_path(".png"), F_OK), -1);
 }
 
-/* The page is dropped, or there is no memory for it: the file that was there is as it was. */
+/* If the page is dropped, or memory runs out, an existing file is unchanged. */
 static void what_fails_leaves_the_old_file(void **state) {
     (void)state;
     const char *path = picture_path(".png");
@@ -213,7 +214,7 @@ static void what_fails_leaves_the_old_file(void **state) {
     char *text = slurp(path, &n);
     assert_int_equal(n, 3);
     free(text);
-    for (int64_t at = 1;; at++) { /* every allocation of ours in turn */
+    for (int64_t at = 1;; at++) { /* every allocation of acflow fails once */
         const int64_t live = acf_alloc_live();
         acf_alloc_fail_at(at);
         acf_status status = acf_canvas_open(path, 200, 200, 1, &c);
@@ -233,7 +234,7 @@ static void what_fails_leaves_the_old_file(void **state) {
     picture_free(&p);
 }
 
-/* ---- colours ------------------------------------------------------------------------------------------------------------- */
+/* ---- colours ----------------------------------------------------------------------------------------------------- */
 
 static void colours_can_be_told_apart_in_grey(void **state) {
     (void)state;
