@@ -15,13 +15,13 @@ static acf_canvas *open_page(const char *path, double w, double h, double scale)
 
 /* ---- files ------------------------------------------------------------------------------------------------------- */
 
-static void what_is_drawn_is_where_it_was_drawn(void **state) {
+static void drawings_are_at_their_place(void **state) {
     (void)state;
     static const double scales[] = {0.5, 1, 2, 3};
     for (size_t k = 0; k < sizeof scales / sizeof *scales; k++) {
         acf_canvas *c = open_page(picture_path(".png"), 200, 160, scales[k]);
         acf_canvas_fill(c, (acf_box){20, 40, 60, 20}, ACF_INK_DATA);
-        acf_canvas_line(c, 100, 0, 100, 160, (acf_pen){ACF_INK_HOLE, 8, 0});
+        acf_canvas_line(c, 100, 0, 100, 160, (acf_pen){ACF_INK_MISSING, 8, 0});
         acf_canvas_dot(c, 150, 120, 10, ACF_INK_MODEL);
         assert_int_equal(acf_canvas_save(c), ACF_OK);
         picture p = picture_read(picture_path(".png"));
@@ -29,7 +29,7 @@ static void what_is_drawn_is_where_it_was_drawn(void **state) {
         assert_int_equal(p.h, ceil(160 * scales[k]));
         const double unit = scales[k] * scales[k];
         acf_assert_close((double)picture_all(&p, ACF_INK_DATA), 60 * 20 * unit, 0.02, "a box");
-        acf_assert_close((double)picture_all(&p, ACF_INK_HOLE), 160 * 8 * unit, 0.02, "a line");
+        acf_assert_close((double)picture_all(&p, ACF_INK_MISSING), 160 * 8 * unit, 0.02, "a line");
         acf_assert_close((double)picture_all(&p, ACF_INK_MODEL), 314 * unit, 0.3, "a dot");
         assert_int_equal(picture_all(&p, ACF_INK_DATA), picture_count(&p, ACF_INK_DATA, 0.09, 0.24, 0.41, 0.39));
         assert_int_equal(picture_all(&p, ACF_INK_MODEL), picture_count(&p, ACF_INK_MODEL, 0.69, 0.67, 0.81, 0.83));
@@ -43,11 +43,11 @@ static void a_clip_hides_what_lies_outside(void **state) {
     acf_canvas_clip(c, (acf_box){50, 50, 100, 100});
     acf_canvas_fill(c, (acf_box){0, 0, 200, 200}, ACF_INK_DATA);
     acf_canvas_unclip(c);
-    acf_canvas_fill(c, (acf_box){0, 0, 10, 10}, ACF_INK_HOLE);
+    acf_canvas_fill(c, (acf_box){0, 0, 10, 10}, ACF_INK_MISSING);
     assert_int_equal(acf_canvas_save(c), ACF_OK);
     picture p = picture_read(picture_path(".png"));
     assert_int_equal(picture_all(&p, ACF_INK_DATA), 100 * 100);
-    assert_int_equal(picture_all(&p, ACF_INK_HOLE), 10 * 10);
+    assert_int_equal(picture_all(&p, ACF_INK_MISSING), 10 * 10);
     picture_free(&p);
 }
 
@@ -106,7 +106,7 @@ static void the_same_drawing_is_the_same_file(void **state) {
 
 /* ---- hostile ----------------------------------------------------------------------------------------------------- */
 
-static void sizes_and_names_are_refused_with_a_sentence(void **state) {
+static void wrong_sizes_and_names_get_a_message(void **state) {
     (void)state;
     acf_canvas *c = NULL;
     static const struct {
@@ -202,7 +202,7 @@ static void the_layout_is_checked(void **state) {
 }
 
 /* If the page is dropped, or memory runs out, an existing file is unchanged. */
-static void what_fails_leaves_the_old_file(void **state) {
+static void failures_leave_the_old_file(void **state) {
     (void)state;
     const char *path = picture_path(".png");
     FILE *f = fopen(path, "wb");
@@ -239,7 +239,7 @@ static void what_fails_leaves_the_old_file(void **state) {
 static void colours_can_be_told_apart_in_grey(void **state) {
     (void)state;
     assert_true(fabs(acf_ink_brightness(ACF_INK_DATA) - acf_ink_brightness(ACF_INK_MODEL)) > 0.25);
-    assert_true(fabs(acf_ink_brightness(ACF_INK_HOLE) - acf_ink_brightness(ACF_INK_PALE)) > 0.4);
+    assert_true(fabs(acf_ink_brightness(ACF_INK_MISSING) - acf_ink_brightness(ACF_INK_PALE)) > 0.4);
     for (int k = 0; k + 1 < 4; k++)
         assert_true(fabs(acf_ink_brightness(acf_palette_series(k)) - acf_ink_brightness(acf_palette_series(k + 1))) >
                     0.2);
@@ -257,9 +257,8 @@ static void colours_can_be_told_apart_in_grey(void **state) {
     assert_true(fabs(acf_ink_brightness(acf_ink_faded(ACF_INK_DATA, 0)) - 1) < 1e-12);
 }
 
-ACF_TESTS(canvas, cmocka_unit_test(what_is_drawn_is_where_it_was_drawn),
-          cmocka_unit_test(a_clip_hides_what_lies_outside), cmocka_unit_test(curves_are_interrupted_and_tamed),
-          cmocka_unit_test(the_same_drawing_is_the_same_file),
-          cmocka_unit_test(sizes_and_names_are_refused_with_a_sentence), cmocka_unit_test(any_text_can_be_drawn),
+ACF_TESTS(canvas, cmocka_unit_test(drawings_are_at_their_place), cmocka_unit_test(a_clip_hides_what_lies_outside),
+          cmocka_unit_test(curves_are_interrupted_and_tamed), cmocka_unit_test(the_same_drawing_is_the_same_file),
+          cmocka_unit_test(wrong_sizes_and_names_get_a_message), cmocka_unit_test(any_text_can_be_drawn),
           cmocka_unit_test(text_is_cut_to_fit), cmocka_unit_test(the_layout_is_checked),
-          cmocka_unit_test(what_fails_leaves_the_old_file), cmocka_unit_test(colours_can_be_told_apart_in_grey))
+          cmocka_unit_test(failures_leave_the_old_file), cmocka_unit_test(colours_can_be_told_apart_in_grey))

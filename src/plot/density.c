@@ -117,7 +117,7 @@ static bool choice_make(const double *sorted, int64_t n, double unit, choice *ou
 }
 
 /* The leave-one-out log-likelihood above, reflected at both ends, so that the truncation affects all widths alike. */
-static double foretold(const choice *c, double width) {
+static double leave_one_out_likelihood(const choice *c, double width) {
     const double h = width / c->step;
     double phi[2 * CHOICE_BINS], total = 0;
     for (int k = 0; k < 2 * c->n; k++) phi[k] = kernel(k / h);
@@ -131,7 +131,7 @@ static double foretold(const choice *c, double width) {
     return total;
 }
 
-#define WORTH 3.0 /* least gain of a narrower kernel in nats: less is chance */
+#define LEAST_GAIN 3.0 /* least gain of a narrower kernel in nats: less is chance */
 
 double acf_kde_width(const double *sorted, int64_t n) {
     if (n < 2 || sorted[0] == sorted[n - 1]) return 0;
@@ -140,10 +140,10 @@ double acf_kde_width(const double *sorted, int64_t n) {
     choice c;
     if (!choice_make(sorted, n, unit, &c)) return fmax(rule, unit);
     const double least = c.step;
-    double width = fmax(rule, least), best = foretold(&c, width);
+    double width = fmax(rule, least), best = leave_one_out_likelihood(&c, width);
     for (size_t k = 1; k < sizeof factor / sizeof *factor; k++) {
-        const double narrower = fmax(factor[k] * rule, least), score = foretold(&c, narrower);
-        if (score > best + WORTH) best = score, width = narrower;
+        const double narrower = fmax(factor[k] * rule, least), score = leave_one_out_likelihood(&c, narrower);
+        if (score > best + LEAST_GAIN) best = score, width = narrower;
     }
     return width;
 }
@@ -153,7 +153,7 @@ double acf_kde_width(const double *sorted, int64_t n) {
 #define SAMPLE 1000 /* sample size for Silverman's rule: 0.23 deviations */
 
 /* Standard deviation of the smoothing kernel, in points: Silverman's for the density. */
-static double bell_of(const double *p, int G) {
+static double smoothing_width(const double *p, int G) {
     double all = 0, mean = 0, square = 0, sum = 0, quarter[2] = {0, 0};
     for (int g = 0; g < G; g++) all += p[g], mean += p[g] * g;
     if (!(all > 0) || !isfinite(all)) return 0;
@@ -169,7 +169,7 @@ static double bell_of(const double *p, int G) {
 }
 
 void acf_curve_smooth(const double *p, int G, double *out) {
-    const double width = bell_of(p, G);
+    const double width = smoothing_width(p, G);
     const int reach = (int)fmin(REACH * width, G - 1);
     memset(out, 0, (size_t)G * sizeof *out);
     for (int g = 0; g < G; g++) { /* each point is spread with its full weight, so the area stays */

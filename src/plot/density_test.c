@@ -33,7 +33,7 @@ static int modes(const double *y) { /* higher than a fiftieth of the highest */
     return n;
 }
 
-static void a_bell_stays_a_bell(void **state) {
+static void a_gaussian_stays_unimodal(void **state) {
     (void)state;
     double v[N], x[G], y[G], width;
     int64_t n = N;
@@ -87,7 +87,7 @@ static void rounded_values_make_no_comb(void **state) {
     assert_int_equal(modes(y), 1);
 }
 
-static void one_wild_value_does_not_flatten_the_rest(void **state) {
+static void an_extreme_value_does_not_flatten_the_rest(void **state) {
     (void)state;
     double v[N + 2], x[G], y[G], width, tame;
     int64_t n = N;
@@ -100,7 +100,7 @@ static void one_wild_value_does_not_flatten_the_rest(void **state) {
     acf_assert_close(width, tame, 0.02, "width");
 }
 
-static void spikes_are_told_apart(void **state) {
+static void spikes_are_found(void **state) {
     (void)state;
     double v[N], value = 0, share = 0;
     for (int64_t i = 0; i < N; i++) v[i] = i % 4 == 0 ? 0 : fabs(normal(i)) + 0.001;
@@ -181,8 +181,8 @@ static void extremes_do_not_crash(void **state) {
     assert_int_equal(acf_values_distinct(steps, 6, 2), 3); /* more than 2: enough */
 }
 
-ACF_TESTS(density, cmocka_unit_test(a_bell_stays_a_bell), cmocka_unit_test(modes_are_kept_apart),
+ACF_TESTS(density, cmocka_unit_test(a_gaussian_stays_unimodal), cmocka_unit_test(modes_are_kept_apart),
           cmocka_unit_test(bounds_are_respected), cmocka_unit_test(rounded_values_make_no_comb),
-          cmocka_unit_test(one_wild_value_does_not_flatten_the_rest), cmocka_unit_test(spikes_are_told_apart),
+          cmocka_unit_test(an_extreme_value_does_not_flatten_the_rest), cmocka_unit_test(spikes_are_found),
           cmocka_unit_test(a_share_scales_the_curve), cmocka_unit_test(steps_become_slopes),
           cmocka_unit_test(extremes_do_not_crash))

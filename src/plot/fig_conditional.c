@@ -25,7 +25,7 @@ static acf_box draw_legend(acf_canvas *c, acf_box box, const acf_figure_curves *
         dots |= !isnan(f->truth[k]);
     }
     if (f->base) key[n++] = (acf_key){"nothing given", ACF_KEY_BOX, {bars ? ACF_INK_AXIS : ACF_INK_PALE}};
-    if (dots) key[n++] = (acf_key){"what was seen", ACF_KEY_RING, {ACF_INK_TEXT, 1.4, 0}};
+    if (dots) key[n++] = (acf_key){"observed value", ACF_KEY_RING, {ACF_INK_TEXT, 1.4, 0}};
     return acf_chart_legend(c, box, key, n);
 }
 
@@ -90,10 +90,10 @@ static void draw_stems(const acf_panel *p, const acf_figure_curves *f) {
     }
 }
 
-/* "0 is expected with 41 %, 20 %; with nothing given, 38 %." */
+/* "Stems: the probability of 0 is 41 %, 20 %; with nothing given, 38 %." */
 static void write_spike(acf_text *t, const acf_figure_curves *f) {
     char at[ACF_TICK_LABEL_MAX];
-    acf_text_addf(t, "The stems: %s is expected with", acf_tick_number(at, f->spike, 3));
+    acf_text_addf(t, "Stems: the probability of %s is", acf_tick_number(at, f->spike, 3));
     for (int k = 0; k < f->n; k++) acf_text_addf(t, "%s %d %%", k ? "," : "", (int)lround(100 * f->share[k]));
     if (f->base) acf_text_addf(t, "; with nothing given, %d %%", (int)lround(100 * f->share[f->n]));
     acf_text_add(t, ".");
@@ -230,9 +230,9 @@ static void write_facts(acf_text *t, const acf_figure_curves *f) {
         acf_text_add(t, "Probability of each value.");
     if (f->has_spike && !f->few) write_spike(t, f);
     if (f->beyond > 0 && f->column.unit > 0)
-        acf_text_addf(t, "%s%.2g %% of what is expected lies beyond the axis.", t->len ? " " : "", 100 * f->beyond);
+        acf_text_addf(t, "%s%.2g %% of the probability lies beyond the axis.", t->len ? " " : "", 100 * f->beyond);
     else if (f->beyond > 0)
-        acf_text_addf(t, "%s%.2g %% of what is expected lies beyond the axis, as far as %s.", t->len ? " " : "",
+        acf_text_addf(t, "%s%.2g %% of the probability lies beyond the axis, as far as %s.", t->len ? " " : "",
                       100 * f->beyond, acf_tick_number(a, f->furthest, 3));
 }
 
@@ -244,7 +244,7 @@ acf_status acf_figure_conditional(const char *path, const acf_plot_options *o, c
     acf_status status = ACF_OK;
     ACF_TRY(acf_figure_open(path, o, WIDTH, bars ? bars_height(f) : HEIGHT, &c));
     acf_text t = acf_text_into(title, sizeof title);
-    acf_text_addf(&t, "What the model expects of %s", called);
+    acf_text_addf(&t, "Predicted distribution of %s", called);
     acf_text says = acf_text_into(facts, sizeof facts);
     write_facts(&says, f);
     acf_box box = acf_chart_head(c, acf_figure_title(o, title), facts);

@@ -180,7 +180,7 @@ static int by_column(const void *a, const void *b) {
 }
 
 /* list (D): columns with missing cells, in table order; returns their number. */
-static int64_t find_holes(const acf_figure_table *t, missing *list) {
+static int64_t find_columns(const acf_figure_table *t, missing *list) {
     int64_t n = 0;
     for (int64_t j = 0; j < t->D; j++) list[j] = (missing){j, 0};
     for (int64_t i = 0; i < t->N; i++)
@@ -217,7 +217,7 @@ static acf_status draw(acf_canvas *c, const acf_plot_options *o, const acf_figur
     if (g.panels < n) {
         qsort(list, (size_t)n, sizeof *list, most_first);
         qsort(list, (size_t)g.panels, sizeof *list, by_column);
-        acf_text_addf(&text, "The %s of %s columns with missing cells that miss most.", acf_tick_count(a, g.panels),
+        acf_text_addf(&text, "The %s of %s columns with the most missing cells.", acf_tick_count(a, g.panels),
                       acf_tick_count(b, n));
     } else {
         acf_text_addf(&text, "%s of %s columns %s missing cells.", acf_tick_count(a, n), acf_tick_count(b, t->D),
@@ -244,7 +244,7 @@ acf_status acf_figure_imputed(const char *path, const acf_plot_options *o, const
     if (!acf_bytes(t->N, sizeof(double), &seen) || !acf_bytes(t->D, sizeof(missing), &columns)) return status;
     missing *list = acf_alloc(columns, "a list of columns");
     if (!list) return status;
-    const int64_t n = find_holes(t, list);
+    const int64_t n = find_columns(t, list);
     int64_t most = 0;
     for (int64_t k = 0; k < n; k++) most = acf_max(most, list[k].missing);
     const grid g = make_grid(acf_figure_width(o, WIDTH), acf_figure_height(o), n);

@@ -134,7 +134,7 @@ static void draw_strips(const plan *p, int64_t j, acf_box line) {
         if (hole && from < 0) from = k;
         if (hole || from < 0) continue;
         acf_canvas_fill(p->c, (acf_box){line.x + (double)from * w, line.y, (double)(k - from) * w, line.h},
-                        ACF_INK_HOLE);
+                        ACF_INK_MISSING);
         from = -1;
     }
 }
@@ -152,12 +152,12 @@ static void draw_line(const plan *p, int64_t k, bool named) {
     if (p->bar_w > 0) acf_canvas_fill(p->c, (acf_box){p->share_x, y + gap / 2, p->bar_w, p->line - gap}, ACF_INK_PALE);
     if (p->bar_w > 0 && part > 0)
         acf_canvas_fill(p->c, (acf_box){p->share_x, y + gap / 2, fmax(part * p->bar_w, 0.5), p->line - gap},
-                        ACF_INK_HOLE);
+                        ACF_INK_MISSING);
     for (int i = 0; i < p->patterns; i++) {
         const bool hole = isnan(p->t->x[p->n->pattern[i].row * p->t->D + j]);
         acf_canvas_fill(p->c,
                         (acf_box){p->pattern_x + i * PATTERN_WIDTH + 3, y + gap / 2, PATTERN_WIDTH - 6, p->line - gap},
-                        hole ? ACF_INK_HOLE : ACF_INK_PALE);
+                        hole ? ACF_INK_MISSING : ACF_INK_PALE);
     }
     if (!named) return;
     const double size = fmin(ACF_SIZE_TEXT, fmax(p->line, ACF_SIZE_TICK) / 1.1);
@@ -274,7 +274,7 @@ static void draw(acf_canvas *c, const acf_plot_options *o, const acf_figure_tabl
     write_facts(&text, t, n, p.lines);
     acf_box box = acf_chart_head(c, acf_figure_title(o, "Missing cells"), facts);
     box = acf_chart_legend(
-        c, box, (acf_key[]){{"missing", ACF_KEY_BOX, {ACF_INK_HOLE}}, {"present", ACF_KEY_BOX, {ACF_INK_PALE}}}, 2);
+        c, box, (acf_key[]){{"missing", ACF_KEY_BOX, {ACF_INK_MISSING}}, {"present", ACF_KEY_BOX, {ACF_INK_PALE}}}, 2);
     if (t->N == 0) return acf_chart_note(c, box, "the table has no rows");
     if (box.h < TOP + FOOT + 10) return acf_chart_note(c, box, "the page is too low for this figure");
     p.body = (acf_box){box.x, box.y + TOP, box.w, box.h - TOP - FOOT};

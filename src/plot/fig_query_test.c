@@ -67,7 +67,7 @@ static void few_rounded_values_need_no_density(void **state) {
     picture_free(&p);
 }
 
-static void classes_are_asked_for_by_their_codes(void **state) {
+static void classes_are_queried_by_their_codes(void **state) {
     (void)state;
     made_up m = {0};
     assert_int_equal(show(&m, (acf_figure_column){"kind", 3}, 0, 0), ACF_OK);
@@ -83,5 +83,5 @@ static void a_model_that_fails_draws_nothing(void **state) {
 }
 
 ACF_TESTS(fig_query, cmocka_unit_test(the_axis_ends_where_the_column_does),
-          cmocka_unit_test(few_rounded_values_need_no_density), cmocka_unit_test(classes_are_asked_for_by_their_codes),
+          cmocka_unit_test(few_rounded_values_need_no_density), cmocka_unit_test(classes_are_queried_by_their_codes),
           cmocka_unit_test(a_model_that_fails_draws_nothing))

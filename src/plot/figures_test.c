@@ -25,7 +25,7 @@ static picture drawn(acf_status status) {
 /* ---- what they show ---------------------------------------------------------------------------------------------- */
 
 /* Four columns: complete, half missing (the later rows), all missing, every second row missing. */
-static void holes_are_where_cells_are_missing(void **state) {
+static void missing_cells_are_marked(void **state) {
     (void)state;
     static double x[ROWS * 4];
     for (int64_t i = 0; i < ROWS; i++) {
@@ -49,7 +49,7 @@ static void holes_are_where_cells_are_missing(void **state) {
     for (int j = 0; j < 4; j++)
         for (int px = x0; px < p.w; px++) {
             const uint32_t at = p.pixel[(int64_t)(first + 8 + 20 * j) * p.w + px];
-            missing[j] += picture_near(at, ACF_INK_HOLE), pale[j] += picture_near(at, ACF_INK_PALE);
+            missing[j] += picture_near(at, ACF_INK_MISSING), pale[j] += picture_near(at, ACF_INK_PALE);
         }
     assert_int_equal(missing[0], 0);
     assert_true(missing[1] > 100 && pale[1] > 100);
@@ -59,7 +59,7 @@ static void holes_are_where_cells_are_missing(void **state) {
     assert_true(picture_near(line[x0 + 20], ACF_INK_PALE));
     int last = x0;
     while (picture_near(line[last], ACF_INK_PALE)) last++;
-    assert_true(picture_near(line[last + 5], ACF_INK_HOLE));
+    assert_true(picture_near(line[last + 5], ACF_INK_MISSING));
     picture_free(&p);
 }
 
@@ -76,13 +76,13 @@ static void patterns_are_counted(void **state) {
     int right = p.w - 1, y = -1;
     for (int k = 0; k < p.h && y < 0; k++)
         for (int px = p.w * 3 / 4; px < p.w; px++)
-            if (picture_near(p.pixel[(int64_t)k * p.w + px], ACF_INK_HOLE)) y = k;
+            if (picture_near(p.pixel[(int64_t)k * p.w + px], ACF_INK_MISSING)) y = k;
     assert_true(y > 0);
     const uint32_t *upper = p.pixel + (int64_t)(y + 6) * p.w, *lower = p.pixel + (int64_t)(y + 26) * p.w;
-    while (right > 0 && !picture_near(upper[right], ACF_INK_HOLE)) right--;
+    while (right > 0 && !picture_near(upper[right], ACF_INK_MISSING)) right--;
     assert_true(picture_near(lower[right - 3], ACF_INK_PALE));
     assert_true(picture_near(upper[right - 30], ACF_INK_PALE));
-    assert_true(picture_near(lower[right - 30], ACF_INK_HOLE));
+    assert_true(picture_near(lower[right - 30], ACF_INK_MISSING));
     assert_int_equal(upper[right - 60], 0xffffff); /* and no others */
     picture_free(&p);
 }
@@ -431,7 +431,7 @@ static void spikes_do_not_flatten_curves(void **state) {
 }
 
 /* A true value at the spike, at the left end of the axis, is marked at the end of its stem. */
-static void what_is_seen_at_a_spike_is_on_its_stem(void **state) {
+static void true_values_at_a_spike_are_on_its_stem(void **state) {
     (void)state;
     enum { G = 101 };
     double x[G], p[G], truth[1] = {0};
@@ -459,7 +459,7 @@ static void what_is_seen_at_a_spike_is_on_its_stem(void **state) {
 
 /* The picture reports what it does not show: the text is longer if a value lies beyond an axis, and if not all rows
  * fit. */
-static void what_is_left_out_is_said(void **state) {
+static void omissions_are_reported(void **state) {
     (void)state;
     enum { MANY = 4000 };
     static double x[2 * MANY], filled[2 * MANY];
@@ -521,7 +521,7 @@ static void few_values_are_bars(void **state) {
 }
 
 /* The true class has a ring at the end of the row's bar, also if it is among the others. */
-static void the_class_that_was_seen_is_marked(void **state) {
+static void the_true_class_is_marked(void **state) {
     (void)state;
     enum { MANY = 40 };
     static double p[2 * MANY];
@@ -586,11 +586,11 @@ static void memory_may_run_out_anywhere(void **state) {
     free_scene(&s);
 }
 
-ACF_TESTS(figures, cmocka_unit_test(holes_are_where_cells_are_missing), cmocka_unit_test(spikes_do_not_flatten_curves),
+ACF_TESTS(figures, cmocka_unit_test(missing_cells_are_marked), cmocka_unit_test(spikes_do_not_flatten_curves),
           cmocka_unit_test(patterns_are_counted), cmocka_unit_test(bars_are_as_long_as_shares),
           cmocka_unit_test(densities_are_where_values_are), cmocka_unit_test(the_best_step_is_marked),
-          cmocka_unit_test(what_is_seen_at_a_spike_is_on_its_stem), cmocka_unit_test(few_values_are_bars),
-          cmocka_unit_test(what_is_left_out_is_said), cmocka_unit_test(the_class_that_was_seen_is_marked),
+          cmocka_unit_test(true_values_at_a_spike_are_on_its_stem), cmocka_unit_test(few_values_are_bars),
+          cmocka_unit_test(omissions_are_reported), cmocka_unit_test(the_true_class_is_marked),
           cmocka_unit_test(a_second_pass_is_a_line_of_its_own), cmocka_unit_test(pairs_show_both_clouds),
           cmocka_unit_test(new_rows_are_all_shown), cmocka_unit_test(clouds_are_drawn_in_their_cells),
           cmocka_unit_test(any_table_on_any_page), cmocka_unit_test(any_density_can_be_shown),

@@ -18,8 +18,8 @@ static const acf_ink ACF_INK_PALE = ACF_HEX(0xdfe7ee);  /* observed cells in a p
 static const acf_ink ACF_INK_DATA = ACF_HEX(0x0072b2);  /* observed values: blue */
 static const acf_ink ACF_INK_MODEL = ACF_HEX(0xe69f00); /* predictions of the model: orange, much brighter */
 static const acf_ink ACF_INK_MODEL_LINE =
-    ACF_HEX(0xc46a00);                                 /* the same for thin lines and dots, which need more contrast */
-static const acf_ink ACF_INK_HOLE = ACF_HEX(0xb83a00); /* missing cells: dark vermilion */
+    ACF_HEX(0xc46a00); /* the same for thin lines and dots, which need more contrast */
+static const acf_ink ACF_INK_MISSING = ACF_HEX(0xb83a00); /* missing cells: dark vermilion */
 
 #define ACF_SERIES_MAX 8
 

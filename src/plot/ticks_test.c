@@ -20,7 +20,7 @@ static void assert_labels(acf_range r, double unit, int most, const char *expect
     assert_string_equal(all, expected);
 }
 
-static void labels_are_what_a_person_would_write(void **state) {
+static void labels_are_readable(void **state) {
     (void)state;
     assert_labels((acf_range){0, 1}, 0, 6, "0.0 0.2 0.4 0.6 0.8 1.0");
     assert_labels((acf_range){0, 10}, 0, 6, "0 2 4 6 8 10");
@@ -110,7 +110,7 @@ static void ticks_suit_any_range(void **state) {
 }
 
 /* The label gives the number: parsed with its suffix, it is the tick within a hundredth of a step. */
-static void labels_say_their_value(void **state) {
+static void labels_give_their_value(void **state) {
     (void)state;
     for (int e = -12; e <= 14; e++)
         for (int k = 1; k < 40; k++) {
@@ -150,7 +150,7 @@ static void ranges_are_usable(void **state) {
     assert_true(fabs(r.lo + 1) < 1e-12 && fabs(r.hi - 11) < 1e-12);
 }
 
-static void wild_values_do_not_widen_the_middle(void **state) {
+static void extreme_values_do_not_widen_the_middle(void **state) {
     (void)state;
     double v[1001];
     for (int i = 0; i < 1000; i++) v[i] = i / 100.0;
@@ -179,8 +179,8 @@ static void the_locale_does_not_matter(void **state) {
     assert_string_equal(t.label[1], "0.2");
 }
 
-ACF_TESTS(ticks, cmocka_unit_test(labels_are_what_a_person_would_write), cmocka_unit_test(numbers_are_short),
+ACF_TESTS(ticks, cmocka_unit_test(labels_are_readable), cmocka_unit_test(numbers_are_short),
           cmocka_unit_test(times_fall_on_round_dates), cmocka_unit_test(large_numbers_may_differ_little),
-          cmocka_unit_test(ticks_suit_any_range), cmocka_unit_test(labels_say_their_value),
-          cmocka_unit_test(ranges_are_usable), cmocka_unit_test(wild_values_do_not_widen_the_middle),
+          cmocka_unit_test(ticks_suit_any_range), cmocka_unit_test(labels_give_their_value),
+          cmocka_unit_test(ranges_are_usable), cmocka_unit_test(extreme_values_do_not_widen_the_middle),
           cmocka_unit_test(the_locale_does_not_matter))

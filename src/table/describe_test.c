@@ -91,7 +91,7 @@ static void notes_are_not_without_end(void **state) {
     assert_int_equal(warnings.n, ACF_WARNINGS_MAX);
     assert_string_equal(warnings.text[0], "remark 0");
     assert_string_equal(warnings.text[ACF_WARNINGS_MAX - 2], "remark 98");
-    assert_string_equal(warnings.text[ACF_WARNINGS_MAX - 1], "and 8 more such remarks");
+    assert_string_equal(warnings.text[ACF_WARNINGS_MAX - 1], "and 8 more warnings");
     acf_warnings_clear(&warnings);
 }
 

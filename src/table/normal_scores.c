@@ -152,7 +152,7 @@ typedef struct span {
     double excess;           /* by how much; below 0: it does not */
 } span;
 
-static span judge(const curve *c, int64_t from, int64_t to) {
+static span span_between(const curve *c, int64_t from, int64_t to) {
     span s = {from, to, from, -1};
     double slope = (c->z[to] - c->z[from]) / (c->t[to] - c->t[from]);
     for (int64_t i = from + 1; i < to; i++) {
@@ -166,7 +166,7 @@ static span judge(const curve *c, int64_t from, int64_t to) {
  * is left. Returns their number. */
 static int cut(const curve *c, span *list, int capacity) {
     int n = 1;
-    list[0] = judge(c, 0, c->points - 1);
+    list[0] = span_between(c, 0, c->points - 1);
     while (n < capacity) {
         int at = 0;
         for (int k = 1; k < n; k++)
@@ -174,8 +174,8 @@ static int cut(const curve *c, span *list, int capacity) {
         if (!(list[at].excess > 0)) break;
         for (int k = n++; k > at + 1; k--) list[k] = list[k - 1];
         span whole = list[at];
-        list[at] = judge(c, whole.from, whole.worst);
-        list[at + 1] = judge(c, whole.worst, whole.to);
+        list[at] = span_between(c, whole.from, whole.worst);
+        list[at + 1] = span_between(c, whole.worst, whole.to);
     }
     return n;
 }
@@ -184,7 +184,7 @@ static int cut(const curve *c, span *list, int capacity) {
  * standardising; otherwise a value just outside a bound would seem impossible rather than rare. The knots end where a
  * value is about 70 times as rare as the largest. Values beyond are network extrapolations, which a still growing tail
  * would stretch to thousands of ranges. */
-static void go_on(double t, double z, const acf_tail_fit *tail, bool upper, double *to_t, double *to_z) {
+static void extend_tail(double t, double z, const acf_tail_fit *tail, bool upper, double *to_t, double *to_z) {
     static const double at[ACF_NORMAL_SCORES_TAIL] = {0.125, 0.25, 0.375, 0.5, 0.75, 1};
     const double sign = upper ? 1 : -1, here = tail->scale > 0 ? acf_tail_beyond(tail, acf_normal_tail(z, upper)) : 0;
     double away = 0;
@@ -197,7 +197,7 @@ static void go_on(double t, double z, const acf_tail_fit *tail, bool upper, doub
 }
 
 /* Sets the knots of the line and ACF_NORMAL_SCORES_TAIL more on either side; tail: the lower one and the upper one. */
-static void lay(const curve *c, const span *list, int n, const acf_tail_fit tail[2], acf_normal_scores *w) {
+static void place_knots(const curve *c, const span *list, int n, const acf_tail_fit tail[2], acf_normal_scores *w) {
     double low_t[ACF_NORMAL_SCORES_TAIL], low_z[ACF_NORMAL_SCORES_TAIL];
     int32_t k = ACF_NORMAL_SCORES_TAIL;
     w->t[k] = c->t[0], w->z[k] = c->z[0];
@@ -211,10 +211,10 @@ static void lay(const curve *c, const span *list, int n, const acf_tail_fit tail
         w->n = 0;
         return;
     }
-    go_on(w->t[ACF_NORMAL_SCORES_TAIL], w->z[ACF_NORMAL_SCORES_TAIL], &tail[0], false, low_t, low_z);
+    extend_tail(w->t[ACF_NORMAL_SCORES_TAIL], w->z[ACF_NORMAL_SCORES_TAIL], &tail[0], false, low_t, low_z);
     for (int i = 0; i < ACF_NORMAL_SCORES_TAIL; i++)
         w->t[i] = low_t[ACF_NORMAL_SCORES_TAIL - 1 - i], w->z[i] = low_z[ACF_NORMAL_SCORES_TAIL - 1 - i];
-    go_on(w->t[k], w->z[k], &tail[1], true, w->t + k + 1, w->z + k + 1);
+    extend_tail(w->t[k], w->z[k], &tail[1], true, w->t + k + 1, w->z + k + 1);
     w->n = k + ACF_NORMAL_SCORES_TAIL + 1;
 }
 
@@ -222,7 +222,7 @@ static void lay(const curve *c, const span *list, int n, const acf_tail_fit tail
 
 /* Knots between the line's outermost one, at t and z with this slope, and an end; nearest to the end first. Returns
  * their number; 0 if that knot is at the end. */
-static int32_t lead(double t, double z, double slope, double end, double *to_t, double *to_z) {
+static int32_t lead_to_end(double t, double z, double slope, double end, double *to_t, double *to_z) {
     const double away = end - t;
     if (!(fabs(away) > STEEP * (1 + fabs(t)))) return 0;
     for (int k = 0; k < LEADING; k++) {
@@ -234,13 +234,13 @@ static int32_t lead(double t, double z, double slope, double end, double *to_t, 
 
 /* Knots beyond the outermost knot of the body, at t and z with this slope, farthest first. They lead towards the end.
  * Without an end they are those of w, or a straight line if w is the identity. Returns their number. */
-static int32_t beyond(const acf_normal_scores *w, bool upper, double t, double z, double slope, double end,
-                      double *to_t, double *to_z) {
+static int32_t outer_knots(const acf_normal_scores *w, bool upper, double t, double z, double slope, double end,
+                           double *to_t, double *to_z) {
     static const acf_tail_fit none = {0};
     double near_t[ACF_NORMAL_SCORES_TAIL], near_z[ACF_NORMAL_SCORES_TAIL];
-    const int32_t led = isfinite(end) ? lead(t, z, slope, end, to_t, to_z) : 0;
+    const int32_t led = isfinite(end) ? lead_to_end(t, z, slope, end, to_t, to_z) : 0;
     if (led) return led;
-    if (!w->n) go_on(t, z, &none, upper, near_t, near_z);
+    if (!w->n) extend_tail(t, z, &none, upper, near_t, near_z);
     for (int32_t k = 0; k < ACF_NORMAL_SCORES_TAIL; k++) {
         const int32_t at = upper ? w->n - 1 - k : k, nearest = ACF_NORMAL_SCORES_TAIL - 1 - k;
         to_t[k] = w->n ? w->t[at] : near_t[nearest], to_z[k] = w->n ? w->z[at] : near_z[nearest];
@@ -260,9 +260,9 @@ acf_status acf_normal_scores_bend(acf_normal_scores *w, const acf_normal_scores_
     if ((!low && !high) || !(body_t[0] < body_t[last])) return ACF_OK;
     const double first_slope = (body_z[1] - body_z[0]) / (body_t[1] - body_t[0]);
     const double last_slope = (body_z[last] - body_z[last - 1]) / (body_t[last] - body_t[last - 1]);
-    int32_t n = beyond(w, false, body_t[0], body_z[0], first_slope, ends->low, t, z);
+    int32_t n = outer_knots(w, false, body_t[0], body_z[0], first_slope, ends->low, t, z);
     for (int32_t k = 0; k < body; k++, n++) t[n] = body_t[k], z[n] = body_z[k];
-    int32_t top = beyond(w, true, body_t[last], body_z[last], last_slope, ends->high, top_t, top_z);
+    int32_t top = outer_knots(w, true, body_t[last], body_z[last], last_slope, ends->high, top_t, top_z);
     while (top > 0) top--, t[n] = top_t[top], z[n] = top_z[top], n++;
     ACF_TRY(acf_normal_scores_create(n, &out));
     memcpy(out.t, t, (size_t)n * sizeof *t), memcpy(out.z, z, (size_t)n * sizeof *z);
@@ -306,7 +306,7 @@ acf_status acf_normal_scores_fit(const double *t, int64_t n, double step, acf_no
     ACF_TRY_DONE(acf_normal_scores_create(ACF_NORMAL_SCORES_CURVE + 2 * ACF_NORMAL_SCORES_TAIL, &w));
     span list[ACF_NORMAL_SCORES_CURVE];
     const acf_tail_fit tail[2] = {acf_tail_find(t, n, false), acf_tail_find(t, n, true)};
-    lay(&c, list, cut(&c, list, ACF_NORMAL_SCORES_CURVE - 1), tail, &w);
+    place_knots(&c, list, cut(&c, list, ACF_NORMAL_SCORES_CURVE - 1), tail, &w);
     if (w.n == 0 || !acf_normal_scores_valid(&w)) acf_normal_scores_free(&w);
     *out = w;
 done:

@@ -89,7 +89,7 @@ static void makes_columns_normal(void **state) {
     }
 }
 
-static void forward_and_back_are_inverses(void **state) {
+static void forward_and_inverse_agree(void **state) {
     (void)state;
     for (shape s = 0; s < SHAPES; s++) {
         acf_normal_scores w = fitted(s, N);
@@ -145,7 +145,7 @@ static void few_observations_change_little(void **state) {
 }
 
 /* Beyond the observed values a bound is not a wall, and a heavy tail continues. */
-static void tails_go_on(void **state) {
+static void tails_continue(void **state) {
     (void)state;
     acf_normal_scores w = fitted(WHOLE, N);
     double top = w.t[w.n - 2], slope = acf_normal_scores_forward(&w, top + 1) - acf_normal_scores_forward(&w, top);
@@ -158,7 +158,7 @@ static void tails_go_on(void **state) {
 
 /* A heavy tail keeps its growth: draws beyond the largest of 4,000 log-normal values are as far out as they should be,
  * not on a line through the last two. */
-static void tails_go_on_as_they_grow(void **state) {
+static void tails_keep_their_growth(void **state) {
     (void)state;
     const double mean = exp(0.5), deviation = sqrt((exp(1) - 1) * exp(1));
     for (int n = 400; n <= N; n *= 10) {
@@ -206,7 +206,7 @@ static void nothing_to_bend(void **state) {
     }
 }
 
-static void odd_knots_are_no_warp(void **state) {
+static void invalid_knots_are_refused(void **state) {
     (void)state;
     double a[3] = {0, 1, 2}, b[3] = {0, 1, 1}, c[3] = {0, (double)NAN, 2}, d[3] = {0, 1e-320, 2};
     assert_true(acf_normal_scores_valid(&(acf_normal_scores){3, a, a}) &&
@@ -300,7 +300,7 @@ static void lines_lead_to_their_ends(void **state) {
 }
 
 /* The largest of rounded values is one of n: about as much mass lies beyond it as on it, not zero. */
-static void tails_go_on_beyond_rounded_values(void **state) {
+static void tails_continue_beyond_rounded_values(void **state) {
     (void)state;
     enum { FEW = 400 };
     const double step = 0.01;
@@ -319,11 +319,11 @@ static void tails_go_on_beyond_rounded_values(void **state) {
     acf_normal_scores_free(&w);
 }
 
-ACF_TESTS(normal_scores, cmocka_unit_test(tails_go_on_beyond_rounded_values),
+ACF_TESTS(normal_scores, cmocka_unit_test(tails_continue_beyond_rounded_values),
           cmocka_unit_test(identity_bends_near_its_ends), cmocka_unit_test(lines_lead_to_their_ends),
-          cmocka_unit_test(makes_columns_normal), cmocka_unit_test(forward_and_back_are_inverses),
+          cmocka_unit_test(makes_columns_normal), cmocka_unit_test(forward_and_inverse_agree),
           cmocka_unit_test(slopes_are_derivatives), cmocka_unit_test(few_observations_change_little),
-          cmocka_unit_test(tails_go_on), cmocka_unit_test(tails_go_on_as_they_grow),
+          cmocka_unit_test(tails_continue), cmocka_unit_test(tails_keep_their_growth),
           cmocka_unit_test(tails_stop_growing), cmocka_unit_test(what_needs_no_bending_stays),
-          cmocka_unit_test(nothing_to_bend), cmocka_unit_test(odd_knots_are_no_warp),
+          cmocka_unit_test(nothing_to_bend), cmocka_unit_test(invalid_knots_are_refused),
           cmocka_unit_test(memory_may_run_out))

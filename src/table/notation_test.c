@@ -85,7 +85,7 @@ static void says(const char *cells, char point, const char *expected) {
     if (strcmp(out, expected) != 0) fail_msg("%s: %s, expected %s", cells, out, expected);
 }
 
-static void columns_tell_how_they_are_written(void **state) {
+static void columns_show_their_notation(void **state) {
     (void)state;
     says("1.5|2|3.25", 0, "is .[][][]");
     says("1,5|2|3,25", 0, "is ,[][][]");
@@ -156,5 +156,5 @@ static void what_a_file_says_is_checked(void **state) {
 }
 
 ACF_TESTS(notation, cmocka_unit_test(numbers_are_read_as_their_column_writes_them),
-          cmocka_unit_test(signs_and_units_stand_beside_numbers), cmocka_unit_test(columns_tell_how_they_are_written),
+          cmocka_unit_test(signs_and_units_stand_beside_numbers), cmocka_unit_test(columns_show_their_notation),
           cmocka_unit_test(most_texts_are_no_numbers), cmocka_unit_test(what_a_file_says_is_checked))

@@ -149,7 +149,7 @@ static acf_status take_shape(cursor *c, acf_npy *f) {
         return f->pictures
                    ? refuse(
                          f,
-                         "it has %lld dimensions, expected (images, rows, columns), with channels behind them where there are some; reshape it",
+                         "it has %lld dimensions, expected (images, rows, columns), with channels last if there are any; reshape it",
                          (long long)n)
                    : refuse(f, "it has %lld dimensions, expected a matrix with 1 or 2; reshape it", (long long)n);
     f->n_dims = (int)n;
@@ -337,7 +337,7 @@ acf_status acf_npy_pictures(const acf_npy *f, int64_t *N, int64_t *H, int64_t *W
     if (f->n_dims == 4 && d[3] != 1 && d[3] != 3)
         return refuse(
             f,
-            "its last dimension is %lld, expected 1 or 3 channels; where the channels come first, save x.transpose(0, 2, 3, 1)",
+            "its last dimension is %lld, expected 1 or 3 channels; if the channels come first, save x.transpose(0, 2, 3, 1)",
             (long long)d[3]);
     if (d[0] == 0) return refuse(f, "it holds no images, expected at least one");
     const int first = f->n_dims == 2 ? 0 : 1;

@@ -169,7 +169,7 @@ static void agrees_with_numpy(void **state) {
     assert_int_equal(system(command), 0);
 }
 
-static void what_is_written_is_read(void **state) {
+static void written_files_are_read(void **state) {
     (void)state;
     enum { N = 20000, D = 3 }; /* more than is read at once */
     char folder[] = "/tmp/acflow-npy-XXXXXX", path[64];
@@ -362,6 +362,6 @@ static void every_allocation_may_fail(void **state) {
 
 #define WITH_FILE(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 ACF_TESTS(npy, WITH_FILE(items_become_doubles), WITH_FILE(orders_shapes_and_versions),
-          cmocka_unit_test(agrees_with_numpy), cmocka_unit_test(what_is_written_is_read),
+          cmocka_unit_test(agrees_with_numpy), cmocka_unit_test(written_files_are_read),
           WITH_FILE(each_rule_has_its_sentence), WITH_FILE(the_beginning_is_not_believed),
           WITH_FILE(damaged_files_never_hurt), WITH_FILE(every_allocation_may_fail))

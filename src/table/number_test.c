@@ -234,7 +234,7 @@ static void a_number_of_decimals(void **state) {
     assert_string_equal(acf_number_shortest(short_text, 1.0 / 3.0), "0.3333333333333333");
 }
 
-static void the_locale_plays_no_part(void **state) {
+static void the_locale_does_not_matter(void **state) {
     (void)state;
     bool set = acf_lab_comma_locale();
     char text[ACF_NUMBER_FIXED_MAX], shortest[ACF_NUMBER_MAX], as_is[32];
@@ -254,4 +254,4 @@ static void the_locale_plays_no_part(void **state) {
 ACF_TESTS(number, cmocka_unit_test(forms_that_are_numbers), cmocka_unit_test(forms_that_are_not),
           cmocka_unit_test(random_numbers_are_rounded_correctly), cmocka_unit_test(ties_go_to_even),
           cmocka_unit_test(doubles_come_back), cmocka_unit_test(a_number_of_decimals),
-          cmocka_unit_test(the_locale_plays_no_part))
+          cmocka_unit_test(the_locale_does_not_matter))

@@ -36,7 +36,7 @@ static const acf_profile_column *cells(lab *l, const char *text) {
     return &l->p->column[0];
 }
 
-static void markers_are_missing(void **state) {
+static void na_strings_are_missing(void **state) {
     (void)state;
     lab l;
     lab_open(&l);
@@ -60,7 +60,7 @@ static void markers_are_missing(void **state) {
 }
 
 /* Which NA strings may be values; those that the user names are certain, before or after the usual ones. */
-static void markers_in_doubt_are_counted(void **state) {
+static void doubtful_na_strings_are_counted(void **state) {
     (void)state;
     lab l;
     lab_open(&l);
@@ -76,7 +76,7 @@ static void markers_in_doubt_are_counted(void **state) {
 }
 
 /* Reading a table and finding its header use the same list. */
-static void usual_markers_are_one_list(void **state) {
+static void usual_na_strings_are_one_list(void **state) {
     (void)state;
     lab l;
     lab_open(&l);
@@ -89,7 +89,7 @@ static void usual_markers_are_one_list(void **state) {
 }
 
 /* An NA string longer than the lengths that the first-byte table tells apart. */
-static void long_markers_are_found(void **state) {
+static void long_na_strings_are_found(void **state) {
     (void)state;
     lab l;
     lab_open(&l);
@@ -100,7 +100,7 @@ static void long_markers_are_found(void **state) {
     lab_close(&l);
 }
 
-static void named_markers_are_missing_too(void **state) {
+static void named_na_strings_are_missing_too(void **state) {
     (void)state;
     lab l;
     lab_open(&l);
@@ -139,7 +139,7 @@ static void numbers_are_measured(void **state) {
 }
 
 /* The first pass finds the notation of numbers; the second pass reads them with it. */
-static void columns_are_looked_at_again(void **state) {
+static void columns_are_profiled_again(void **state) {
     (void)state;
     lab l;
     lab_open(&l);
@@ -157,7 +157,7 @@ static void columns_are_looked_at_again(void **state) {
 }
 
 /* Any order of consecutive numbers is a key; one of them twice, another missing, is not. */
-static void keys_are_told_from_other_numbers(void **state) {
+static void keys_are_distinguished_from_other_numbers(void **state) {
     (void)state;
     enum { N = 20000 }; /* far more than distinct numbers are kept */
     for (int wrong = 0; wrong < 4; wrong++) {
@@ -176,7 +176,7 @@ static void keys_are_told_from_other_numbers(void **state) {
     }
 }
 
-static void what_is_kept_is_bounded(void **state) {
+static void memory_is_bounded(void **state) {
     (void)state;
     lab l;
     char text[ACF_LEVEL_BYTES_MAX + 2];
@@ -257,9 +257,9 @@ static void memory_may_run_out(void **state) {
     lab_close(&l);
 }
 
-ACF_TESTS(profile, cmocka_unit_test(markers_are_missing), cmocka_unit_test(markers_in_doubt_are_counted),
-          cmocka_unit_test(usual_markers_are_one_list), cmocka_unit_test(long_markers_are_found),
-          cmocka_unit_test(named_markers_are_missing_too), cmocka_unit_test(numbers_are_measured),
-          cmocka_unit_test(columns_are_looked_at_again), cmocka_unit_test(keys_are_told_from_other_numbers),
-          cmocka_unit_test(what_is_kept_is_bounded), cmocka_unit_test(numbers_that_may_be_levels_are_kept),
+ACF_TESTS(profile, cmocka_unit_test(na_strings_are_missing), cmocka_unit_test(doubtful_na_strings_are_counted),
+          cmocka_unit_test(usual_na_strings_are_one_list), cmocka_unit_test(long_na_strings_are_found),
+          cmocka_unit_test(named_na_strings_are_missing_too), cmocka_unit_test(numbers_are_measured),
+          cmocka_unit_test(columns_are_profiled_again), cmocka_unit_test(keys_are_distinguished_from_other_numbers),
+          cmocka_unit_test(memory_is_bounded), cmocka_unit_test(numbers_that_may_be_levels_are_kept),
           cmocka_unit_test(matrices_are_profiled), cmocka_unit_test(memory_may_run_out))

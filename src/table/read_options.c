@@ -125,7 +125,7 @@ static acf_status read_file(const char *path, acf_schema **out) {
 
 /* The option `missing` adds to the NA strings of the schema file, or to the usual ones if the file has none. With = it
  * replaces them. */
-static acf_status read_markers(const char *option, acf_read_options *w) {
+static acf_status read_na_strings(const char *option, acf_read_options *w) {
     const acf_text_counts *list = w->file ? &w->file->na_strings.list : NULL;
     bool only = *option == '=';
     ACF_TRY(acf_na_strings_add_list(&w->added, option + only));
@@ -151,11 +151,11 @@ static acf_status read_all(const acf_options *o, acf_read_options *w) {
     if (*id && !(w->id = acf_text_keep(w->texts, id, strlen(id)))) return ACF_EMEMORY;
     ACF_TRY(read_types(acf_options_text(o, "types"), &w->types));
     ACF_TRY(read_file(acf_options_text(o, "schema"), &w->file));
-    return read_markers(acf_options_text(o, "missing"), w);
+    return read_na_strings(acf_options_text(o, "missing"), w);
 }
 
 acf_status acf_read_options_read(const acf_options *o, acf_read_options **out) {
-    acf_read_options *w = acf_alloc_zero(sizeof *w, "what is said about a file");
+    acf_read_options *w = acf_alloc_zero(sizeof *w, "read options");
     if (!w) return ACF_EMEMORY;
     acf_status status = read_all(o, w);
     if (status)

@@ -124,7 +124,7 @@ static void has_a_place_and_a_name(sample *s) {
     acf_reader_close(r);
 }
 
-static void formats_know_their_files(void **state) {
+static void formats_recognise_their_files(void **state) {
     (void)state;
     each_format(has_a_place_and_a_name);
     int k = 0;
@@ -178,7 +178,7 @@ static void keeps_to_its_storage(sample *s) {
     acf_reader_close(r);
 }
 
-static void cells_are_what_columns_say(void **state) {
+static void cells_match_their_columns(void **state) {
     (void)state;
     each_format(keeps_to_its_storage);
 }
@@ -206,7 +206,7 @@ static void copies(sample *s) {
     acf_reader_close(r);
 }
 
-static void what_is_copied_is_copied_byte_for_byte(void **state) {
+static void copies_are_byte_for_byte(void **state) {
     (void)state;
     each_format(copies);
 }
@@ -260,7 +260,7 @@ static void survives_flips(sample *s) {
     free(bytes);
 }
 
-static void damaged_files_never_hurt(void **state) {
+static void damaged_files_do_no_harm(void **state) {
     (void)state;
     each_format(survives_flips);
 }
@@ -522,7 +522,7 @@ static acf_status tell(void *ctx, int64_t row, int64_t column, const char *text,
     return ACF_OK;
 }
 
-static void typed_columns_are_told_and_drawn(void **state) {
+static void typed_columns_are_described_and_drawn(void **state) {
     (void)state;
     acf_table *t = read_typed(NULL);
     told w = {.t = t};
@@ -536,10 +536,10 @@ static void typed_columns_are_told_and_drawn(void **state) {
     acf_table_free(t);
 }
 
-ACF_TESTS(reader, cmocka_unit_test(formats_know_their_files), cmocka_unit_test(rows_are_read_twice_the_same),
-          cmocka_unit_test(cells_are_what_columns_say), cmocka_unit_test(what_is_copied_is_copied_byte_for_byte),
-          cmocka_unit_test(a_file_may_be_cut_anywhere), cmocka_unit_test(damaged_files_never_hurt),
+ACF_TESTS(reader, cmocka_unit_test(formats_recognise_their_files), cmocka_unit_test(rows_are_read_twice_the_same),
+          cmocka_unit_test(cells_match_their_columns), cmocka_unit_test(copies_are_byte_for_byte),
+          cmocka_unit_test(a_file_may_be_cut_anywhere), cmocka_unit_test(damaged_files_do_no_harm),
           cmocka_unit_test(a_file_that_changes_is_noticed), cmocka_unit_test(every_allocation_may_fail),
           cmocka_unit_test(threads_read_at_once), cmocka_unit_test(typed_columns_become_a_table),
           cmocka_unit_test(typed_columns_are_completed_as_csv), cmocka_unit_test(stored_numbers_have_no_notation),
-          cmocka_unit_test(typed_columns_are_told_and_drawn))
+          cmocka_unit_test(typed_columns_are_described_and_drawn))

@@ -54,7 +54,7 @@ static void finds_what_values_were_rounded_to(void **state) {
     assert_true(fabs(step_of_rounded(0, 900, 0.01, true) - 0.01) < 1e-12);
 }
 
-static void leaves_measurements_alone(void **state) {
+static void measurements_have_no_step(void **state) {
     (void)state;
     double x[N];
     for (int i = 0; i < N; i++) x[i] = uniform(i, -3, 50);
@@ -88,7 +88,7 @@ static void some_cells_may_be_off(void **state) {
 
 /* Few values are multiples of five by chance: 5, 10 and 15 are whole numbers. From eight distinct values on, such steps
  * are accepted. */
-static void few_values_get_plain_steps(void **state) {
+static void few_values_get_common_steps(void **state) {
     (void)state;
     double x[9] = {5, 10, 10, 15, 15, 20, 25, 30, 35};
     assert_true(step_of(x, 5) == 1 && step_of(x, 9) == 1);
@@ -144,7 +144,7 @@ static void clocks_have_steps_of_their_own(void **state) {
 }
 
 /* Rounding gives the double that "0.3" parses to, not 3 * 0.1. */
-static void rounds_to_what_is_written(void **state) {
+static void rounds_to_the_written_number(void **state) {
     (void)state;
     for (int d = 0; d <= ACF_STEP_DECIMALS_MAX; d++)
         for (int64_t k = -2000; k <= 2000; k += 37) {
@@ -159,7 +159,7 @@ static void rounds_to_what_is_written(void **state) {
     assert_true(acf_resolution_round((acf_resolution){0, 0}, 1.2345) == 1.2345);
 }
 
-ACF_TESTS(resolution, cmocka_unit_test(finds_what_values_were_rounded_to), cmocka_unit_test(leaves_measurements_alone),
-          cmocka_unit_test(some_cells_may_be_off), cmocka_unit_test(few_values_get_plain_steps),
+ACF_TESTS(resolution, cmocka_unit_test(finds_what_values_were_rounded_to), cmocka_unit_test(measurements_have_no_step),
+          cmocka_unit_test(some_cells_may_be_off), cmocka_unit_test(few_values_get_common_steps),
           cmocka_unit_test(repeats_get_a_step), cmocka_unit_test(clocks_have_steps_of_their_own),
-          cmocka_unit_test(rounds_to_what_is_written))
+          cmocka_unit_test(rounds_to_the_written_number))

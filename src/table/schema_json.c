@@ -49,8 +49,8 @@ acf_status acf_schema_to_json(const acf_schema *s, json_t **out) {
 /* ---- reading ---------------------------------------------------------------------------------------------------- */
 
 /* NA strings of a column, or with c NULL of the whole schema. */
-static acf_status get_markers(const acf_spec_reader *at, const json_t *o, const char *key, acf_schema *s,
-                              acf_field_spec *c) {
+static acf_status get_na_strings(const acf_spec_reader *at, const json_t *o, const char *key, acf_schema *s,
+                                 acf_field_spec *c) {
     acf_text_counts list = acf_text_counts_make(ACF_LEVELS_KEPT, s->texts);
     acf_status status = acf_spec_get_texts(at, o, key, ACF_LEVELS_KEPT, &list);
     for (int64_t i = 0; i < list.n && status == ACF_OK; i++) {
@@ -137,7 +137,7 @@ static acf_status read_column(const acf_spec_reader *at, const json_t *o, acf_sc
     ACF_TRY(acf_spec_get_flag(at, o, "quoted", &c->quoted));
     ACF_TRY(get_notation(at, o, c));
     ACF_TRY(acf_spec_get_texts(at, o, "other", ACF_LEVELS_KEPT, &c->other));
-    ACF_TRY(get_markers(at, o, "markers", s, c));
+    ACF_TRY(get_na_strings(at, o, "markers", s, c));
     return c->kind->from_json ? c->kind->from_json(at, o, s, c) : ACF_OK;
 }
 
@@ -186,7 +186,7 @@ static acf_status read_schema(acf_json_source from, const json_t *object, bool w
     ACF_TRY(known_keys(&at, object, keys, sizeof keys / sizeof keys[0]));
     ACF_TRY(acf_spec_get_int(&at, object, "rows", whole, ACF_TABLE_ROWS_MAX, &s->rows));
     if (whole || json_object_get(object, "named")) ACF_TRY(acf_json_bool(from, object, "named", &s->named));
-    ACF_TRY(get_markers(&at, object, "missing_markers", s, NULL));
+    ACF_TRY(get_na_strings(&at, object, "missing_markers", s, NULL));
     ACF_TRY(read_columns(from, whole, list, s));
     ACF_TRY(check_names(from, s));
     acf_schema_place(s);

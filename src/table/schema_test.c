@@ -155,7 +155,7 @@ static void damaged_schemas_do_no_harm(void **state) {
     assert_int_equal(acf_alloc_live(), live);
 }
 
-static void wishes_may_leave_things_out(void **state) {
+static void users_may_leave_out_keys(void **state) {
     (void)state;
     acf_schema *s = NULL;
     assert_int_equal(
@@ -191,4 +191,4 @@ static void memory_may_run_out(void **state) {
 
 ACF_TESTS(schema, cmocka_unit_test(schemas_come_back), cmocka_unit_test(wrong_columns_are_refused),
           cmocka_unit_test(wrong_schemas_are_refused), cmocka_unit_test(damaged_schemas_do_no_harm),
-          cmocka_unit_test(wishes_may_leave_things_out), cmocka_unit_test(memory_may_run_out))
+          cmocka_unit_test(users_may_leave_out_keys), cmocka_unit_test(memory_may_run_out))

@@ -63,7 +63,7 @@ static acf_status say_assumed(acf_table_file *f, const acf_profile_column *c, in
 }
 
 /* Real: the mark is a decimal one; integer: it separates thousands. */
-static bool is_wished(const acf_field_spec *wish, acf_notation_verdict v, acf_notation *is) {
+static bool is_set_by_user(const acf_field_spec *wish, acf_notation_verdict v, acf_notation *is) {
     if (!wish || v != ACF_NOTATION_EITHER || wish->kind->numbers == ACF_NO_NUMBERS) return false;
     if (wish->kind->numbers == ACF_WHOLE_NUMBERS) *is = acf_notation_grouped(is, is->comma);
     return true;
@@ -79,7 +79,7 @@ static acf_status settle_column(acf_table_file *f, acf_profile *p, int64_t j, co
     } else if (has_numbers(c)) {
         c->verdict = acf_notation_most(&c->survey, c->observed, point.point, &is);
         if (c->verdict == ACF_NOTATION_ASSUMED) ACF_TRY(say_assumed(f, c, j, &is, point.why));
-        if (is_wished(wish, c->verdict, &is)) c->verdict = ACF_NOTATION_IS;
+        if (is_set_by_user(wish, c->verdict, &is)) c->verdict = ACF_NOTATION_IS;
     }
     if (acf_notation_is_plain(&is) || acf_profile_is_in_doubt(c)) return ACF_OK;
     acf_profile_again(p, j, &is);

@@ -27,7 +27,7 @@ static void settles(const char *file, const char *const *options, double first, 
     " in the option 'decimal'"
 #define EITHER                                                                                                         \
     "column 1 ('x'): '1.698' may be 1.698, with a decimal point, or 1698, with a point between thousands, and no "     \
-    "other column tells, so such numbers are read as "                                                                 \
+    "other column decides, so such numbers are read as "                                                               \
     "text (category); the option 'decimal' (point or comma) settles it for the file, real or integer in the option "   \
     "'types' for the column"
 

@@ -149,7 +149,7 @@ static acf_status gzip_fill(acf_source *s) {
 /* zlib's own message says what is wrong: "incorrect data check", "invalid distance too far back". */
 static acf_status gzip_corrupt(const acf_source *s) {
     return acf_fail(ACF_EDATA, "%s is corrupt: its gzip stream is wrong near byte %lld (%s); copy it again", s->name,
-                    (long long)(s->at.offset - s->z.avail_in), s->z.msg ? s->z.msg : "no more is known");
+                    (long long)(s->at.offset - s->z.avail_in), s->z.msg ? s->z.msg : "no details");
 }
 
 /* A gzip file may hold several members in sequence, as written by `cat a.gz b.gz` and parallel compressors. */

@@ -96,7 +96,7 @@ static void cells_are_held_out_at_the_rate(void **state) {
 }
 
 /* With almost everything held out, training still sees one cell of every row of two and of every column. */
-static void something_always_stays(void **state) {
+static void one_cell_always_stays(void **state) {
     (void)state;
     for (int64_t N = 1; N <= 300; N += 23) {
         acf_table *t = table_of(N, 0.5);
@@ -120,7 +120,7 @@ static void something_always_stays(void **state) {
     }
 }
 
-static void tiny_tables_behave_as_said(void **state) {
+static void tiny_tables_keep_the_rules(void **state) {
     (void)state;
     /* 5 x 10: about a tenth of 50 cells, over many seeds. */
     acf_table *t = table_of(5, 0.0);
@@ -156,7 +156,7 @@ static void tiny_tables_behave_as_said(void **state) {
 
 /* Values and the position of a row in its table do not matter, only seed, row number and the pattern of missing
  * cells. */
-static void rows_are_known_by_their_number(void **state) {
+static void rows_are_keyed_by_their_number(void **state) {
     (void)state;
     acf_table *t = table_of(200, 0.2), *shard = NULL;
     assert_int_equal(acf_table_make(t->x + 50 * D, NULL, 150, D, NULL, &shard), ACF_OK);
@@ -222,6 +222,6 @@ static void bad_fractions_are_refused(void **state) {
 }
 
 ACF_TESTS(split, cmocka_unit_test(rows_are_cut_without_overlap), cmocka_unit_test(a_seed_is_a_row_split),
-          cmocka_unit_test(cells_are_held_out_at_the_rate), cmocka_unit_test(something_always_stays),
-          cmocka_unit_test(tiny_tables_behave_as_said), cmocka_unit_test(rows_are_known_by_their_number),
+          cmocka_unit_test(cells_are_held_out_at_the_rate), cmocka_unit_test(one_cell_always_stays),
+          cmocka_unit_test(tiny_tables_keep_the_rules), cmocka_unit_test(rows_are_keyed_by_their_number),
           cmocka_unit_test(wide_tables_work_too), cmocka_unit_test(bad_fractions_are_refused))

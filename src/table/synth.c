@@ -24,7 +24,7 @@
 
 /* ---- random numbers ---------------------------------------------------------------------------------------------- */
 
-enum { DRAW_VALUES, DRAW_HOLES }; /* the first draw number of a row */
+enum { DRAW_VALUES, DRAW_MISSING }; /* the first draw number of a row */
 
 double acf_row_uniform(acf_row_rng *r) {
     return acf_rng_uniform((acf_rng_counter){r->seed, r->row, ACF_STREAM_SYNTH, r->k++, DRAW_VALUES});
@@ -48,7 +48,7 @@ const acf_synth_set acf_synth_sets[] = {
     {"pinwheel", "five bent blades", 2, plane, acf_plane_pinwheel},
     {"swissroll", "one spiral", 2, plane, acf_plane_swissroll},
     {"circles", "two circles around one centre", 2, plane, acf_plane_circles},
-    {"clinic", "patients: an id, a date, categories, an ordinal, integers and reals that hang together",
+    {"clinic", "patients: an id, a date, categories, an ordinal, integers and reals that depend on each other",
      ACF_SYNTH_COLUMNS_MAX, acf_clinic_column, acf_clinic_row},
 };
 const int acf_synth_sets_n = (int)(sizeof acf_synth_sets / sizeof *acf_synth_sets);
@@ -150,11 +150,11 @@ acf_status acf_synth_make(const char *set, uint64_t seed, acf_missingness missin
     if (s.missing == ACF_MISSING_MAR && s.set->D == 2 && rate > 0.5)
         return acf_fail(
             ACF_EUSAGE,
-            "a rate of %g of cells missing at random; expected at most 0.5, because one of the two columns of '%s' is always "
-            "seen",
+            "a rate of %g of cells missing at random; expected at most 0.5, because one of the two columns of '%s' "
+            "is always observed",
             rate, s.set->name);
     if (s.missing == ACF_MISSING_MAR || s.missing == ACF_MISSING_MNAR) {
-        double *x = acf_alloc((size_t)(REFERENCE * (s.set->D + 1)) * sizeof *x, "rows to calibrate holes with");
+        double *x = acf_alloc((size_t)(REFERENCE * (s.set->D + 1)) * sizeof *x, "rows to calibrate missing cells");
         if (!x) return ACF_EMEMORY;
         calibrate(&s, x, x + REFERENCE * s.set->D);
         acf_release(x);
@@ -164,8 +164,8 @@ acf_status acf_synth_make(const char *set, uint64_t seed, acf_missingness missin
 }
 
 /* Random number j of the missing cells belongs to column j, number D to the coin. */
-static void make_holes(const acf_synth *s, uint64_t i, const double *x, uint8_t *present) {
-    acf_rng_counter at = {s->seed, i, ACF_STREAM_SYNTH, (uint32_t)s->set->D, DRAW_HOLES};
+static void draw_missing_cells(const acf_synth *s, uint64_t i, const double *x, uint8_t *present) {
+    acf_rng_counter at = {s->seed, i, ACF_STREAM_SYNTH, (uint32_t)s->set->D, DRAW_MISSING};
     int64_t seen = s->missing == ACF_MISSING_MAR && s->set->D == 2 ? (acf_rng_uniform(at) < 0.5) : -1;
     for (int64_t j = 0; j < s->set->D; j++) {
         at.column = (uint32_t)j;
@@ -185,7 +185,7 @@ static double as_written(const acf_synth_column *column, double v) {
 void acf_synth_row(const acf_synth *s, uint64_t i, double *x, uint8_t *present) {
     s->set->row(s->seed, i, x);
     for (int64_t j = 0; j < s->set->D; j++) x[j] = as_written(&s->set->column[j], x[j]);
-    if (present) make_holes(s, i, x, present);
+    if (present) draw_missing_cells(s, i, x, present);
 }
 
 /* ---- text -------------------------------------------------------------------------------------------------------- */

@@ -110,7 +110,7 @@ static acf_status open_frame(const char *path, const acf_file_format *format, co
 /* ---- the first pass --------------------------------------------------------------------------------------------- */
 
 /* Infinity is refused here, before typing: no column can hold it. */
-static acf_status look_at_number(const acf_table_file *f, acf_profile *p, const acf_record *r, int64_t c, bool skip) {
+static acf_status profile_number(const acf_table_file *f, acf_profile *p, const acf_record *r, int64_t c, bool skip) {
     const double v = r->field[c].number;
     char where[ACF_FIELD_TEXT_MAX];
     if (isinf(v))
@@ -122,7 +122,7 @@ static acf_status look_at_number(const acf_table_file *f, acf_profile *p, const 
 }
 
 /* Counts rows only if the profile has no count yet. */
-static acf_status look_at_rows(acf_table_file *f, acf_profile *p, const bool *skip) {
+static acf_status profile_rows(acf_table_file *f, acf_profile *p, const bool *skip) {
     acf_record r;
     int64_t blank = 0, rows = 0; /* blank lines up to this one */
     for (;; rows++) {
@@ -133,7 +133,7 @@ static acf_status look_at_rows(acf_table_file *f, acf_profile *p, const bool *sk
         for (int64_t c = 0; c < r.n; c++) {
             const acf_field *cell = &r.field[c];
             if (!cell->text)
-                ACF_TRY(look_at_number(f, p, &r, c, skip[c]));
+                ACF_TRY(profile_number(f, p, &r, c, skip[c]));
             else if (!skip[c])
                 ACF_TRY(acf_profile_text(p, c, r.row, cell->text, cell->length, cell->quoted));
         }
@@ -145,25 +145,25 @@ static acf_status look_at_rows(acf_table_file *f, acf_profile *p, const bool *sk
 
 /* Numbers are not always written as programs do. The first pass decides the notation, and columns with another notation
  * are counted once more with it. */
-static acf_status look_again(acf_table_file *f, acf_profile *p, const acf_read_options *w,
-                             const acf_field_spec *const *wish, const bool *skip) {
+static acf_status profile_again(acf_table_file *f, acf_profile *p, const acf_read_options *w,
+                                const acf_field_spec *const *wish, const bool *skip) {
     bool *pass = acf_alloc((size_t)f->columns * sizeof *pass, "reading a table"), any = false;
     if (!pass) return ACF_EMEMORY;
     for (int64_t c = 0; c < f->columns; c++)
         pass[c] = skip[c] || acf_reader_describe(f->reader, c).storage == ACF_STORAGE_NUMBER;
     acf_status status = acf_settle(f, p, w, wish, pass);
     for (int64_t c = 0; c < f->columns; c++) any |= !pass[c];
-    if (status == ACF_OK && any) status = look_at_rows(f, p, pass);
+    if (status == ACF_OK && any) status = profile_rows(f, p, pass);
     acf_release(pass);
     return status;
 }
 
 /* Profiles the columns that skip (columns) does not name, and counts the rows. wish (columns): what the user says of
  * each, NULL for nothing. */
-static acf_status look(acf_table_file *f, acf_profile *p, const acf_read_options *w, const acf_field_spec *const *wish,
-                       const bool *skip) {
-    ACF_TRY(look_at_rows(f, p, skip));
-    if (p->rows > 0) return look_again(f, p, w, wish, skip);
+static acf_status profile_columns(acf_table_file *f, acf_profile *p, const acf_read_options *w,
+                                  const acf_field_spec *const *wish, const bool *skip) {
+    ACF_TRY(profile_rows(f, p, skip));
+    if (p->rows > 0) return profile_again(f, p, w, wish, skip);
     return acf_fail(ACF_EDATA, "%s: it has %lld column%s and no rows; expected at least one", acf_table_file_path(f),
                     (long long)f->columns, f->columns == 1 ? "" : "s");
 }
@@ -171,22 +171,22 @@ static acf_status look(acf_table_file *f, acf_profile *p, const acf_read_options
 /* ---- the second pass -------------------------------------------------------------------------------------------- */
 
 /* What the second pass finds in a column besides its values. */
-typedef struct sighting {
+typedef struct counted_cells {
     int64_t cells, first; /* row of the first one */
     char shown[ACF_EXCERPT_MAX];
-} sighting;
+} counted_cells;
 
-typedef struct finding {
-    sighting kept;     /* cells with a text that counts as missing for the model */
-    sighting infinite; /* cells of infinity, which count as missing numbers */
-} finding;
+typedef struct column_findings {
+    counted_cells kept;     /* cells with a text that counts as missing for the model */
+    counted_cells infinite; /* cells of infinity, which count as missing numbers */
+} column_findings;
 
 typedef struct filling {
     acf_table_file *f;
     double *x; /* (rows,D) */
     int64_t rows;
-    uint64_t *id;   /* (rows) NULL: the file has no column of ids */
-    finding *found; /* (columns of the schema) */
+    uint64_t *id;           /* (rows) NULL: the file has no column of ids */
+    column_findings *found; /* (columns of the schema) */
 } filling;
 
 /* A cell that is being read. */
@@ -218,17 +218,17 @@ static acf_status wrong_cell(const acf_table_file *f, const incoming *in, const 
 }
 
 /* Stores the first one and counts the others: a column may have thousands. */
-static void sight(sighting *found, const incoming *in) {
+static void count_finding(counted_cells *found, const incoming *in) {
     if (found->cells++) return;
     shown(in, found->shown);
     found->first = in->row;
 }
 
 /* Usually few, but a column of another file may have no other levels. */
-static acf_status add_stranger(acf_unseen_levels *s, int64_t cell) {
+static acf_status add_unseen_level(acf_unseen_levels *s, int64_t cell) {
     if (s->n == s->capacity) {
         const int64_t capacity = s->capacity ? 2 * s->capacity : 64;
-        int64_t *more = acf_alloc((size_t)capacity * sizeof *more, "levels that are not known");
+        int64_t *more = acf_alloc((size_t)capacity * sizeof *more, "unseen levels");
         if (!more) return ACF_EMEMORY;
         if (s->n) memcpy(more, s->cell, (size_t)s->n * sizeof *more);
         acf_release(s->cell);
@@ -263,7 +263,7 @@ static acf_status fill_id(filling *w, const incoming *in) {
 }
 
 /* Is the cell of a column that the model does not have a missing cell? */
-static bool is_marker(const filling *w, const incoming *in) {
+static bool is_missing_unmodelled(const filling *w, const incoming *in) {
     if (!in->field->text) return isnan(in->field->number);
     return acf_na_strings_has(&w->f->schema->na_strings, in->field->text, in->field->length);
 }
@@ -281,7 +281,7 @@ static acf_status fill_cell(filling *w, const incoming *in) {
     int64_t place = w->f->spec[in->c];
     if (in->c == w->f->id) ACF_TRY(fill_id(w, in));
     if (place < 0) {
-        w->f->missing[in->c] += is_marker(w, in);
+        w->f->missing[in->c] += is_missing_unmodelled(w, in);
         return ACF_OK;
     }
     const acf_field_spec *spec = &w->f->schema->column[place];
@@ -291,9 +291,10 @@ static acf_status fill_cell(filling *w, const incoming *in) {
     if (is == ACF_CELL_WRONG) return wrong_cell(w->f, in, spec);
     w->f->missing[in->c] += is == ACF_CELL_MISSING;
     const bool odd = is == ACF_CELL_KEPT && is_unseen(spec, in);
-    if (odd) sight(&w->found[place].kept, in);
-    if (is == ACF_CELL_MISSING && is_infinity(w, spec, in)) sight(&w->found[place].infinite, in);
-    if (odd && spec->place >= 0) ACF_TRY(add_stranger(&w->f->unseen_levels, in->row * w->f->schema->D + spec->place));
+    if (odd) count_finding(&w->found[place].kept, in);
+    if (is == ACF_CELL_MISSING && is_infinity(w, spec, in)) count_finding(&w->found[place].infinite, in);
+    if (odd && spec->place >= 0)
+        ACF_TRY(add_unseen_level(&w->f->unseen_levels, in->row * w->f->schema->D + spec->place));
     if (spec->place >= 0) w->x[in->row * w->f->schema->D + spec->place] = v;
     return ACF_OK;
 }
@@ -319,10 +320,10 @@ static acf_status learn_values(const filling *w) {
 }
 
 /* Warns about each column with kept cells. Only for a model's schema: for a new schema, typing.c has warned. */
-static acf_status say_kept(const filling *w) {
+static acf_status warn_kept(const filling *w) {
     for (int64_t j = 0; j < w->f->schema->n; j++) {
         const acf_field_spec *c = &w->f->schema->column[j];
-        const sighting *found = &w->found[j].kept;
+        const counted_cells *found = &w->found[j].kept;
         static const char *const words[2][2] = {{"cells hold values", "cell holds a value"},
                                                 {"cells hold something else", "cell holds something else"}},
                                  *const they[2] = {"they are kept as they are and count",
@@ -342,9 +343,9 @@ static acf_status say_kept(const filling *w) {
     return ACF_OK;
 }
 
-static acf_status say_infinite(const filling *w) {
+static acf_status warn_infinite(const filling *w) {
     for (int64_t j = 0; j < w->f->schema->n; j++) {
-        const sighting *found = &w->found[j].infinite;
+        const counted_cells *found = &w->found[j].infinite;
         char name[ACF_EXCERPT_MAX];
         if (!found->cells) continue;
         ACF_TRY(
@@ -363,7 +364,7 @@ static int by_key(const void *a, const void *b) {
 }
 
 /* Repeated ids are not an error in themselves (the visits of a patient), but their rows share random draws. */
-static acf_status say_repeated(const filling *w) {
+static acf_status warn_repeated_ids(const filling *w) {
     if (!w->id) return ACF_OK;
     const size_t bytes = (size_t)w->rows * sizeof *w->id;
     uint64_t *sorted = acf_alloc(bytes, "the ids of a table");
@@ -395,12 +396,12 @@ static acf_status fill(acf_table_file *f, int64_t rows, bool fresh, acf_table **
     if (column && f->id >= 0) w.id = acf_alloc((size_t)rows * sizeof *w.id, "the ids of a table");
     if (!column || (f->id >= 0 && !w.id)) goto done;
     ACF_TRY_DONE(fill_rows(&w));
-    ACF_TRY_DONE(say_repeated(&w));
-    ACF_TRY_DONE(say_infinite(&w));
+    ACF_TRY_DONE(warn_repeated_ids(&w));
+    ACF_TRY_DONE(warn_infinite(&w));
     if (fresh)
         ACF_TRY_DONE(learn_values(&w));
     else
-        ACF_TRY_DONE(say_kept(&w));
+        ACF_TRY_DONE(warn_kept(&w));
     acf_schema_columns(s, column);
     status = acf_table_take(w.x, rows, s->D, column, &t);
     w.x = NULL;
@@ -453,7 +454,7 @@ static acf_status read_fresh(acf_table_file *f, const acf_read_options *w, acf_t
     ACF_TRY_DONE(acf_read_options_match(w, acf_table_file_path(f), name, f->columns, wish));
     ACF_TRY_DONE(acf_profile_create(f->columns, &w->na_strings, &p));
     prepare(p, f, wish);
-    ACF_TRY_DONE(look(f, p, w, wish, skip));
+    ACF_TRY_DONE(profile_columns(f, p, w, wish, skip));
     wish_dictionaries(p, f, wish);
     ACF_TRY_DONE(acf_typing(acf_table_file_path(f), p, name, wish, &f->warnings, &f->schema));
     f->schema->named = f->reader->named;
@@ -502,7 +503,7 @@ static acf_status read_known(acf_table_file *f, const acf_read_options *w, const
     ACF_TRY_DONE(acf_read_options_id(w, acf_table_file_path(f), (const char *const *)f->name, f->columns, &f->id));
     for (int64_t c = 0; c < f->columns; c++) skip[c] = f->spec[c] >= 0;
     ACF_TRY_DONE(acf_profile_create(f->columns, &f->schema->na_strings, &p));
-    ACF_TRY_DONE(look(f, p, w, NULL, skip));
+    ACF_TRY_DONE(profile_columns(f, p, w, NULL, skip));
     ACF_TRY_DONE(acf_match_unseen_levels(f, w, p));
     ACF_TRY_DONE(fill(f, p->rows, false, out));
 done:

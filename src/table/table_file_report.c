@@ -30,10 +30,12 @@ void acf_table_file_dialect(const acf_table_file *f, bool odd, acf_text *out) {
     else if (d->quote != '"')
         acf_text_addf(out, "quote %c, ", d->quote);
     acf_text_addf(out, "decimal %s, ", comma ? "comma" : "point");
-    acf_text_add(out, d->header ? "header"
-                      : d->guessed
-                          ? "no header found: columns are called V1, V2, ...; the option 'header=yes' says otherwise"
-                          : "no header");
+    acf_text_add(
+        out,
+        d->header ? "header"
+        : d->guessed
+            ? "no header found: columns are called V1, V2, ...; use the option 'header=yes' if the first line has the names"
+            : "no header");
 }
 
 acf_status acf_table_file_learnable(const acf_table *t) {

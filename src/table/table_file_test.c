@@ -62,7 +62,7 @@ static void names_are_made_up_where_there_are_none(void **state) {
     acf_table_free(t);
 }
 
-static void markers_are_the_users_too(void **state) {
+static void users_add_na_strings(void **state) {
     (void)state;
     const char *file = "x,y\n1.5,a\n-99,none\n2.5,None\n-,b\n3.5,b\n";
     acf_table *t = acf_table_file_lab_read(file, OPTIONS("missing=-99,none"), NULL);
@@ -89,9 +89,10 @@ static void dialects_can_be_given(void **state) {
 /* ---- difficult files --------------------------------------------------------------------------------------------- */
 
 /* The dialect in a line; usual parts are reported only on request. */
-static void dialects_are_said(void **state) {
+static void dialects_are_reported(void **state) {
     (void)state;
-#define FOUND_NONE "no header found: columns are called V1, V2, ...; the option 'header=yes' says otherwise"
+#define FOUND_NONE                                                                                                     \
+    "no header found: columns are called V1, V2, ...; use the option 'header=yes' if the first line has the names"
     static const struct {
         const char *text, *option, *line;
         bool odd;
@@ -116,7 +117,7 @@ static void dialects_are_said(void **state) {
     }
 }
 
-static void nasty_files_are_refused(void **state) {
+static void difficult_files_are_refused(void **state) {
     (void)state;
     acf_table_file_lab_refused("a,b\n", OPTIONS("header=yes"), NULL, ACF_EDATA,
                                "FILE: it has 2 columns and no rows; expected at least one");
@@ -237,7 +238,7 @@ static acf_status read_with_schema(const char *text, const char *schema, const c
     return status;
 }
 
-static void schema_files_say_what_columns_are(void **state) {
+static void schema_files_set_kinds(void **state) {
     (void)state;
     const char *file = "size,day,age,code\nlow,5/3/2021,17,7\nhigh,6/3/2021,99,8\nmiddle,1/2/2021,-1,9\nhuge,?,44,7\n";
     const char *schema =
@@ -379,7 +380,7 @@ static void columns_are_found_by_name(void **state) {
         "FILE: it has no column 'age' (integer), which the model needs; add it, with empty cells if its values are not known");
 }
 
-static void strangers_are_carried_along_or_refused(void **state) {
+static void extra_columns_are_kept_or_refused(void **state) {
     (void)state;
     const char *file =
         "age,sex,name,source,weight\n44,M,n1,here,1.5\n45,F,n2,here,2.5\n46,F,n3,here,7\n47,F,n4,here,8\n48,F,n5,here,8\n"
@@ -406,7 +407,7 @@ static void assert_left(const acf_table *t, int64_t missing, const char *sentenc
     assert_int_equal(acf_table_file_missing(t->file), missing);
 }
 
-static void holes_are_counted(void **state) {
+static void missing_cells_are_counted(void **state) {
     (void)state;
     acf_table *t = acf_table_file_lab_read(mixed, NULL, NULL);
     assert_left(t, 4, "5 missing cells stay as they are: unit (constant) 1, note (empty) 4" STAYS);
@@ -483,7 +484,7 @@ static void without_names_places_count(void **state) {
 }
 
 /* Names that look like numbers are not taken for a header, unless the model has them. */
-static void headers_of_figures_are_recognised(void **state) {
+static void headers_of_numbers_are_recognised(void **state) {
     (void)state;
     acf_table *model = acf_table_file_lab_read("2019,2020\n1.5,2.5\n2.5,1.5\n1.25,7\n", OPTIONS("header=yes"), NULL);
     acf_table *t = acf_table_file_lab_read("2020,2019\n7,8.5\n", OPTIONS("any-order=true"), model->file->schema);
@@ -508,7 +509,7 @@ static void wrong_cells_are_named(void **state) {
     acf_table_free(t);
 }
 
-static void unseen_values_are_kept_and_said(void **state) {
+static void unseen_values_are_kept_and_reported(void **state) {
     (void)state;
     acf_table *t =
         acf_table_file_lab_read("id,age,sex,unit\n99,41,M,kg\n98,40,X,lb\n97,39,Y,kg\n96,38,X,lb\n", NULL, known());
@@ -525,7 +526,7 @@ static void unseen_values_are_kept_and_said(void **state) {
     acf_table_free(t);
 }
 
-static void a_model_has_settled_its_types(void **state) {
+static void a_model_has_fixed_its_types(void **state) {
     (void)state;
     acf_table_file_lab_refused(
         training, OPTIONS("types=age=category"), known(), ACF_EUSAGE,
@@ -642,7 +643,7 @@ static void given_values_may_be_quoted(void **state) {
 }
 
 /* Given values are used as they are, and a number far from the observed ones gives a warning. */
-static void numbers_out_of_range_are_taken_and_noted(void **state) {
+static void numbers_out_of_range_give_warnings(void **state) {
     (void)state;
     static const struct {
         const char *given, *note;
@@ -700,7 +701,7 @@ static void texts_are_those_of_the_file(void **state) {
 }
 
 /* For all columns, including the identifier and the empty one; a kept word is not a missing cell. */
-static void holes_are_those_of_the_file(void **state) {
+static void missing_cells_are_those_of_the_file(void **state) {
     (void)state;
     acf_table *t = acf_table_file_lab_read(mixed, NULL, NULL);
     static const char *const missing[] = {".....x.", ".x...x.", "..xxxxx",
@@ -806,20 +807,19 @@ static void real_tables_are_typed(void **state) {
 
 #define WITH_MODEL(test) cmocka_unit_test_setup_teardown(test, train, forget)
 ACF_TESTS(table_file, cmocka_unit_test(modelled_columns_become_numbers),
-          cmocka_unit_test(names_are_made_up_where_there_are_none), cmocka_unit_test(markers_are_the_users_too),
-          cmocka_unit_test(dialects_can_be_given), cmocka_unit_test(dialects_are_said),
-          cmocka_unit_test(nasty_files_are_refused), cmocka_unit_test(tables_of_constants_are_completed),
+          cmocka_unit_test(names_are_made_up_where_there_are_none), cmocka_unit_test(users_add_na_strings),
+          cmocka_unit_test(dialects_can_be_given), cmocka_unit_test(dialects_are_reported),
+          cmocka_unit_test(difficult_files_are_refused), cmocka_unit_test(tables_of_constants_are_completed),
           cmocka_unit_test(small_tables_are_read), cmocka_unit_test(blank_lines_are_missing_cells),
-          cmocka_unit_test(gzip_is_read), cmocka_unit_test(pipes_are_read),
-          cmocka_unit_test(schema_files_say_what_columns_are), cmocka_unit_test(schema_files_name_words_among_dates),
-          cmocka_unit_test(descriptions_can_be_given_back), cmocka_unit_test(wrong_options_are_refused),
-          WITH_MODEL(new_rows_mean_what_the_model_learned), WITH_MODEL(columns_are_found_by_name),
-          WITH_MODEL(strangers_are_carried_along_or_refused), WITH_MODEL(holes_are_counted),
-          cmocka_unit_test(times_have_the_step_of_all_cells), WITH_MODEL(without_names_places_count),
-          cmocka_unit_test(headers_of_figures_are_recognised), WITH_MODEL(wrong_cells_are_named),
-          WITH_MODEL(unseen_values_are_kept_and_said), WITH_MODEL(a_model_has_settled_its_types),
-          cmocka_unit_test(matrices_are_tables), WITH_MODEL(blank_tables_have_what_is_given),
-          cmocka_unit_test(given_values_may_be_quoted), WITH_MODEL(texts_are_those_of_the_file),
-          WITH_MODEL(holes_are_those_of_the_file), WITH_MODEL(numbers_out_of_range_are_taken_and_noted),
-          WITH_MODEL(rows_are_keyed_by_their_id), WITH_MODEL(memory_may_run_out),
-          cmocka_unit_test(real_tables_are_typed))
+          cmocka_unit_test(gzip_is_read), cmocka_unit_test(pipes_are_read), cmocka_unit_test(schema_files_set_kinds),
+          cmocka_unit_test(schema_files_name_words_among_dates), cmocka_unit_test(descriptions_can_be_given_back),
+          cmocka_unit_test(wrong_options_are_refused), WITH_MODEL(new_rows_mean_what_the_model_learned),
+          WITH_MODEL(columns_are_found_by_name), WITH_MODEL(extra_columns_are_kept_or_refused),
+          WITH_MODEL(missing_cells_are_counted), cmocka_unit_test(times_have_the_step_of_all_cells),
+          WITH_MODEL(without_names_places_count), cmocka_unit_test(headers_of_numbers_are_recognised),
+          WITH_MODEL(wrong_cells_are_named), WITH_MODEL(unseen_values_are_kept_and_reported),
+          WITH_MODEL(a_model_has_fixed_its_types), cmocka_unit_test(matrices_are_tables),
+          WITH_MODEL(blank_tables_have_what_is_given), cmocka_unit_test(given_values_may_be_quoted),
+          WITH_MODEL(texts_are_those_of_the_file), WITH_MODEL(missing_cells_are_those_of_the_file),
+          WITH_MODEL(numbers_out_of_range_give_warnings), WITH_MODEL(rows_are_keyed_by_their_id),
+          WITH_MODEL(memory_may_run_out), cmocka_unit_test(real_tables_are_typed))

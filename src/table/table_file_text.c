@@ -59,15 +59,15 @@ acf_status acf_table_file_texts(const acf_table *t, acf_text_visit visit, void *
 /* ---- missing cells ----------------------------------------------------------------------------------------------- */
 
 /* NaN if the cell of column c is missing, else some number. */
-static double hole_at(const acf_table_file *f, int64_t c, const acf_field *cell) {
+static double missing_at(const acf_table_file *f, int64_t c, const acf_field *cell) {
     const char *text = cell->text;
     const size_t n = cell->length;
     double ignore;
     if (!text) return cell->number;
-    const bool hole =
+    const bool missing =
         f->spec[c] < 0 ? acf_na_strings_has(&f->schema->na_strings, text, n)
                        : acf_cell_read(f->schema, &f->schema->column[f->spec[c]], text, n, &ignore) == ACF_CELL_MISSING;
-    return hole ? (double)NAN : 0;
+    return missing ? (double)NAN : 0;
 }
 
 acf_status acf_table_file_pattern(const acf_table *t, double *x) {
@@ -79,7 +79,7 @@ acf_status acf_table_file_pattern(const acf_table *t, double *x) {
     for (;;) {
         ACF_TRY_DONE(acf_reader_next(reader, &r));
         if (r.n == 0) break;
-        for (int64_t c = 0; c < r.n; c++) x[r.row * f->columns + c] = hole_at(f, c, &r.field[c]);
+        for (int64_t c = 0; c < r.n; c++) x[r.row * f->columns + c] = missing_at(f, c, &r.field[c]);
     }
 done:
     acf_reader_close(reader);

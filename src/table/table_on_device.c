@@ -119,8 +119,8 @@ acf_status acf_table_on_device_create(acf_device *dev, const acf_table *t, const
     size_t bytes;
     acf_status status = ACF_OK;
     lay_out(&all, NULL, &bytes);
-    acf_table_on_device *r = acf_alloc_zero(sizeof *r, "a resident table");
-    char *host = acf_alloc(bytes, "a resident table");
+    acf_table_on_device *r = acf_alloc_zero(sizeof *r, "a device table");
+    char *host = acf_alloc(bytes, "a device table");
     if (!r || !host) {
         status = ACF_EMEMORY;
         goto done;
@@ -131,7 +131,7 @@ acf_status acf_table_on_device_create(acf_device *dev, const acf_table *t, const
     fill_rows(r, &c, t, rows, e, hold, seed, size);
     if (!(r->memory = dev->memory.alloc(dev->memory.ctx, bytes))) {
         status = dev->memory.refuse ? dev->memory.refuse(dev->memory.ctx, bytes, 0)
-                                    : acf_fail(ACF_EMEMORY, "out of memory: %zu bytes for a resident table", bytes);
+                                    : acf_fail(ACF_EMEMORY, "out of memory: %zu bytes for a device table", bytes);
         goto done;
     }
     r->there = lay_out(&all, r->memory, &bytes);

@@ -170,7 +170,7 @@ static void validation_on(acf_device *dev) {
 }
 
 /* Validation rows with training masks: in order, with constant masks and noise. */
-static void asked_rows_on(acf_device *dev) {
+static void validation_rows_on(acf_device *dev) {
     bench b;
     acf_masks masks;
     int64_t row[SIZE];
@@ -193,7 +193,7 @@ static void asked_rows_on(acf_device *dev) {
     close_bench(&b);
 }
 
-static void tally_on(acf_device *dev) {
+static void total_on(acf_device *dev) {
     acf_tape *t;
     acf_total total = {3, 0.25}, *there;
     acf_real x[1500];
@@ -229,18 +229,18 @@ static void draws_validation_batches(void **state) {
     with_cpu(validation_on, 2);
 }
 
-static void draws_rows_that_validate(void **state) {
+static void draws_validation_rows(void **state) {
     (void)state;
-    with_cpu(asked_rows_on, 2);
+    with_cpu(validation_rows_on, 2);
 }
 
-static void tallies(void **state) {
+static void totals(void **state) {
     (void)state;
-    with_cpu(tally_on, 1);
+    with_cpu(total_on, 1);
 }
 
 /* If many rows have no cells, a batch may have none; the trainer must be told. */
-static void knows_of_empty_batches(void **state) {
+static void detects_empty_batches(void **state) {
     (void)state;
     const double x[] = {1, (double)NAN, 2, (double)NAN, (double)NAN, 3};
     acf_device *dev;
@@ -288,8 +288,8 @@ static void a_failing_allocation(void **state) {
 }
 
 ACF_TESTS(on_device, cmocka_unit_test(draws_training_batches), cmocka_unit_test(draws_validation_batches),
-          cmocka_unit_test(draws_rows_that_validate), cmocka_unit_test(tallies),
-          cmocka_unit_test(knows_of_empty_batches), cmocka_unit_test(a_failing_allocation))
+          cmocka_unit_test(draws_validation_rows), cmocka_unit_test(totals), cmocka_unit_test(detects_empty_batches),
+          cmocka_unit_test(a_failing_allocation))
 
 static void device_training(void **state) {
     (void)state;
@@ -301,15 +301,15 @@ static void device_validation(void **state) {
     validation_on(acf_test_device());
 }
 
-static void device_asked_rows(void **state) {
+static void device_validation_rows(void **state) {
     (void)state;
-    asked_rows_on(acf_test_device());
+    validation_rows_on(acf_test_device());
 }
 
-static void device_tally(void **state) {
+static void device_total(void **state) {
     (void)state;
-    tally_on(acf_test_device());
+    total_on(acf_test_device());
 }
 
 ACF_DEVICE_TESTS(resident_device, cmocka_unit_test(device_training), cmocka_unit_test(device_validation),
-                 cmocka_unit_test(device_asked_rows), cmocka_unit_test(device_tally))
+                 cmocka_unit_test(device_validation_rows), cmocka_unit_test(device_total))

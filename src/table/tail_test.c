@@ -54,7 +54,7 @@ static void either_side_is_the_same(void **state) {
 }
 
 /* A tenth of the values, 10 to 100 of them, and a third at most. */
-static void how_many_it_takes(void **state) {
+static void fits_a_tenth_of_the_values(void **state) {
     (void)state;
     static const int n[] = {9, 30, 60, 500, N}, taken[] = {3, 10, 10, 50, TAKEN};
     fill(0);
@@ -70,5 +70,5 @@ static void some_have_no_tail(void **state) {
 }
 
 ACF_TESTS(tail, cmocka_unit_test(shapes_are_found), cmocka_unit_test(the_mean_is_kept),
-          cmocka_unit_test(either_side_is_the_same), cmocka_unit_test(how_many_it_takes),
+          cmocka_unit_test(either_side_is_the_same), cmocka_unit_test(fits_a_tenth_of_the_values),
           cmocka_unit_test(some_have_no_tail))

@@ -63,7 +63,7 @@ static void exponents_are_of_measurements(void **state) {
 }
 
 /* The warning about the first column; "" if there is none. */
-static void noted(const char *file, const char *note) {
+static void warns(const char *file, const char *note) {
     acf_table *t = acf_table_file_lab_read(file, AUTO, NULL);
     if (*note && !t->file->warnings.n) fail_msg("no note; expected '%s'", note);
     assert_string_equal(t->file->warnings.n ? t->file->warnings.text[0] : "", note);
@@ -111,30 +111,30 @@ static void signs_and_units_are_read(void **state) {
     written(column("x", "%d Elm Street", 300, 30), "category", "");
 }
 
-static void signs_that_some_lack_are_noted(void **state) {
+static void signs_that_some_lack_give_warnings(void **state) {
     (void)state;
-    noted("x,keep\n12 kg,1.5\n13,2.5\n14 kg,3.5\n", "column 1 ('x'): numbers like '12 kg' have a sign or a unit that "
+    warns("x,keep\n12 kg,1.5\n13,2.5\n14 kg,3.5\n", "column 1 ('x'): numbers like '12 kg' have a sign or a unit that "
                                                     "others do not have, so they are read as text "
                                                     "(category); write all alike to have them read as numbers");
-    noted("x,keep\n12 kg,1.5\n13 lb,2.5\n14 kg,3.5\n", "column 1 ('x'): numbers like '12 kg' have a sign or a unit "
+    warns("x,keep\n12 kg,1.5\n13 lb,2.5\n14 kg,3.5\n", "column 1 ('x'): numbers like '12 kg' have a sign or a unit "
                                                        "that others do not have, so they are read as text "
                                                        "(category); write all alike to have them read as numbers");
 }
 
 /* None/Mild/Severe: in a column of words an NA string may be a value, and the user should know before imputing. */
-static void markers_among_words_are_noted(void **state) {
+static void na_strings_among_words_give_warnings(void **state) {
     (void)state;
 #define VALUE(cells, what)                                                                                             \
     "column 1 ('x'): " cells " '" what                                                                                 \
     "', which counts as missing and is filled in; if it is a value here, say what marks a missing cell in the "        \
     "option 'missing' with = first, such as =NA,?"
-    noted("x,keep\nNone,1.5\nMild,2.5\nNone,3.5\nSevere,4.5\n", VALUE("2 cells hold", "None"));
-    noted("x,keep\n-,1.5\nMild,2.5\nMild,4.5\n",
+    warns("x,keep\nNone,1.5\nMild,2.5\nNone,3.5\nSevere,4.5\n", VALUE("2 cells hold", "None"));
+    warns("x,keep\n-,1.5\nMild,2.5\nMild,4.5\n",
           "column 1 ('x'): 1 cell holds '-', which counts as missing; if it is a value here, say what marks a "
           "missing cell in the option 'missing' with = first, such as =NA,?"); /* a constant is not imputed */
-    noted("x,keep\nNone,1.5\n5,2.5\n7,3.5\n", "");
-    noted("x,keep\nNone,1.5\n0,2.5\n1,3.5\n", ""); /* categories, but numbers */
-    noted("x,keep\nNA,1.5\nMild,2.5\n?,3.5\nSevere,4.5\n", "");
+    warns("x,keep\nNone,1.5\n5,2.5\n7,3.5\n", "");
+    warns("x,keep\nNone,1.5\n0,2.5\n1,3.5\n", ""); /* categories, but numbers */
+    warns("x,keep\nNA,1.5\nMild,2.5\n?,3.5\nSevere,4.5\n", "");
     acf_table *t = acf_table_file_lab_read("x,keep\nNone,1.5\nMild,2.5\nSevere,4.5\n",
                                            (const char *const[]){"missing=None", NULL}, NULL);
     assert_int_equal(t->file->warnings.n, 0); /* the user named it */
@@ -148,7 +148,7 @@ static void markers_among_words_are_noted(void **state) {
 static void infinity_is_a_missing_number(void **state) {
     (void)state;
     const char *file = "x,keep\n1.5,1.5\ninf,2.5\n2.5,3.5\n-Infinity,4.5\n";
-    noted(file, "column 'x': 2 cells hold infinity (the first: 'inf', row 2), which counts as missing and is filled "
+    warns(file, "column 'x': 2 cells hold infinity (the first: 'inf', row 2), which counts as missing and is filled "
                 "in");
     is(file, "real");
     is("x,keep\ninf,1.5\nsup,2.5\ninf,3.5\n", "category"); /* a word among words */
@@ -161,24 +161,24 @@ static void infinity_is_a_missing_number(void **state) {
     acf_table_free(t);
 }
 
-static void codes_of_missing_cells_are_noted(void **state) {
+static void codes_of_missing_cells_give_warnings(void **state) {
     (void)state;
 #define CODE(cells, list, others)                                                                                      \
     "column 1 ('x'): " cells " " list ", and the others lie between " others                                           \
     "; if that stands for a missing cell, name it in the option 'missing': " list
-    noted("x,keep\n1,1.5\n8,2.5\n99,3.5\n3,4.5\n5,4.5\n99,4.5\n", CODE("2 cells hold", "99", "1 and 8"));
-    noted("x,keep\n18.5,1.5\n40.25,2.5\n-999,3.5\n3,4.5\n-999.0,4.5\n", CODE("2 cells hold", "-999", "3 and 40.25"));
-    noted("x,keep\n10,1.5\n20,2.5\n9999,3.5\n998,4.5\n12,4.5\n", CODE("1 cell holds", "9999", "10 and 998"));
-    noted("x,keep\n10,1.5\n20,2.5\n999,3.5\n998,4.5\n12,4.5\n", CODE("2 cells hold", "999,998", "10 and 20"));
-    noted("x,keep\n10,1.5\n90,2.5\n99,3.5\n30,4.5\n12,4.5\n", ""); /* an age */
-    noted("x,keep\n10,1.5\n1200,2.5\n-9,3.5\n30,4.5\n12,4.5\n", CODE("1 cell holds", "-9", "10 and 1200"));
-    noted("x,keep\n10,1.5\n-12,2.5\n-99,3.5\n30,4.5\n12,4.5\n", CODE("1 cell holds", "-99", "-12 and 30"));
-    noted("x,keep\n10,1.5\n-12,2.5\n-9,3.5\n30,4.5\n12,4.5\n", "");
-    noted("x,keep\n1,1.5\n8,2.5\n99,3.5\n3,4.5\n", ""); /* too few cells */
+    warns("x,keep\n1,1.5\n8,2.5\n99,3.5\n3,4.5\n5,4.5\n99,4.5\n", CODE("2 cells hold", "99", "1 and 8"));
+    warns("x,keep\n18.5,1.5\n40.25,2.5\n-999,3.5\n3,4.5\n-999.0,4.5\n", CODE("2 cells hold", "-999", "3 and 40.25"));
+    warns("x,keep\n10,1.5\n20,2.5\n9999,3.5\n998,4.5\n12,4.5\n", CODE("1 cell holds", "9999", "10 and 998"));
+    warns("x,keep\n10,1.5\n20,2.5\n999,3.5\n998,4.5\n12,4.5\n", CODE("2 cells hold", "999,998", "10 and 20"));
+    warns("x,keep\n10,1.5\n90,2.5\n99,3.5\n30,4.5\n12,4.5\n", ""); /* an age */
+    warns("x,keep\n10,1.5\n1200,2.5\n-9,3.5\n30,4.5\n12,4.5\n", CODE("1 cell holds", "-9", "10 and 1200"));
+    warns("x,keep\n10,1.5\n-12,2.5\n-99,3.5\n30,4.5\n12,4.5\n", CODE("1 cell holds", "-99", "-12 and 30"));
+    warns("x,keep\n10,1.5\n-12,2.5\n-9,3.5\n30,4.5\n12,4.5\n", "");
+    warns("x,keep\n1,1.5\n8,2.5\n99,3.5\n3,4.5\n", ""); /* too few cells */
 }
 
 /* The most frequent spelling is written. */
-static void answers_are_one_pair(void **state) {
+static void yes_and_no_are_one_pair(void **state) {
     (void)state;
     const char *file = "x,keep\nYes,1.5\nno,2.5\nYES,3.5\nNo,4.5\nyes,5.5\nYes,1.5\nNo,2.5\n,2.5\n";
     acf_table *t = acf_table_file_lab_read(file, AUTO, NULL), *fresh;
@@ -302,7 +302,7 @@ static void dates_are_found(void **state) {
     is("x,keep\n2021-03-09,1.5\nsoon,2.5\n", "category");
 }
 
-static void doubtful_dates_are_noted(void **state) {
+static void ambiguous_dates_give_warnings(void **state) {
     (void)state;
     acf_table *t = acf_table_file_lab_read("x,y\n05/03/2021,1.5\n01/02/2021,2.5\n", NULL, NULL);
     assert_int_equal(t->file->warnings.n, 1);
@@ -381,8 +381,8 @@ static void words_among_dates_are_kept(void **state) {
     assert_true(strstr(acf_table_file_lab_write(t, (acf_write_plan){.imputations = 1}, acf_table_file_lab_constant),
                        "\n2021-02-30,"));
     acf_table_free(t);
-    noted(days(100, 10, "soon"), AMONG("10", "100", "dates written YYYY-MM-DD", "'soon', row 10"));
-    noted(days(100, 10, "99"),
+    warns(days(100, 10, "soon"), AMONG("10", "100", "dates written YYYY-MM-DD", "'soon', row 10"));
+    warns(days(100, 10, "99"),
           AMONG("10", "100", "dates written YYYY-MM-DD", "'99', row 10")); /* a number is not a date */
     is(days(100, 9, "soon"), "category");                                  /* eleven in a hundred */
     is(days(300, 15, "soon%d"), "date");                                   /* twenty different ones */
@@ -415,50 +415,50 @@ static void words_among_many_times_are_kept(void **state) {
             acf_text_addf(&f, i % 9000 == 8999 ? "off,%d.5\n" : "%02d:%02d:%02d,1.5\n", i / 3600, i / 60 % 60, i % 60);
         assert_true(f.len < BYTES);
         acf_table_file_lab_kinds(file, AUTO, late ? "identifier real" : "time real");
-        if (!late) noted(file, AMONG("7", "66537", "times written HH:MM:SS", "'off', row 9001"));
+        if (!late) warns(file, AMONG("7", "66537", "times written HH:MM:SS", "'off', row 9001"));
     }
     free(file);
 }
 
 /* A column that is text because of some of its cells gives a warning. */
-static void columns_that_are_text_by_a_few_cells_are_noted(void **state) {
+static void columns_that_are_text_by_a_few_cells_give_warnings(void **state) {
     (void)state;
 #define MOSTLY(fit, of, what, first, kind)                                                                             \
     "column 1 ('x'): " fit " of " of " cells are " what ", the others are not (the first: " first                      \
     "), so all are read as text (" kind "). Name the others in the option "                                            \
     "'missing' if they stand for missing cells; if the column is meant to be text, say " kind " in the option 'types'"
-    noted(days(100, 9, "soon"), MOSTLY("89", "100", "dates written YYYY-MM-DD", "'soon', row 9", "category"));
-    noted(days(100, 2, "%d.3.2021"),
+    warns(days(100, 9, "soon"), MOSTLY("89", "100", "dates written YYYY-MM-DD", "'soon', row 9", "category"));
+    warns(days(100, 2, "%d.3.2021"),
           MOSTLY("50", "100", "dates written YYYY-MM-DD", "'2.3.2021', row 2", "identifier"));
-    noted("x,keep\n12:30,1.5\nnoon,2.5\n12:45,2.5\n",
+    warns("x,keep\n12:30,1.5\nnoon,2.5\n12:45,2.5\n",
           MOSTLY("2", "3", "times written HH:MM", "'noon', row 2", "category"));
-    noted("x,keep\n12:30,1.5\nnoon,2.5\nafternoon,2.5\n", "");
+    warns("x,keep\n12:30,1.5\nnoon,2.5\nafternoon,2.5\n", "");
     acf_text f = acf_text_into(text, sizeof text);
     acf_text_add(&f, "x,keep\n");
     for (int i = 0; i < 100; i++) acf_text_addf(&f, i % 2 ? "w%d,1.5\n" : "%d,2.5\n", i);
-    noted(text, MOSTLY("50", "100", "numbers", "'w1', row 2", "identifier"));
+    warns(text, MOSTLY("50", "100", "numbers", "'w1', row 2", "identifier"));
     f = acf_text_into(text, sizeof text);
     acf_text_add(&f, "x,keep\n");
     for (int i = 0; i < 100; i++)
         acf_text_addf(&f, i % 5 > 1 ? "w%d,1.5\n" : "%d,2.5\n", i); /* words with numbers among them */
-    noted(text, "");
+    warns(text, "");
     f = acf_text_into(text, sizeof text);
     acf_text_add(&f, "x,keep\n");
     for (int i = 0; i < 50; i++) acf_text_addf(&f, i % 25 == 24 ? "0%d,1.5\n" : "1%02d,2.5\n", i);
-    noted(
+    warns(
         text,
         "column 1 ('x'): 2 of 50 numbers begin with a zero, as codes do (the first: '024', row 25), so all are read as text (identifier); say integer or "
         "real in the option 'types' if they are numbers, else identifier");
     acf_table *t = acf_table_file_lab_read(text, (const char *const[]){"types=x=integer", NULL}, NULL);
     assert_true(t->file->warnings.n == 0 && acf_table_row(t, 24)[0] == 24);
     acf_table_free(t);
-    noted("x;keep\n12,345;1\n2,250;2\n7;2\n",
+    warns("x;keep\n12,345;1\n2,250;2\n7;2\n",
           "column 1 ('x'): '12,345' may be 12.345, with a decimal comma, or 12345, with a comma between thousands, and "
           "no other "
           "column tells, so such numbers are read as text (category); the option 'decimal' (point or comma) settles it "
           "for the file, real or integer in the option "
           "'types' for the column");
-    noted(
+    warns(
         "x;keep\n1,5;1\n2.25;2\n7;2\n",
         "column 1 ('x'): '1,5' has a decimal comma and '2.25' a decimal point, so they are read as text (category); write all "
         "numbers alike to have them read as numbers");
@@ -540,7 +540,7 @@ static void decimals_are_those_of_nearly_all(void **state) {
     acf_table_free(t);
 }
 
-static void wishes_are_granted(void **state) {
+static void users_set_kinds(void **state) {
     (void)state;
     const char *file = "a,b,c,d,e\n1,x,5,u,1\n2,y,5,v,2\n3,x,5,u,3\n4,?,5,w,4\n5,x,5,u,6\n";
     acf_table_file_lab_kinds(file, NULL, "identifier category constant category integer");
@@ -565,7 +565,7 @@ static void wishes_are_granted(void **state) {
                                "option 'types' names column 'alhpa', which FILE does not have; did you mean 'alpha'?");
 }
 
-static void without_a_column_to_model_nothing_is_learned(void **state) {
+static void tables_without_a_column_to_model_are_refused(void **state) {
     (void)state;
     acf_table_file_lab_unlearnable("a,b\n?,\nNA,-\n", "FILE: all cells are missing: there is nothing to learn from");
     acf_table_file_lab_unlearnable(
@@ -579,17 +579,17 @@ static void without_a_column_to_model_nothing_is_learned(void **state) {
 }
 
 ACF_TESTS(typing, cmocka_unit_test(numbers_are_real_or_whole), cmocka_unit_test(exponents_are_of_measurements),
-          cmocka_unit_test(signs_and_units_are_read), cmocka_unit_test(signs_that_some_lack_are_noted),
-          cmocka_unit_test(infinity_is_a_missing_number), cmocka_unit_test(codes_of_missing_cells_are_noted),
-          cmocka_unit_test(answers_are_one_pair), cmocka_unit_test(markers_among_words_are_noted),
+          cmocka_unit_test(signs_and_units_are_read), cmocka_unit_test(signs_that_some_lack_give_warnings),
+          cmocka_unit_test(infinity_is_a_missing_number), cmocka_unit_test(codes_of_missing_cells_give_warnings),
+          cmocka_unit_test(yes_and_no_are_one_pair), cmocka_unit_test(na_strings_among_words_give_warnings),
           cmocka_unit_test(few_whole_numbers_are_a_scale), cmocka_unit_test(two_whole_numbers_are_categories),
           cmocka_unit_test(keys_are_identifiers), cmocka_unit_test(codes_are_not_numbers),
           cmocka_unit_test(texts_are_categories_or_identifiers), cmocka_unit_test(long_texts_are_prose),
           cmocka_unit_test(beyond_the_levels_that_are_kept), cmocka_unit_test(commas_may_be_decimal),
           cmocka_unit_test(one_value_or_none), cmocka_unit_test(dates_are_found),
-          cmocka_unit_test(doubtful_dates_are_noted), cmocka_unit_test(words_among_numbers_are_kept),
+          cmocka_unit_test(ambiguous_dates_give_warnings), cmocka_unit_test(words_among_numbers_are_kept),
           cmocka_unit_test(words_among_dates_are_kept), cmocka_unit_test(words_among_many_times_are_kept),
-          cmocka_unit_test(columns_that_are_text_by_a_few_cells_are_noted),
+          cmocka_unit_test(columns_that_are_text_by_a_few_cells_give_warnings),
           cmocka_unit_test(thousands_of_categories_are_pooled), cmocka_unit_test(rare_levels_share_a_class),
           cmocka_unit_test(levels_have_their_own_order), cmocka_unit_test(decimals_are_those_of_nearly_all),
-          cmocka_unit_test(wishes_are_granted), cmocka_unit_test(without_a_column_to_model_nothing_is_learned))
+          cmocka_unit_test(users_set_kinds), cmocka_unit_test(tables_without_a_column_to_model_are_refused))

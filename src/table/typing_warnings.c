@@ -8,13 +8,13 @@
 #define NEARLY_ALL 0.9
 
 /* A column to explain. */
-typedef struct puzzle {
+typedef struct text_column {
     const acf_profile_column *c;
     const acf_kind *kind;
     const char *where;
     acf_warnings *warnings;
     acf_status status; /* of adding the warning */
-} puzzle;
+} text_column;
 
 /* ---- dates ------------------------------------------------------------------------------------------------------ */
 
@@ -36,7 +36,7 @@ static const acf_text_counts_entry *first_when(const acf_profile_column *c, acf_
 }
 
 /* A column of dates with an ambiguous format. */
-static bool note_doubt(puzzle *p) {
+static bool warn_ambiguous_dates(text_column *p) {
     acf_calendar when;
     int64_t fit;
     char seen[ACF_EXCERPT_MAX];
@@ -63,7 +63,7 @@ static const acf_text_counts_entry *first_odd_number(const acf_profile_column *c
 
 /* Prices, shares and weights that are text because some have a sign or a unit and others have none, or a different
  * one. */
-static bool note_signs(puzzle *p) {
+static bool warn_signs(text_column *p) {
     const acf_profile_column *c = p->c;
     const acf_text_counts_entry *first = first_odd_number(c);
     char seen[ACF_EXCERPT_MAX];
@@ -94,7 +94,7 @@ static const acf_text_counts_entry *first_number(const acf_profile_column *c, ch
 }
 
 /* Every mark may be a thousands separator or a decimal mark: the warning shows both readings. */
-static void note_either(puzzle *p, const acf_text_counts_entry *e) {
+static void warn_ambiguous_numbers(text_column *p, const acf_text_counts_entry *e) {
     const acf_mark_counts *marks = p->c->survey.mark;
     const bool comma = marks[1].either > 0;
     char seen[ACF_EXCERPT_MAX], decimal[ACF_PLAIN_MAX], grouped[ACF_PLAIN_MAX];
@@ -105,7 +105,7 @@ static void note_either(puzzle *p, const acf_text_counts_entry *e) {
     if (!acf_notation_strip(&as, e->text, e->length, grouped)) *grouped = '\0';
     p->status = acf_warnings_addf(p->warnings,
                                   "%s: '%s' may be %s, with a decimal %s, or %s, with a %s between thousands, and no "
-                                  "other column tells, so such numbers are read as "
+                                  "other column decides, so such numbers are read as "
                                   "text (%s); the option 'decimal' (point or comma) settles it for the file, real or "
                                   "integer in the option 'types' for the column",
                                   p->where, acf_text_excerpt(seen, e->text), decimal, comma ? "comma" : "point",
@@ -113,14 +113,14 @@ static void note_either(puzzle *p, const acf_text_counts_entry *e) {
 }
 
 /* Ambiguous marks, or points beside commas. */
-static bool note_marks(puzzle *p) {
+static bool warn_marks(text_column *p) {
     const acf_profile_column *c = p->c;
     const acf_text_counts_entry *comma = first_number(c, ','), *point = first_number(c, '.'),
                                 *first = comma ? comma : point;
     char a[ACF_EXCERPT_MAX], b[ACF_EXCERPT_MAX];
     if (!acf_profile_is_in_doubt(c) || !first) return false;
     if (c->verdict == ACF_NOTATION_EITHER || !comma || !point) {
-        note_either(p, first);
+        warn_ambiguous_numbers(p, first);
         return true;
     }
     p->status =
@@ -133,7 +133,7 @@ static bool note_marks(puzzle *p) {
 }
 
 /* In a column of codes many have leading zeros; a single 007 among numbers may be a typing error. */
-static bool note_zeros(puzzle *p) {
+static bool warn_zeros(text_column *p) {
     const acf_profile_column *c = p->c;
     const acf_text_counts_entry *code = first_number(c, 0);
     char seen[ACF_EXCERPT_MAX];
@@ -151,7 +151,7 @@ static bool note_zeros(puzzle *p) {
 
 /* `fit` cells are `what`, and `first` is the first that is not. If the column is meant to be text, the user can say
  * so. */
-static bool note_others(puzzle *p, int64_t fit, const char *what, const acf_text_counts_entry *first) {
+static bool warn_other_cells(text_column *p, int64_t fit, const char *what, const acf_text_counts_entry *first) {
     char seen[ACF_EXCERPT_MAX], where[ACF_EXCERPT_MAX + 64];
     acf_text t = acf_text_into(where, sizeof where);
     if (first)
@@ -165,26 +165,27 @@ static bool note_others(puzzle *p, int64_t fit, const char *what, const acf_text
     return true;
 }
 
-static bool note_most(puzzle *p) {
+static bool warn_most_cells(text_column *p) {
     const acf_profile_column *c = p->c;
     acf_calendar when;
     int64_t fit, all = 0;
     char pattern[ACF_CALENDAR_PATTERN_MAX], what[ACF_CALENDAR_PATTERN_MAX + 32];
     if (c->numeric < c->observed && 2 * c->numeric >= c->observed)
-        return note_others(p, c->numeric, "numbers", c->words.n ? c->words.entry : NULL);
+        return warn_other_cells(p, c->numeric, "numbers", c->words.n ? c->words.entry : NULL);
     for (int k = 0; k < ACF_CALENDAR_FORMS; k++) all += c->when.form[k].fit;
     if (all == 0 || 2 * all < c->observed) return false;
     acf_calendar_most(&c->when, &when, &fit);
     acf_text t = acf_text_into(what, sizeof what);
     acf_text_addf(&t, "%s written %s", acf_calendar_is_date(when) ? "dates" : "times",
                   acf_calendar_pattern(when, pattern));
-    return note_others(p, fit, what, first_when(c, when, false));
+    return warn_other_cells(p, fit, what, first_when(c, when, false));
 }
 
 acf_status acf_typing_note(const acf_profile_column *c, const acf_kind *kind, const char *where,
                            acf_warnings *warnings) {
-    static bool (*const reason[])(puzzle *) = {note_doubt, note_marks, note_signs, note_zeros, note_most};
-    puzzle p = {.c = c, .kind = kind, .where = where, .warnings = warnings};
+    static bool (*const reason[])(text_column *) = {warn_ambiguous_dates, warn_marks, warn_signs, warn_zeros,
+                                                    warn_most_cells};
+    text_column p = {.c = c, .kind = kind, .where = where, .warnings = warnings};
     for (size_t i = 0; i < sizeof reason / sizeof reason[0]; i++)
         if (reason[i](&p)) return p.status;
     return ACF_OK;
@@ -248,7 +249,7 @@ static void add_code(const acf_profile_column *c, double v, acf_text *out) {
     acf_text_add(out, acf_number_shortest(text, v));
 }
 
-static acf_status note_codes(const acf_profile_column *c, const acf_end *end, int n, const acf_end *other,
+static acf_status warn_codes(const acf_profile_column *c, const acf_end *end, int n, const acf_end *other,
                              const char *where, acf_warnings *warnings) {
     char list[4 * ACF_EXCERPT_MAX] = "", ends[2][ACF_NUMBER_MAX];
     acf_text t = acf_text_into(list, sizeof list);
@@ -270,6 +271,6 @@ static acf_status note_codes(const acf_profile_column *c, const acf_end *end, in
 acf_status acf_typing_warn_sentinels(const acf_profile_column *c, const char *where, acf_warnings *warnings) {
     if (c->numeric < SENTINEL_CELLS) return ACF_OK;
     const int high = count_codes(c->high, c->low[0].value, -1), low = count_codes(c->low, c->high[high].value, 1);
-    if (high) ACF_TRY(note_codes(c, c->high, high, &c->low[low], where, warnings));
-    return low ? note_codes(c, c->low, low, &c->high[high], where, warnings) : ACF_OK;
+    if (high) ACF_TRY(warn_codes(c, c->high, high, &c->low[low], where, warnings));
+    return low ? warn_codes(c, c->low, low, &c->high[high], where, warnings) : ACF_OK;
 }

@@ -13,9 +13,9 @@ acf_status acf_warnings_addf(acf_warnings *warnings, const char *fmt, ...) {
     va_end(ap);
     if (warnings->n == ACF_WARNINGS_MAX) { /* from now on, the last place holds the count */
         warnings->left_out++;
-        snprintf(sentence, sizeof sentence, "and %lld more such remarks", (long long)warnings->left_out + 1);
+        snprintf(sentence, sizeof sentence, "and %lld more warnings", (long long)warnings->left_out + 1);
     }
-    char *copy = acf_alloc_text(sentence, "a remark");
+    char *copy = acf_alloc_text(sentence, "a warning");
     if (!copy) return ACF_EMEMORY;
     if (warnings->n == ACF_WARNINGS_MAX) acf_release(warnings->text[--warnings->n]);
     warnings->text[warnings->n++] = copy;

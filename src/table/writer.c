@@ -135,7 +135,7 @@ static acf_status row_tail(acf_writer *w, const row *r) {
 static bool is_blank(char c) { return c == ' ' || c == '\t'; }
 
 /* The white space around a cell stays: a missing cell written " ?" becomes " 12". */
-static acf_status fill_hole(acf_writer *w, const acf_field_spec *c, const acf_field *f, const row *r) {
+static acf_status fill_missing(acf_writer *w, const acf_field_spec *c, const acf_field *f, const row *r) {
     size_t lead = 0, tail = 0;
     while (lead < f->raw_length && is_blank(f->raw[lead])) lead++;
     while (tail < f->raw_length - lead && is_blank(f->raw[f->raw_length - 1 - tail])) tail++;
@@ -145,7 +145,7 @@ static acf_status fill_hole(acf_writer *w, const acf_field_spec *c, const acf_fi
 }
 
 /* c NULL: the model does not have the column. */
-static bool is_hole(const acf_writer *w, const acf_field_spec *c, const acf_field *f) {
+static bool is_missing(const acf_writer *w, const acf_field_spec *c, const acf_field *f) {
     double ignore;
     if (!f->text) return isnan(f->number);
     return c ? acf_cell_read(w->schema, c, f->text, f->length, &ignore) == ACF_CELL_MISSING
@@ -154,16 +154,16 @@ static bool is_hole(const acf_writer *w, const acf_field_spec *c, const acf_fiel
 
 /* Copies every cell that is not missing, byte for byte. */
 static acf_status source_cell(acf_writer *w, const acf_field_spec *c, const acf_field *f, const row *r) {
-    const bool hole = is_hole(w, c, f);
-    if (!hole)
+    const bool missing = is_missing(w, c, f);
+    if (!missing)
         ACF_TRY(bytes(w, f->raw, f->raw_length));
     else if (can_fill(w, c, r))
-        ACF_TRY(fill_hole(w, c, f, r));
+        ACF_TRY(fill_missing(w, c, f, r));
     else if (w->plan.stacked)
         ACF_TRY(bytes(w, "NA", 2));
     else
         ACF_TRY(bytes(w, f->raw, f->raw_length));
-    return has_interval(w, c) ? interval(w, c, r, !hole) : ACF_OK;
+    return has_interval(w, c) ? interval(w, c, r, !missing) : ACF_OK;
 }
 
 static const acf_field_spec *spec_of(const acf_writer *w, int64_t c) {
@@ -198,15 +198,15 @@ static acf_status fresh_row(acf_writer *w, const acf_record *record, const row *
     for (int64_t c = 0; c < record->n; c++) {
         const acf_field_spec *spec = spec_of(w, c);
         const acf_field *f = &record->field[c];
-        const bool hole = is_hole(w, spec, f);
+        const bool missing = is_missing(w, spec, f);
         if (c > 0) ACF_TRY(separator(w));
-        if (hole && can_fill(w, spec, r))
+        if (missing && can_fill(w, spec, r))
             ACF_TRY(filled_field(w, spec, r));
-        else if (hole)
+        else if (missing)
             ACF_TRY(bytes(w, "NA", 2));
         else
             ACF_TRY(own_field(w, f));
-        if (has_interval(w, spec)) ACF_TRY(interval(w, spec, r, !hole));
+        if (has_interval(w, spec)) ACF_TRY(interval(w, spec, r, !missing));
     }
     ACF_TRY(row_tail(w, r));
     return line_end(w);

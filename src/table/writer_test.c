@@ -59,7 +59,7 @@ static void kinds_are_written_as_their_columns_are(void **state) {
 }
 
 /* Row names and similar additions of programs come back too. */
-static void what_programs_add_comes_back(void **state) {
+static void additions_of_programs_come_back(void **state) {
     (void)state;
     completes("sep=;\r\nx;y\r\n1,5;a\r\n;b\r\n2,5;\r\n", NULL, plain, "sep=;\r\nx;y\r\n1,5;a\r\n0,3;b\r\n2,5;a\r\n");
     completes("x,y\n1.5,a,\n,b,\n2.5,,\n", NULL, plain, "x,y\n1.5,a,\n0.3,b,\n2.5,a,\n");
@@ -95,7 +95,7 @@ static void constants_stay_as_they_are(void **state) {
     acf_table_free(t);
 }
 
-static void a_constant_by_wish_is_the_most_frequent_value(void **state) {
+static void a_constant_on_request_is_the_most_frequent_value(void **state) {
     (void)state;
     completes("x,y\n1.5,b\n2.5,a\n3.5,a\n4.5,?\n", OPTIONS("types=y=constant"), plain,
               "x,y\n1.5,b\n2.5,a\n3.5,a\n4.5,a\n");
@@ -108,7 +108,7 @@ static void white_space_columns_keep_their_shape(void **state) {
 }
 
 /* mammography writes its classes in single quotes, so imputed classes have them too. */
-static void quotes_are_the_columns(void **state) {
+static void quotes_are_those_of_the_column(void **state) {
     (void)state;
     completes("1.5,'-1'\n2.5,'1'\n3.5,?\n?,'1'\n", OPTIONS("types=V2=category"), plain,
               "1.5,'-1'\n2.5,'1'\n3.5,'-1'\n0.3,'1'\n");
@@ -132,7 +132,7 @@ static double nowhere(int64_t i, int64_t j, int64_t imputation) {
     return (double)NAN;
 }
 
-static void nan_leaves_the_hole(void **state) {
+static void nan_leaves_the_cell_missing(void **state) {
     (void)state;
     acf_table *t = acf_table_file_lab_read("x,y\n1.5,a\n?,b\n2.5,NA\n", NULL, NULL);
     assert_string_equal(acf_table_file_lab_write(t, plain, nowhere), "x,y\n1.5,a\n?,b\n2.5,NA\n");
@@ -180,7 +180,7 @@ static void imputations_are_stacked(void **state) {
               "V1;V2;.imp;.id\r\n1.5;a;0;1\r\nNA;b;0;2\r\n2.5;NA;0;3\r\n1.5;a;1;1\r\n0.3;b;1;2\r\n2.5;a;1;3\r\n");
 }
 
-static void intervals_stand_behind_their_column(void **state) {
+static void intervals_follow_their_column(void **state) {
     (void)state;
     completes("x,\"n\",c\n1.5,5,a\n?,7,?\n2.5,?,b\n", NULL, with_intervals,
               "x,x.low,x.high,\"n\",\"n.low\",\"n.high\",c\n"
@@ -345,7 +345,7 @@ static void refuses_name(const acf_table *t, const char *path, const char *says)
 }
 
 /* A name must not promise another format; a name that promises none may be anything. */
-static void names_say_what_is_in_a_file(void **state) {
+static void names_match_the_format_of_a_file(void **state) {
     (void)state;
     const double x[4] = {1, 2, 3, 4};
     char in[] = "/tmp/acflow-matrix-XXXXXX";
@@ -657,15 +657,16 @@ static void mice_reads_the_stacked_format(void **state) {
 }
 
 ACF_TESTS(writer, cmocka_unit_test(observed_cells_come_back_byte_for_byte),
-          cmocka_unit_test(kinds_are_written_as_their_columns_are), cmocka_unit_test(what_programs_add_comes_back),
-          cmocka_unit_test(constants_stay_as_they_are), cmocka_unit_test(a_constant_by_wish_is_the_most_frequent_value),
-          cmocka_unit_test(white_space_columns_keep_their_shape), cmocka_unit_test(quotes_are_the_columns),
-          cmocka_unit_test(words_among_numbers_stay), cmocka_unit_test(nan_leaves_the_hole),
+          cmocka_unit_test(kinds_are_written_as_their_columns_are), cmocka_unit_test(additions_of_programs_come_back),
+          cmocka_unit_test(constants_stay_as_they_are),
+          cmocka_unit_test(a_constant_on_request_is_the_most_frequent_value),
+          cmocka_unit_test(white_space_columns_keep_their_shape), cmocka_unit_test(quotes_are_those_of_the_column),
+          cmocka_unit_test(words_among_numbers_stay), cmocka_unit_test(nan_leaves_the_cell_missing),
           cmocka_unit_test(unseen_categories_stay), cmocka_unit_test(a_level_may_not_fit_a_file_without_quotes),
-          cmocka_unit_test(imputations_are_stacked), cmocka_unit_test(intervals_stand_behind_their_column),
+          cmocka_unit_test(imputations_are_stacked), cmocka_unit_test(intervals_follow_their_column),
           cmocka_unit_test(new_columns_need_new_names), cmocka_unit_test(tables_from_memory_are_plain_csv),
           cmocka_unit_test(blank_tables_are_written), cmocka_unit_test(levels_that_share_a_class_are_drawn),
-          cmocka_unit_test(matrices_stay_matrices), cmocka_unit_test(names_say_what_is_in_a_file),
+          cmocka_unit_test(matrices_stay_matrices), cmocka_unit_test(names_match_the_format_of_a_file),
           cmocka_unit_test(a_check_refuses_what_opening_would), cmocka_unit_test(gzip_is_written),
           cmocka_unit_test(pipes_work), cmocka_unit_test(the_output_is_not_the_input),
           cmocka_unit_test(a_full_disk_leaves_nothing), cmocka_unit_test(a_changed_source_is_noticed),
