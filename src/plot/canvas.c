@@ -51,8 +51,8 @@ static acf_status check_size(double width, double height, double scale, bool svg
     if (!svg && (w > ACF_CANVAS_SIDE_MAX || h > ACF_CANVAS_SIDE_MAX || w * h > ACF_CANVAS_PIXELS_MAX))
         return acf_fail(
             ACF_EUSAGE,
-            "a picture of %.0f x %.0f pixels; expected at most %.0f on a side and %.0f million in all: choose a smaller size or "
-            "scale, or an SVG file",
+            "a picture of %.0f x %.0f pixels; expected at most %.0f on a side and %.0f million in all: choose a "
+            "smaller size or scale, or an SVG file",
             w, h, ACF_CANVAS_SIDE_MAX, ACF_CANVAS_PIXELS_MAX / 1e6);
     return ACF_OK;
 }

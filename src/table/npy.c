@@ -147,10 +147,10 @@ static acf_status take_shape(cursor *c, acf_npy *f) {
     const int least = f->pictures ? 2 : 1, most = f->pictures ? 4 : 2;
     if (n < least || n > most)
         return f->pictures
-                   ? refuse(
-                         f,
-                         "it has %lld dimensions, expected (images, rows, columns), with channels last if there are any; reshape it",
-                         (long long)n)
+                   ? refuse(f,
+                            "it has %lld dimensions, expected (images, rows, columns), with channels last if there are "
+                            "any; reshape it",
+                            (long long)n)
                    : refuse(f, "it has %lld dimensions, expected a matrix with 1 or 2; reshape it", (long long)n);
     f->n_dims = (int)n;
     f->rows = f->dim[0];
@@ -325,19 +325,22 @@ acf_status acf_npy_pictures(const acf_npy *f, int64_t *N, int64_t *H, int64_t *W
     if (!acf_npy_is_bytes(f))
         return refuse(
             f,
-            "its items are of type %c%d, expected bytes from 0 to 255 (u1); convert it: x.astype('u1'), after scaling to 0..255",
+            "its items are of type %c%d, expected bytes from 0 to 255 (u1); convert it: x.astype('u1'), after scaling "
+            "to 0..255",
             f->kind, f->size);
     if (f->fortran)
         return refuse(f, "it is stored column by column, expected row by row; save numpy.ascontiguousarray(x)");
     if (f->n_dims == 3 && d[2] == 3)
         return refuse(
             f,
-            "its shape (%lld, %lld, 3) may be one colour image or %lld images 3 pixels wide; for the former save x[None]",
+            "its shape (%lld, %lld, 3) may be one colour image or %lld images 3 pixels wide; for the former save "
+            "x[None]",
             (long long)d[0], (long long)d[1], (long long)d[0]);
     if (f->n_dims == 4 && d[3] != 1 && d[3] != 3)
         return refuse(
             f,
-            "its last dimension is %lld, expected 1 or 3 channels; if the channels come first, save x.transpose(0, 2, 3, 1)",
+            "its last dimension is %lld, expected 1 or 3 channels; if the channels come first, save x.transpose(0, 2, "
+            "3, 1)",
             (long long)d[3]);
     if (d[0] == 0) return refuse(f, "it holds no images, expected at least one");
     const int first = f->n_dims == 2 ? 0 : 1;

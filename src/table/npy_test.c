@@ -262,7 +262,8 @@ static void each_rule_has_its_sentence(void **state) {
         {"{'descr': '<f8', 'fortran_order': False, 'shape': (2, 3)}",
          ": its shape (2, 3) takes 48 bytes, but 8 follow the header; the file is cut short: copy it again"},
         {"{'descr': '|u1', 'fortran_order': False, 'shape': (2, 3)}",
-         ": its shape (2, 3) takes 6 bytes, but 8 follow the header; the file is damaged, or holds more than one matrix"},
+         ": its shape (2, 3) takes 6 bytes, but 8 follow the header; the file is damaged, or holds more than one "
+         "matrix"},
         {"{'descr': '<f8', 'fortran_order': False, 'shape': (4294967296, 4294967296)}",
          ": its shape (4294967296, 4294967296) has more bytes than can be counted; the file is damaged"},
         {"{'descr': '<f8', 'fortran_order': False, 'shape': (2305843009213693953, 1)}", /* times 8 is 8 modulo 2^64 */

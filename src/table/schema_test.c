@@ -69,9 +69,9 @@ static void refused(const char *column, const char *sentence) {
 
 static void wrong_columns_are_refused(void **state) {
     (void)state;
-    refused(
-        "\"kind\": \"auto\"",
-        "m: column 1 ('a'): 'kind' is 'auto', expected real, integer, ordinal, category, date, time, identifier, constant or empty");
+    refused("\"kind\": \"auto\"",
+            "m: column 1 ('a'): 'kind' is 'auto', expected real, integer, ordinal, category, date, time, identifier, "
+            "constant or empty");
     refused("\"kind\": 3", "m: column 1 ('a'): 'kind' is a whole number, expected text");
     refused("\"kind\": \"real\"", "m: column 1 ('a'): 'min' is missing");
     refused("\"kind\": \"real\", \"min\": 2, \"max\": 1",
@@ -106,9 +106,9 @@ static void wrong_columns_are_refused(void **state) {
             "m: column 1 ('a'): 'step' is text, expected a number");
     refused("\"kind\": \"constant\"", "m: column 1 ('a'): 'value' is missing");
     refused("\"kind\": \"identifier\"", "m: no column of it is modelled");
-    refused(
-        "\"kind\": \"category\", \"levels\": [\"x\"], \"counts\": [1]}, {\"name\": \"a\", \"kind\": \"empty\", \"observed\": 0, \"missing\": 9",
-        "m: two columns are named 'a'");
+    refused("\"kind\": \"category\", \"levels\": [\"x\"], \"counts\": [1]}, {\"name\": \"a\", \"kind\": \"empty\", "
+            "\"observed\": 0, \"missing\": 9",
+            "m: two columns are named 'a'");
     refused("\"kind\": \"category\", \"levels\": [\"x\"], \"counts\": [1]}, 7, {\"name\": \"b\"",
             "m: column 2: this is a whole number, expected an object with 'name'");
 }
@@ -159,10 +159,9 @@ static void users_may_leave_out_keys(void **state) {
     (void)state;
     acf_schema *s = NULL;
     assert_int_equal(
-        parse(
-            "{\"columns\": [{\"name\": \"a\"}, {\"name\": \"b\", \"kind\": \"date\"}, {\"name\": \"c\", \"levels\": [\"x\"]}, "
-            "{\"name\": \"d\", \"markers\": [\"-9\"]}]}",
-            false, &s),
+        parse("{\"columns\": [{\"name\": \"a\"}, {\"name\": \"b\", \"kind\": \"date\"}, {\"name\": \"c\", \"levels\": "
+              "[\"x\"]}, {\"name\": \"d\", \"markers\": [\"-9\"]}]}",
+              false, &s),
         ACF_OK);
     assert_string_equal(s->column[0].kind->name, "auto");
     assert_false(s->column[1].has_format);

@@ -7,8 +7,8 @@
 
 typedef struct acf_sink acf_sink;
 
-/* path "-": standard output; *.gz: compressed (gzip). Gives *out; end with acf_sink_commit or acf_sink_abort. Fails: ACF_EIO,
- * ACF_EMEMORY. */
+/* path "-": standard output; *.gz: compressed (gzip). Gives *out; end with acf_sink_commit or acf_sink_abort.
+ * Fails: ACF_EIO, ACF_EMEMORY. */
 acf_status acf_sink_open(const char *path, acf_sink **out);
 acf_status acf_sink_write(acf_sink *s, const void *data, size_t n);
 

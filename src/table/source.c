@@ -62,7 +62,8 @@ static acf_status keep(acf_source *s, const char *p, size_t n) {
         if (put < 0)
             return acf_fail(
                 ACF_EIO,
-                "%s cannot be kept for a second reading after %lld bytes: %s; make room, or set TMPDIR to a folder that has it",
+                "%s cannot be kept for a second reading after %lld bytes: %s; make room, or set TMPDIR to a folder "
+                "that has it",
                 s->name, (long long)s->spooled, strerror(errno));
         s->spooled += put;
         p += put;

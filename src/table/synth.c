@@ -65,11 +65,10 @@ const acf_synth_set *acf_synth_find(const char *name) {
         acf_fail(ACF_EUSAGE, "there is no made-up table '%s'; did you mean '%s'?", acf_text_excerpt(shown, name),
                  names[near]);
     else
-        acf_fail(
-            ACF_EUSAGE,
-            "there is no made-up table '%s'; expected 8gaussians, 2spirals, checkerboard, rings, moons, pinwheel, swissroll, "
-            "circles or clinic",
-            acf_text_excerpt(shown, name));
+        acf_fail(ACF_EUSAGE,
+                 "there is no made-up table '%s'; expected 8gaussians, 2spirals, checkerboard, rings, moons, pinwheel, "
+                 "swissroll, circles or clinic",
+                 acf_text_excerpt(shown, name));
     return NULL;
 }
 

@@ -210,8 +210,8 @@ static acf_status wrong_cell(const acf_table_file *f, const incoming *in, const 
     char where[ACF_FIELD_TEXT_MAX], seen[ACF_EXCERPT_MAX], expected[ACF_PREDICTED_MAX];
     return acf_fail(
         ACF_EDATA,
-        "%s, %s %lld, %s: '%s' is not %s, which this column (%s) holds; correct it, or add it to the option 'missing' if it stands for a "
-        "missing value",
+        "%s, %s %lld, %s: '%s' is not %s, which this column (%s) holds; correct it, or add it to the option 'missing' "
+        "if it stands for a missing value",
         acf_table_file_path(f), in->line ? "line" : "row", (long long)(in->line ? in->line : in->row + 1),
         acf_field_text(where, f->name[in->c], in->c), shown(in, seen), acf_cell_expected(spec, expected),
         spec->kind->name);

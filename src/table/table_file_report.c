@@ -34,7 +34,8 @@ void acf_table_file_dialect(const acf_table_file *f, bool odd, acf_text *out) {
         out,
         d->header ? "header"
         : d->guessed
-            ? "no header found: columns are called V1, V2, ...; use the option 'header=yes' if the first line has the names"
+            ? "no header found: columns are called V1, V2, ...; use the option 'header=yes' if the first line has the "
+              "names"
             : "no header");
 }
 
@@ -84,6 +85,6 @@ void acf_table_file_unfilled(const acf_table_file *f, acf_text *out) {
                           "that value");
     if (identifier && !f->known)
         acf_text_add(
-            out,
-            "; nothing is made up for an identifier: if such a column is something else, say what in the option 'types' to have it filled in");
+            out, "; nothing is made up for an identifier: if such a column is something else, say what in the option "
+                 "'types' to have it filled in");
 }

@@ -123,7 +123,8 @@ static void difficult_files_are_refused(void **state) {
                                "FILE: it has 2 columns and no rows; expected at least one");
     acf_table_file_lab_refused(
         "a,b,a\n1,2,3\n", OPTIONS("header=yes"), NULL, ACF_EDATA,
-        "FILE: columns 1 and 3 are both named 'a'; rename one, or use the option 'header=no' if the first line is data");
+        "FILE: columns 1 and 3 are both named 'a'; rename one, or use the option 'header=no' if the first line is "
+        "data");
     acf_table_file_lab_unlearnable("a,b\nNA,?\n,\n", "FILE: all cells are missing: there is nothing to learn from");
     acf_table_file_lab_refused("", NULL, NULL, ACF_EDATA, "FILE is empty, expected a table");
 }
@@ -243,8 +244,8 @@ static void schema_files_set_kinds(void **state) {
     const char *file = "size,day,age,code\nlow,5/3/2021,17,7\nhigh,6/3/2021,99,8\nmiddle,1/2/2021,-1,9\nhuge,?,44,7\n";
     const char *schema =
         "{\"columns\": [{\"name\": \"size\", \"kind\": \"ordinal\", \"levels\": [\"low\", \"middle\", \"high\"]}, "
-        "{\"name\": \"day\", \"kind\": \"date\", \"format\": \"D/M/YYYY\", \"min\": \"1/1/2021\", \"max\": \"2/2/2021\"}, "
-        "{\"name\": \"age\", \"kind\": \"integer\", \"min\": 0, \"max\": 120, \"markers\": [\"-1\"]}, "
+        "{\"name\": \"day\", \"kind\": \"date\", \"format\": \"D/M/YYYY\", \"min\": \"1/1/2021\", \"max\": "
+        "\"2/2/2021\"}, {\"name\": \"age\", \"kind\": \"integer\", \"min\": 0, \"max\": 120, \"markers\": [\"-1\"]}, "
         "{\"name\": \"code\", \"kind\": \"category\"}]}";
     acf_table *t;
     if (read_with_schema(file, schema, "", &t) != ACF_OK) fail_msg("%s", acf_error());
@@ -311,7 +312,8 @@ static void wrong_options_are_refused(void **state) {
         {"types", "a=real,", "option 'types' has '', expected items like age=integer with commas between them"},
         {"types", "=real", "option 'types' has '=real', expected items like age=integer with commas between them"},
         {"types", "a=reel",
-         "option 'types': 'a' can't be 'reel', expected real, integer, ordinal, category, date, dmy, mdy, time, identifier or constant"},
+         "option 'types': 'a' can't be 'reel', expected real, integer, ordinal, category, date, dmy, mdy, time, "
+         "identifier or constant"},
         {"schema", "/nonexistent/schema.json", "cannot open '/nonexistent/schema.json': No such file or directory"},
     };
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
@@ -383,8 +385,8 @@ static void columns_are_found_by_name(void **state) {
 static void extra_columns_are_kept_or_refused(void **state) {
     (void)state;
     const char *file =
-        "age,sex,name,source,weight\n44,M,n1,here,1.5\n45,F,n2,here,2.5\n46,F,n3,here,7\n47,F,n4,here,8\n48,F,n5,here,8\n"
-        "49,F,n6,here,8\n50,F,n7,here,8\n51,F,n8,here,8\n52,F,n9,here,8\n53,M,n10,here,4\n";
+        "age,sex,name,source,weight\n44,M,n1,here,1.5\n45,F,n2,here,2.5\n46,F,n3,here,7\n47,F,n4,here,8\n"
+        "48,F,n5,here,8\n49,F,n6,here,8\n50,F,n7,here,8\n51,F,n8,here,8\n52,F,n9,here,8\n53,M,n10,here,4\n";
     acf_table_file_lab_refused(
         file, NULL, known(), ACF_EDATA,
         "FILE, column 5 ('weight'): the model does not know this column (real); it has 'age', 'sex'. Remove it, or use "
@@ -413,8 +415,8 @@ static void missing_cells_are_counted(void **state) {
     assert_left(t, 4, "5 missing cells stay as they are: unit (constant) 1, note (empty) 4" STAYS);
     acf_table_free(t);
     const char *ids =
-        "uid,zip,age,unit,note\nu1,z1,41,kg,\nNA,z2,?,kg,\n,z3,39,,\nu4,z4,1.5,kg,\nu5,,41,kg,\nu6,z6,41,kg,\nu7,z7,41,kg,\nu8,z8,41,kg,\n"
-        "u9,z9,41,kg,\nu10,z10,41,kg,\nu11,z11,41,kg,\nu12,z12,41,kg,\n";
+        "uid,zip,age,unit,note\nu1,z1,41,kg,\nNA,z2,?,kg,\n,z3,39,,\nu4,z4,1.5,kg,\nu5,,41,kg,\nu6,z6,41,kg,\n"
+        "u7,z7,41,kg,\nu8,z8,41,kg,\nu9,z9,41,kg,\nu10,z10,41,kg,\nu11,z11,41,kg,\nu12,z12,41,kg,\n";
     t = acf_table_file_lab_read(ids, NULL, NULL);
     assert_left(t, 1,
                 "16 missing cells stay as they are: uid (identifier) 2, zip (identifier) 1, unit (constant) 1, note "
@@ -441,8 +443,8 @@ static void missing_cells_are_counted(void **state) {
     t = acf_table_file_lab_read(many, OPTIONS("header=yes"), NULL);
     assert_left(
         t, 0,
-        "33 missing cells stay as they are: e0 (empty) 3, e1 (empty) 3, e2 (empty) 3, e3 (empty) 3, e4 (empty) 3, e5 (empty) 3, e6 (empty) 3, e7 (empty) 3 "
-        "and 3 more columns");
+        "33 missing cells stay as they are: e0 (empty) 3, e1 (empty) 3, e2 (empty) 3, e3 (empty) 3, e4 (empty) 3, e5 "
+        "(empty) 3, e6 (empty) 3, e7 (empty) 3 and 3 more columns");
     acf_table_free(t);
 }
 
@@ -501,8 +503,8 @@ static void wrong_cells_are_named(void **state) {
     (void)state;
     acf_table_file_lab_refused(
         "id,age,sex,unit\n99,41,M,kg\n98,\"forty\n one\",F,kg\n", NULL, known(), ACF_EDATA,
-        "FILE, line 3, column 2 ('age'): 'forty? one' is not a number, which this column (integer) holds; correct it, or add it to "
-        "the option 'missing' if it stands for a missing value");
+        "FILE, line 3, column 2 ('age'): 'forty? one' is not a number, which this column (integer) holds; correct it, "
+        "or add it to the option 'missing' if it stands for a missing value");
     acf_table *t =
         acf_table_file_lab_read("id,age,sex,unit\n99,41,M,kg\n98,never,F,kg\n", OPTIONS("missing=never"), known());
     assert_cell(t, 1, 0, (double)NAN);
@@ -518,11 +520,12 @@ static void unseen_values_are_kept_and_reported(void **state) {
     assert_int_equal(t->file->warnings.n, 2);
     assert_note(
         t, 0,
-        "column 'sex': 3 cells hold values that the model never saw (the first: 'X', row 2); they are kept as they are and count as missing");
+        "column 'sex': 3 cells hold values that the model never saw (the first: 'X', row 2); they are kept as they "
+        "are and count as missing");
     assert_note(
         t, 1,
-        "column 'unit' was constant when the model was made; now 2 cells hold something else (the first: 'lb', row 2), which is kept and "
-        "not used");
+        "column 'unit' was constant when the model was made; now 2 cells hold something else (the first: 'lb', row "
+        "2), which is kept and not used");
     acf_table_free(t);
 }
 
@@ -610,11 +613,11 @@ static void blank_tables_have_what_is_given(void **state) {
  * column has commas. */
 static void given_values_may_be_quoted(void **state) {
     (void)state;
-    acf_table *
-        like = acf_table_file_lab_read(
-           "Preis;\"a, b=c\"\n3,50;\"x, y\"\n2,25;\"say \"\"no\"\"\"\n3,75;z\n4,25;z\n2,25;\"x, y\"\n1,50;\"say \"\"no\"\"\"\n",
-           NULL, NULL),
-       *t;
+    acf_table *like = acf_table_file_lab_read(
+                  "Preis;\"a, b=c\"\n3,50;\"x, y\"\n2,25;\"say \"\"no\"\"\"\n3,75;z\n4,25;z\n2,25;\"x, y\"\n1,50;\"say "
+                  "\"\"no\"\"\"\n",
+                  NULL, NULL),
+              *t;
     const acf_schema *s = like->file->schema;
     static const struct {
         const char *given, *text;
@@ -786,8 +789,8 @@ static void real_tables_are_typed(void **state) {
         {"breast-cancer-wisconsin.data",
          "integer ordinal ordinal ordinal ordinal ordinal ordinal ordinal ordinal ordinal category"},
         {"adult-train.csv",
-         "integer category integer category ordinal category category category category category integer integer integer "
-         "category category"},
+         "integer category integer category ordinal category category category category category integer integer "
+         "integer category category"},
     };
     for (size_t i = 0; i < sizeof tables / sizeof tables[0]; i++) {
         char seen[512];

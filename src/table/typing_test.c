@@ -387,7 +387,8 @@ static void words_among_dates_are_kept(void **state) {
     is(days(100, 9, "soon"), "category");                                  /* eleven in a hundred */
     is(days(300, 15, "soon%d"), "date");                                   /* twenty different ones */
     is(days(315, 15, "soon%d"), "category");                               /* twenty-one */
-    is("x,keep\n?,1.5\n12:30,2.5\n12:45,2.5\n12:30,2.5\n12:35,2.5\n12:30,2.5\n12:30,2.5\n12:30,2.5\n12:30,2.5\n12:30,2.5\n9.30,2.5\n",
+    is("x,keep\n?,1.5\n12:30,2.5\n12:45,2.5\n12:30,2.5\n12:35,2.5\n12:30,2.5\n12:30,2.5\n12:30,2.5\n12:30,2.5\n12:30,2.5\n"
+       "9.30,2.5\n",
        "time");
     /* A model keeps the same words in a new file; anything else is an error. */
     t = acf_table_file_lab_read(days(500, 300, "2021-02-30"), AUTO, NULL);
@@ -396,8 +397,8 @@ static void words_among_dates_are_kept(void **state) {
     acf_table_free(new);
     acf_table_file_lab_refused(
         "x,keep\n2021-02-31,1.5\n", AUTO, t->file->schema, ACF_EDATA,
-        "FILE, line 2, column 1 ('x'): '2021-02-31' is not a date written YYYY-MM-DD, which this column (date) holds; correct it, or add "
-        "it to the option 'missing' if it stands for a missing value");
+        "FILE, line 2, column 1 ('x'): '2021-02-31' is not a date written YYYY-MM-DD, which this column (date) holds; "
+        "correct it, or add it to the option 'missing' if it stands for a missing value");
     acf_table_free(t);
 }
 
@@ -445,10 +446,9 @@ static void columns_that_are_text_by_a_few_cells_give_warnings(void **state) {
     f = acf_text_into(text, sizeof text);
     acf_text_add(&f, "x,keep\n");
     for (int i = 0; i < 50; i++) acf_text_addf(&f, i % 25 == 24 ? "0%d,1.5\n" : "1%02d,2.5\n", i);
-    warns(
-        text,
-        "column 1 ('x'): 2 of 50 numbers begin with a zero, as codes do (the first: '024', row 25), so all are read as text (identifier); say integer or "
-        "real in the option 'types' if they are numbers, else identifier");
+    warns(text,
+          "column 1 ('x'): 2 of 50 numbers begin with a zero, as codes do (the first: '024', row 25), so all are read "
+          "as text (identifier); say integer or real in the option 'types' if they are numbers, else identifier");
     acf_table *t = acf_table_file_lab_read(text, (const char *const[]){"types=x=integer", NULL}, NULL);
     assert_true(t->file->warnings.n == 0 && acf_table_row(t, 24)[0] == 24);
     acf_table_free(t);
@@ -458,10 +458,9 @@ static void columns_that_are_text_by_a_few_cells_give_warnings(void **state) {
           "column tells, so such numbers are read as text (category); the option 'decimal' (point or comma) settles it "
           "for the file, real or integer in the option "
           "'types' for the column");
-    warns(
-        "x;keep\n1,5;1\n2.25;2\n7;2\n",
-        "column 1 ('x'): '1,5' has a decimal comma and '2.25' a decimal point, so they are read as text (category); write all "
-        "numbers alike to have them read as numbers");
+    warns("x;keep\n1,5;1\n2.25;2\n7;2\n",
+          "column 1 ('x'): '1,5' has a decimal comma and '2.25' a decimal point, so they are read as text (category); "
+          "write all numbers alike to have them read as numbers");
 }
 
 static void thousands_of_categories_are_pooled(void **state) {
@@ -557,8 +556,8 @@ static void users_set_kinds(void **state) {
         "FILE, column 2 ('b'): it cannot be read as time: no cell looks like one; a schema file can name its format");
     acf_table_file_lab_refused(
         file, (const char *const[]){"types=b=real", NULL}, NULL, ACF_EDATA,
-        "FILE, line 2, column 2 ('b'): 'x' is not a number, which this column (real) holds; correct it, or add it to the option 'missing' if "
-        "it stands for a missing value");
+        "FILE, line 2, column 2 ('b'): 'x' is not a number, which this column (real) holds; correct it, or add it to "
+        "the option 'missing' if it stands for a missing value");
     acf_table_file_lab_refused(file, (const char *const[]){"types=nowhere=real", NULL}, NULL, ACF_EUSAGE,
                                "option 'types' names column 'nowhere', which FILE does not have");
     acf_table_file_lab_refused("alpha,beta\n1.5,2\n", (const char *const[]){"types=alhpa=real", NULL}, NULL, ACF_EUSAGE,
@@ -570,12 +569,12 @@ static void tables_without_a_column_to_model_are_refused(void **state) {
     acf_table_file_lab_unlearnable("a,b\n?,\nNA,-\n", "FILE: all cells are missing: there is nothing to learn from");
     acf_table_file_lab_unlearnable(
         "id,unit,x\n1,kg,?\n2,kg,?\n3,?,?\n",
-        "FILE: there is no column to model: 1 hold one value only, 1 are identifiers, 1 are empty. If one should be modelled after "
-        "all, name its type in the option 'types', such as id=category");
+        "FILE: there is no column to model: 1 hold one value only, 1 are identifiers, 1 are empty. If one should be "
+        "modelled after all, name its type in the option 'types', such as id=category");
     acf_table_file_lab_unlearnable(
         "id,unit,x\n1,kg,5\n",
-        "FILE: there is no column to model: 3 hold one value only, 0 are identifiers, 0 are empty. If one should be modelled after "
-        "all, name its type in the option 'types', such as id=category");
+        "FILE: there is no column to model: 3 hold one value only, 0 are identifiers, 0 are empty. If one should be "
+        "modelled after all, name its type in the option 'types', such as id=category");
 }
 
 ACF_TESTS(typing, cmocka_unit_test(numbers_are_real_or_whole), cmocka_unit_test(exponents_are_of_measurements),

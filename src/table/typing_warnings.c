@@ -140,8 +140,8 @@ static bool warn_zeros(text_column *p) {
     if (!code || c->numeric < c->observed || 2 * c->zeros >= c->numeric) return false;
     p->status = acf_warnings_addf(
         p->warnings,
-        "%s: %lld of %lld numbers begin with a zero, as codes do (the first: '%s', row %lld), so all are read as text (%s); say integer or real "
-        "in the option 'types' if they are numbers, else %s",
+        "%s: %lld of %lld numbers begin with a zero, as codes do (the first: '%s', row %lld), so all are read as text "
+        "(%s); say integer or real in the option 'types' if they are numbers, else %s",
         p->where, (long long)c->zeros, (long long)c->numeric, acf_text_excerpt(seen, code->text),
         (long long)code->first + 1, p->kind->name, p->kind->name);
     return true;
@@ -159,8 +159,9 @@ static bool warn_other_cells(text_column *p, int64_t fit, const char *what, cons
                       (long long)first->first + 1);
     p->status = acf_warnings_addf(
         p->warnings,
-        "%s: %lld of %lld cells are %s, the others are not%s, so all are read as text (%s). Name the others in the option 'missing' if they stand "
-        "for missing cells; if the column is meant to be text, say %s in the option 'types'",
+        "%s: %lld of %lld cells are %s, the others are not%s, so all are read as text (%s). Name the others in the "
+        "option 'missing' if they stand for missing cells; if the column is meant to be text, say %s in the option "
+        "'types'",
         p->where, (long long)fit, (long long)p->c->observed, what, first ? where : "", p->kind->name, p->kind->name);
     return true;
 }

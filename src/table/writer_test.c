@@ -646,9 +646,10 @@ static void mice_reads_the_stacked_format(void **state) {
     acf_table_free(t);
     snprintf(
         command, sizeof command,
-        "Rscript -e 'suppressMessages(library(mice)); d <- read.csv(\"%s\", stringsAsFactors = TRUE); m <- as.mids(d);"
-        "stopifnot(m$m == 3, sum(m$where) == 4, is.na(m$data$x[2]), is.na(m$data$c[2]), nrow(m$imp$x) == 2, !anyNA(complete(m, 2)),"
-        "isTRUE(all.equal(complete(m, 2)$x[4], d$x[d$.imp == 2][4])), complete(m, 1)$x[1] == 1.5)' 2>%s/log",
+        "Rscript -e 'suppressMessages(library(mice)); d <- read.csv(\"%s\", stringsAsFactors = TRUE); m <- "
+        "as.mids(d);stopifnot(m$m == 3, sum(m$where) == 4, is.na(m$data$x[2]), is.na(m$data$c[2]), nrow(m$imp$x) == "
+        "2, !anyNA(complete(m, 2)),isTRUE(all.equal(complete(m, 2)$x[4], d$x[d$.imp == 2][4])), complete(m, 1)$x[1] "
+        "== 1.5)' 2>%s/log",
         path, folder);
     int status = system(command);
     if (status != 0) fail_msg("R refused it; see %s/log", folder);
