@@ -47,10 +47,8 @@ static void na_strings_are_missing(void **state) {
     assert_int_equal(c->numeric, 2);
     lab_close(&l);
     lab_open(&l); /* pandas' list, and other spellings */
-    c = cells(
-        &l,
-        "|#N/A|#N/A N/A|#NA|-1.#IND|-1.#QNAN|-NaN|-nan|1.#IND|1.#QNAN|<NA>|"
-        "N/A|NA|NULL|NaN|None|n/a|nan|null|na|Na|N/a|Null|NAN|Nan|\\N");
+    c = cells(&l, "|#N/A|#N/A N/A|#NA|-1.#IND|-1.#QNAN|-NaN|-nan|1.#IND|1.#QNAN|<NA>|"
+                  "N/A|NA|NULL|NaN|None|n/a|nan|null|na|Na|N/a|Null|NAN|Nan|\\N");
     assert_int_equal(c->missing, 26);
     assert_int_equal(c->observed, 0);
     lab_close(&l);

@@ -360,9 +360,10 @@ static void threads_read_at_once(void **state) {
 
 /* Columns in memory as a columnar format has them, four rows to a block:
  *
- *     id      texts, one behind the other, and where each begins      grade   codes into a dictionary whose texts look
- * like numbers score   doubles under a bitmap                                  day     days since 1970 under a bitmap
- */
+ *     id      texts in sequence, and where each begins
+ *     grade   codes into a dictionary whose texts look like numbers
+ *     score   doubles under a bitmap
+ *     day     days since 1970 under a bitmap */
 enum { BLOCK = 4, BLOCKS = 10, TYPED_ROWS = BLOCK * BLOCKS };
 
 typedef struct typed {

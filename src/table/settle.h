@@ -1,9 +1,9 @@
 /* Decides how the columns of a file write their numbers, once all cells have been seen: between the first pass
  * (profile.h) and typing (typing.h).
  *
- * The cells of a column decide first (192,4: a decimal comma). If they do not (1.698), the other columns of the file
- * decide, provided that those with evidence agree. Else the separator decides: a table separated by commas or white
- * space has decimal points. The option `decimal` takes precedence over both. */
+ * The cells of a column decide first (192,4: a decimal comma). If they do not (1.698), the option `decimal` decides.
+ * Without it the other columns of the file decide, provided that those with evidence agree. Else the separator decides:
+ * a table separated by commas or white space has decimal points. */
 #ifndef ACF_TABLE_SETTLE_H
 #define ACF_TABLE_SETTLE_H
 
