@@ -364,16 +364,14 @@ static void each_mistake_has_its_message(void **state) {
         {"{'descr': '|u1', 'fortran_order': False, 'shape': (6, 4, 3), }",
          "its shape (6, 4, 3) may be one colour image or 6 images 3 pixels wide; for the former save x[None]", 72},
         {"{'descr': '|u1', 'fortran_order': False, 'shape': (1, 3, 6, 4), }",
-         "its last dimension is 4, expected 1 or 3 channels; where the channels come first, save x.transpose(0, 2, 3, "
-         "1)",
+         "its last dimension is 4, expected 1 or 3 channels; if the channels come first, save x.transpose(0, 2, 3, 1)",
          72},
         {"{'descr': '|u1', 'fortran_order': False, 'shape': (0, 6, 4), }", "it holds no images, expected at least one",
          0},
         {"{'descr': '|u1', 'fortran_order': False, 'shape': (2, 0, 4), }",
          "its images have no pixels, expected at least one", 0},
         {"{'descr': '|u1', 'fortran_order': False, 'shape': (24,), }",
-         "it has 1 dimensions, expected (images, rows, columns), with channels behind them where there are some; "
-         "reshape it",
+         "it has 1 dimensions, expected (images, rows, columns), with channels last if there are any; reshape it",
          24},
         {"{'descr': '|u1', 'fortran_order': False, 'shape': (2, 6, 4), }",
          "its shape (2, 24) takes 48 bytes, but 47 follow the header; the file is cut short: copy it again", 47},

@@ -121,7 +121,7 @@ static void move_weights(bench *b) {
     acf_real *x = fetch(&b->cpu, ps->value, ps->total);
     for (int k = 0; k < ps->n; k++) {
         const acf_param *p = ps->list[k];
-        for (int64_t i = 0; strncmp(p->name, "gmm", 6) != 0 && i < acf_tensor_count(&p->t); i++)
+        for (int64_t i = 0; strncmp(p->name, "gmm.", 4) != 0 && i < acf_tensor_count(&p->t); i++)
             x[p->offset + i] += (acf_real)acf_lab_random(20 + (uint64_t)k, i, -0.1, 0.1);
     }
     for (int k = 0; k < 2; k++) {

@@ -92,7 +92,7 @@ static void the_number_of_warnings_is_limited(void **state) {
     assert_int_equal(warnings.n, ACF_WARNINGS_MAX);
     assert_string_equal(warnings.text[0], "remark 0");
     assert_string_equal(warnings.text[ACF_WARNINGS_MAX - 2], "remark 98");
-    assert_string_equal(warnings.text[ACF_WARNINGS_MAX - 1], "and 8 more such remarks");
+    assert_string_equal(warnings.text[ACF_WARNINGS_MAX - 1], "and 8 more warnings");
     acf_warnings_clear(&warnings);
 }
 
