@@ -1,6 +1,7 @@
-/* Answers with an archive: see donor_answers.h.
+/* Answers of a model with donors: see donor_answers.h.
  *
- * Workload: a look-up for each cell that is asked, some 30 µs in 5,000 rows of 12 columns: more than half of a draw of such a table. */
+ * Workload: one donor search for each target cell, about 30 µs in 5,000 rows of 12 columns: more than half of the time
+ * of a draw. */
 #include "donors/donor_answers.h"
 
 #include "base/rng.h"
@@ -10,13 +11,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- cells in turn -------------------------------------------------------------------------------------------------------------- */
+/* ---- autoregressive chain -------------------------------------------------------------------------------------- */
 
 #define NOT_BEGUN (-2)
-enum { OTHERS = 128 }; /* values near those of donors that stand for all there may be, at most */
-#define SURE 0.9 /* of a value: then it is what is filled in. A mean beside it would lie outside its own interval */
+enum { OTHERS = 128 }; /* values that stand for the continuous part of the donors' distribution, at most */
+#define SURE 0.9       /* a value with this probability is imputed itself: a mean could lie outside its own interval */
 
-/* Cells of column j that the model was made from. */
+/* Observed cells of column j in the training data. */
 static int64_t observed(const acf_encoder *e, int64_t j) {
     int64_t n = e->column[j].classes ? 0 : e->observed[j];
     for (int32_t c = 0; c < e->column[j].classes; c++) n += e->count[e->first[j] + c];
@@ -24,7 +25,7 @@ static int64_t observed(const acf_encoder *e, int64_t j) {
 }
 
 acf_status acf_autoregression_order(const acf_encoder *e, int32_t **order) {
-    int32_t *list = acf_alloc((size_t)e->D * sizeof *list, "an order of columns");
+    int32_t *list = acf_alloc((size_t)e->D * sizeof *list, "a column order");
     if (!list) return ACF_EMEMORY;
     for (int64_t j = 0; j < e->D; j++) {
         int64_t k = j;
@@ -56,7 +57,7 @@ acf_status acf_autoregression_begin(acf_autoregression *chain, const acf_table *
     return ACF_OK;
 }
 
-/* The next column of row i that is asked for; -1: there is none. */
+/* The next target column of row i; -1: there is none. */
 static int32_t next_column(acf_autoregression *chain, int64_t i) {
     const int64_t D = chain->t->D;
     while (chain->at[i] < D) {
@@ -85,9 +86,9 @@ void acf_autoregression_end(acf_autoregression *chain) {
     *chain = (acf_autoregression){0};
 }
 
-/* ---- answers -------------------------------------------------------------------------------------------------------------------- */
+/* ---- answers --------------------------------------------------------------------------------------------------- */
 
-/* What one thread needs. */
+/* One thread's scratch. */
 typedef struct seat {
     acf_donor_search *r;
     uint8_t *known; /* (D) */
@@ -100,13 +101,13 @@ struct acf_donor_answers {
 };
 
 acf_status acf_donor_answers_create(const acf_donors *d, int threads, acf_donor_answers **out) {
-    acf_donor_answers *l = acf_alloc_zero(sizeof *l, "a look-up of rows");
+    acf_donor_answers *l = acf_alloc_zero(sizeof *l, "a donor search");
     if (!l) return ACF_EMEMORY;
     l->d = d, l->threads = (int)acf_max(threads, 1);
-    l->seat = acf_alloc_zero((size_t)l->threads * sizeof *l->seat, "a look-up of rows");
+    l->seat = acf_alloc_zero((size_t)l->threads * sizeof *l->seat, "a donor search");
     bool ok = l->seat != NULL;
     for (int k = 0; ok && k < l->threads; k++) {
-        l->seat[k].known = acf_alloc((size_t)d->D, "a look-up of rows");
+        l->seat[k].known = acf_alloc((size_t)d->D, "a donor search");
         ok = l->seat[k].known && acf_donor_search_create(d, &l->seat[k].r) == ACF_OK;
     }
     if (!ok) {
@@ -126,14 +127,14 @@ void acf_donor_answers_free(acf_donor_answers *l) {
 
 static seat *own_seat(const acf_donor_answers *l) { return &l->seat[omp_get_thread_num()]; }
 
-/* How far the rows are believed that are near row i of t at s->known, about column j. */
+/* h of column j for row i of t, given s->known. */
 static double trust(seat *s, const acf_table *t, int64_t i, int64_t j) {
     return acf_donor_search_run(s->r, j, acf_table_row(t, i), s->known, acf_table_row_id(t, i))
                ? acf_donor_search_trust(s->r, j)
                : 0;
 }
 
-/* log p at x, of which the networks say logp. */
+/* log p at x of the mixture; logp: the networks'. */
 static double logp_of_both(const seat *s, int64_t j, double x, double h, double logp) {
     if (h == 0) return logp;
     const double q = log(h * acf_donor_search_density(s->r, j, x)), p = log1p(-h) + logp, most = fmax(p, q);
@@ -148,7 +149,7 @@ double acf_donor_answers_logp(acf_donor_answers *l, const acf_table *t, const ac
     return logp_of_both(s, j, acf_table_row(t, i)[j], trust(s, t, i, j), logp);
 }
 
-/* Everything of the row is known but the cell itself. */
+/* s->known = all observed cells of the row but column j. */
 static void know_the_others(seat *s, const acf_table *t, int64_t i, int64_t j) {
     for (int64_t k = 0; k < t->D; k++) s->known[k] = k != j && acf_table_present(acf_table_row(t, i)[k]);
 }

@@ -1,20 +1,20 @@
-/* How sure a model should be: see calibrate.h.
+/* Recalibrates predictions: see calibrate.h.
  *
- * Workload: 11 validations for each of the two numbers, where training had one an epoch. Neither changes the other's part of log p, so they are
- * found one after the other. */
+ * Workload: 11 validations for each of the two numbers; training does one each epoch. Neither number changes the
+ * other's part of log p, so they are fitted one after the other. */
 #include "train/calibrate.h"
 
 #include <math.h>
 
 #define GOLDEN 0.6180339887498949
-#define ROUNDS 9 /* the bracket of 1.5 is then 0.02 wide, a third of what a hundred held-out cells leave open */
+#define ROUNDS 9 /* narrow the bracket of 1.5 to 0.02, a third of the uncertainty left by a hundred held-out cells */
 
 static acf_status copy_slab(const acf_params *ps, acf_real *to, const acf_real *from) {
     return acf_device_copy(ps->dev, to, from, (size_t)ps->total * sizeof *to, ACF_ON_DEVICE);
 }
 
-/* What is to be least, at this value of one of tr's two numbers. The weights before any change are in the gradients' slab. Not finite is as bad as can
- * be. */
+/* The objective at this value of one of tr's two numbers; infinity if not finite. The weights before any change are in
+ * the gradients' slab. */
 static acf_status ask(acf_trainer *tr, double *number, double value, double *out) {
     const double expected = number == &tr->scale_factor && !acf_trainer_kept_mixture(tr) ? ACF_CALIBRATE_SCALE : 0,
                  away = (value - expected) / ACF_CALIBRATE_DEVIATION;
@@ -50,7 +50,7 @@ static acf_status find(acf_trainer *tr, double *number) {
     return ACF_OK;
 }
 
-/* A Gaussian mixture that no network was better than is as sure as the rows make it. */
+/* False for a Gaussian mixture that no network improved: EM has fitted its scales already. */
 static bool worth_asking(const acf_trainer *tr) {
     return tr->net && tr->set.calibrate && tr->task->held(tr) > 0 &&
            tr->rows.n / ACF_CALIBRATE_ROWS < acf_net_columns(tr->net);

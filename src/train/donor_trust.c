@@ -1,6 +1,6 @@
-/* Is it worth looking rows up: see donor_trust.h.
+/* Fits the donors' weight: see donor_trust.h.
  *
- * Workload: an archive is made (donor_learn.h), and some hundred times the scores of up to 4,000 cells are added up. */
+ * Workload: donors are learned (donor_learn.h), and the scores of up to 4,000 cells are summed some hundred times. */
 #include "train/donor_trust.h"
 
 #include "donors/donor_file.h"
@@ -10,11 +10,11 @@
 #include <string.h>
 
 #define GOLDEN 0.6180339887498949
-#define NARROW 24 /* a bracket after so many rounds is 1e-5 of what it was */
+#define NARROW 24 /* rounds that narrow a bracket to 1e-5 of its width */
 #define ROUNDS 8
-#define LEAST_CHANCE 1e-9 /* 0 is for what was not asked */
+#define LEAST_CHANCE 1e-9 /* 0 means not fitted */
 
-/* Where a number is looked for, what is expected of it, and how surely. */
+/* Bounds of a number, and the mean and deviation of its prior. */
 typedef struct hope {
     double least, most, predicted, deviation;
 } hope;
@@ -25,7 +25,7 @@ static hope hope_for(int k, bool of_class) {
                                                      [ACF_DONOR_TRUST_AGREE] = {0, 3, 0.3, 0.5},
                                                      [ACF_DONOR_TRUST_OF_COLUMN] = {0, 3, 0.7, 0.5}};
     if (k == ACF_DONOR_TRUST_GIVEN) return (hope){0, 6, 1, 1};
-    /* Networks are good at classes: they learn their probabilities and nothing else. */
+    /* Networks predict classes well: class columns start with less weight for donors. */
     return k < ACF_DONOR_TRUST_WON ? common[k] : (hope){-4, 4, of_class ? -2 : 0, 0.6};
 }
 
@@ -36,7 +36,7 @@ static double trusted(const acf_heldout_cell *c, const double *v) {
     return fmin(1 / (1 + exp(-logit)), ACF_DONOR_TRUST_MOST);
 }
 
-/* Some cells, and what their scores are multiplied by to be weighed against what is expected. */
+/* Some cells, and the factor that brings their scores to the scale of the penalty. */
 typedef struct some {
     const acf_heldout_cell *cell;
     int64_t n;
@@ -49,7 +49,8 @@ static double lost(some a, const double *v) {
     return sum;
 }
 
-/* Scores of the network alone, and of how many cells: of those that are given all of their rows. What donors are worth is said of these, the questions of imputation. */
+/* Sum of the network's own scores, and the number of cells found, over cells that are given all of their rows. The gain
+ * is reported for these, which are imputation's queries. */
 static double network(const acf_heldout *a, int64_t *found) {
     double sum = 0;
     *found = 0;
@@ -58,14 +59,14 @@ static double network(const acf_heldout *a, int64_t *found) {
     return sum;
 }
 
-/* What v[k] = x costs: the cells that it is about, and that it is not what is expected. */
+/* The objective at v[k] = x: the score of the cells concerned, and the penalty. */
 static double cost(some a, double *v, int k, double x) {
     const hope h = hope_for(k, a.n && a.cell[0].of_class);
     v[k] = x;
     return a.unit * lost(a, v) + 0.5 * pow((x - h.predicted) / h.deviation, 2);
 }
 
-/* The best of one number, the others as they are: golden section. */
+/* Optimises one number with the others fixed: golden section. */
 static void improve(some a, double *v, int k) {
     double low = hope_for(k, false).least, high = hope_for(k, false).most;
     for (int i = 0; i < NARROW; i++) {
@@ -78,7 +79,7 @@ static void improve(some a, double *v, int k) {
     v[k] = 0.5 * (low + high);
 }
 
-/* What is won, and its deviation, in shares of the network's score. */
+/* The gain and its deviation, as shares of the network's score. */
 static void count_winnings(some a, double *v, double of_network) {
     double won = 0, square = 0, nats = 0, n = 0;
     for (int64_t i = 0; i < a.n; i++)
@@ -129,7 +130,7 @@ bool acf_donor_trust_worth(const double *v) {
            v[ACF_DONOR_TRUST_WON] >= ACF_DONOR_TRUST_SURE * v[ACF_DONOR_TRUST_CHANCE];
 }
 
-/* These rows of t as a table of their own, with their ids. Gives *out (acf_table_free). */
+/* Copies these rows of t into a table of their own, with their ids. Gives *out (acf_table_free). */
 static acf_status cut_rows(const acf_table *t, const acf_rows *rows, acf_table **out) {
     double *x = acf_alloc((size_t)acf_max(rows->n * t->D, 1) * sizeof *x, "the rows of a table");
     uint64_t *id = acf_alloc((size_t)acf_max(rows->n, 1) * sizeof *id, "the ids of a table");
@@ -147,7 +148,7 @@ static acf_status cut_rows(const acf_table *t, const acf_rows *rows, acf_table *
     return status;
 }
 
-/* The archive of what training saw of these rows of t; NULL: of all. */
+/* Donors from what training saw of these rows of t; NULL: of all. */
 static acf_status make_archive(const acf_trainer *tr, const acf_table *t, const acf_rows *rows, acf_donors **out) {
     const int threads = acf_net_params(tr->net)->dev->threads;
     acf_table *part = NULL;
@@ -158,7 +159,7 @@ static acf_status make_archive(const acf_trainer *tr, const acf_table *t, const 
     return status;
 }
 
-/* Asks held-out cells of the training rows. */
+/* Queries held-out cells of the training rows. */
 static acf_status ask_cells(acf_trainer *tr, acf_heldout *a) {
     acf_donors *m = NULL;
     if (!tr->data.hold || !tr->data.hold->held) return ACF_OK;
@@ -168,7 +169,7 @@ static acf_status ask_cells(acf_trainer *tr, acf_heldout *a) {
     return status;
 }
 
-/* Asks some cells of the rows that validate, given their other cells; donors are the training rows. */
+/* Queries some cells of the validation rows, given their other cells; donors are the training rows. */
 static acf_status ask_valid_rows(acf_trainer *tr, acf_heldout *a) {
     const acf_train_data data = tr->data;
     const acf_rows rows = tr->rows;

@@ -1,6 +1,7 @@
-/* Held-out cells, asked of network and archive: see donor_trust_cells.h.
+/* Predictions of held-out cells by network and donors: see donor_trust_cells.h.
  *
- * Workload: one question of one cell to the network, with a sample of POINTS values, and one look-up, for each of some thousand cells: less than an epoch. */
+ * Workload: for each of some thousand cells one query of the network, with a sample of POINTS values, and one donor
+ * search: less than an epoch. */
 #include "train/donor_trust_cells.h"
 
 #include <math.h>
@@ -9,11 +10,11 @@
 enum {
     SIZE = 256,
     POINTS = 32
-}; /* cells that the network is asked at once; values that stand for a forecast of a number */
+}; /* cells of a query to the network; values that represent the prediction of a number */
 
-/* ---- which -------------------------------------------------------------------------------------------------------------------- */
+/* ---- which cells ----------------------------------------------------------------------------------------------- */
 
-/* All of them, or every so many. */
+/* All of them, or every k-th. */
 static acf_status list_cells(const acf_trainer *tr, acf_heldout *a) {
     const acf_table *t = tr->data.table;
     const acf_holdout *hold = tr->data.hold;
@@ -34,7 +35,7 @@ static acf_status list_cells(const acf_trainer *tr, acf_heldout *a) {
     return a->cell ? ACF_OK : ACF_EMEMORY;
 }
 
-/* As many columns as chance says, any number with the same probability. */
+/* A random number of columns, each number with the same probability. */
 void acf_heldout_known(const acf_trainer *tr, const acf_heldout_cell *c, uint8_t *known) {
     const acf_table *t = tr->data.table;
     const double *x = acf_table_row(t, c->row);
@@ -55,16 +56,16 @@ void acf_heldout_known(const acf_trainer *tr, const acf_heldout_cell *c, uint8_t
     }
 }
 
-/* ---- the network -------------------------------------------------------------------------------------------------------------- */
+/* ---- the network ----------------------------------------------------------------------------------------------- */
 
-/* What is asked, and what one batch of it is answered. */
+/* A batch of queries, and the network's answers. */
 typedef struct desk {
     acf_trainer *tr;
     acf_batch *batch;
     acf_donor_search *r;
-    int64_t capacity;   /* numbers of a forecast: values of a number, or probabilities of classes */
-    acf_real *said;     /* (SIZE, room) as networks give it */
-    double *net, *rows; /* (SIZE, room) forecasts of the network; (room) of the rows, for one cell */
+    int64_t capacity;   /* values per prediction: sampled values of a number, or probabilities of classes */
+    acf_real *said;     /* (SIZE, capacity) as networks give it */
+    double *net, *rows; /* (SIZE, capacity) predictions of the network; (capacity) of the donors, for one cell */
     uint8_t *known;     /* (D) */
 } desk;
 
@@ -72,7 +73,7 @@ static int32_t classes_of(const desk *d, const acf_heldout_cell *c) {
     return d->tr->data.encoder->column[c->column].classes;
 }
 
-/* n cells, each given what acf_heldout_known says. */
+/* Loads n cells, each given what acf_heldout_known says. */
 static void load(desk *d, const acf_heldout_cell *c, int64_t n) {
     acf_trainer *tr = d->tr;
     const acf_table *t = tr->data.table;
@@ -95,7 +96,7 @@ static acf_view *view(const desk *d) {
     return acf_net_view(d->tr->tape, d->tr->net, d->batch, NULL);
 }
 
-/* log p of the truths in the table's units; to `better`, of which ask_rows makes q / p. */
+/* log p of the true values in the table's units, into `better`; ask_rows turns it into q / p. */
 static acf_status ask_density(desk *d, acf_heldout_cell *c, int64_t n) {
     acf_trainer *tr = d->tr;
     const acf_encoder *e = tr->data.encoder;
@@ -130,7 +131,7 @@ static acf_status ask_network(desk *d, acf_heldout_cell *c, int64_t n) {
     return ACF_OK;
 }
 
-/* ---- the rows ------------------------------------------------------------------------------------------------------------------ */
+/* ---- the donors ------------------------------------------------------------------------------------------------ */
 
 static double mean_distance(const double *a, const double *b, int64_t of_b) {
     double sum = 0;
@@ -139,7 +140,7 @@ static double mean_distance(const double *a, const double *b, int64_t of_b) {
     return sum / (double)(POINTS * of_b);
 }
 
-/* POINTS draws of the rows, spread as evenly as their u are: a lattice of three dimensions. */
+/* POINTS draws of the donors' distribution, evenly spread: their u form a lattice of three dimensions. */
 static void draw_evenly(const acf_donor_search *r, int64_t j, double *out) {
     for (int k = 0; k < POINTS; k++) {
         const double at = k + 0.5;
@@ -185,7 +186,7 @@ static void ask_rows(desk *d, acf_heldout_cell *c, const double *net) {
     c->net_net *= 1 + ACF_DONOR_TRUST_APART * (1 - 1 / (double)acf_max(d->tr->set.members, 1));
 }
 
-/* ---- all of it ------------------------------------------------------------------------------------------------------------------ */
+/* ---- all of it ------------------------------------------------------------------------------------------------- */
 
 static void close_desk(desk *d) {
     acf_batch_free(d->batch);

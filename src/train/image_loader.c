@@ -1,5 +1,5 @@
-/* Batches of images for captured steps: see loader.h. Always streamed: the host masks, encodes and copies an image in some 20 microseconds of one core, while
- * a step of hundreds of them takes the device tens of milliseconds. */
+/* Batches of images for captured steps: see loader.h. Always streamed: the host masks, encodes and copies an image in
+ * some 20 microseconds of one core, while a step of hundreds of images takes the device tens of milliseconds. */
 #include "train/loader.h"
 
 #include "ops/arith.h"
@@ -40,7 +40,7 @@ static acf_status send_images(acf_loader *s, int stage) {
     return acf_image_batch_send(of(s)->stage[stage], of(s)->batch);
 }
 
-/* ---- work ---------------------------------------------------------------------------------------------------------------------- */
+/* ---- work ------------------------------------------------------------------------------------------------------ */
 
 static acf_image_view *view(acf_loader *s, const acf_pass *pass) {
     const acf_image_batch *b = of(s)->batch;
@@ -48,7 +48,7 @@ static acf_image_view *view(acf_loader *s, const acf_pass *pass) {
     return acf_image_net_view(s->tr->tape, s->tr->image->net, &q, pass);
 }
 
-/* One term, its gradients, and its value in *out; with the tape to itself (loss.h says why). */
+/* One term, its gradients, and its value in *out; it uses the tape alone (loss.h says why). */
 static acf_status add_term(acf_loader *s, const acf_pass *pass, bool guess, double weight, acf_real *out) {
     acf_tape *t = s->tr->tape;
     acf_tape_begin(t, true);
@@ -74,13 +74,13 @@ static acf_status image_gradients(acf_loader *s, const acf_drawing *how, const a
 }
 
 static acf_tensor *image_logp(acf_loader *s, const acf_drawing *how) {
-    (void)how; /* the batch is there */
+    (void)how; /* the batch is in place */
     return acf_image_net_logp(s->tr->tape, view(s, NULL));
 }
 
 static bool image_validates(const acf_loader *s) {
     (void)s;
-    return false; /* held-out images are streamed, too */
+    return false; /* validation images are streamed, too */
 }
 
 const acf_loader_kind acf_image_loader = {create_images,   free_images, send_images,

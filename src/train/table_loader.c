@@ -4,14 +4,14 @@
 
 #include <math.h>
 
-#define SHARE 0.5 /* of the free memory that a table may take */
+#define SHARE 0.5 /* share of the free memory that a table may take */
 
 typedef struct table_supply {
     acf_loader base;
-    const acf_holdout *hold;        /* whose cells are held out in the resident table */
+    const acf_holdout *hold;        /* cells held out in the resident table */
     acf_table_on_device *on_device; /* NULL: streamed */
-    const acf_rows *rows;           /* that validate, where they are in: */
-    acf_table_on_device *valid;     /* NULL: none */
+    const acf_rows *rows;           /* validation rows */
+    acf_table_on_device *valid;     /* the table of these rows; NULL: none */
     acf_batch *stage[ACF_STAGES];
     acf_batch *batch; /* in device memory */
 } table_supply;
@@ -19,9 +19,9 @@ typedef struct table_supply {
 static table_supply *of(acf_loader *s) { return (table_supply *)s; }
 acf_batch *acf_table_stage(acf_loader *s, int stage) { return of(s)->stage[stage]; }
 
-/* ---- creation ---------------------------------------------------------------------------------------------------------- */
+/* ---- creation -------------------------------------------------------------------------------------------------- */
 
-/* Does the table find room beside the network's work? */
+/* Does the table fit into memory beside the network's work? */
 static bool fits(const acf_trainer *tr, acf_device *dev) {
     size_t left, all;
     const acf_train_data *d = &tr->data;
@@ -30,7 +30,7 @@ static bool fits(const acf_trainer *tr, acf_device *dev) {
     return (double)(acf_table_on_device_bytes(d->table, &tr->rows, d->encoder, d->hold) + valid) < SHARE * (double)left;
 }
 
-/* The table on the device, or batches that take turns. */
+/* Puts the table on the device, or creates the stages of streamed batches. */
 static acf_status make_source(table_supply *s) {
     acf_trainer *tr = s->base.tr;
     acf_device *dev = tr->ps->dev;
@@ -46,13 +46,12 @@ static acf_status make_source(table_supply *s) {
     return ACF_OK;
 }
 
-/* What part of a batch's cells `most` of them are. Reals and categories are parts of a table, each with room of its
- * own: the narrower varies more. */
+/* `most` cells as a share of a batch's. Reals and categories are planned separately: the narrower part varies more. */
 static double part_of(const table_supply *s, int64_t most, int64_t part) {
     return fmin(1, (double)most / (double)(s->batch->capacity * part));
 }
 
-/* Training models as many cells as its masks say, and hardly ever more; validation those that are held out. */
+/* Plans capacities. Training rarely models more cells than its masks' mean; validation models the held-out ones. */
 static void plan(table_supply *s, int64_t part) {
     acf_loader *base = &s->base;
     base->streams = !s->on_device, base->check_room = 1;
@@ -64,7 +63,7 @@ static void plan(table_supply *s, int64_t part) {
     base->cells = (double)acf_max(s->on_device->cells, 1);
 }
 
-/* Rows that validate, beside the table; without them the host validates (valid.c). */
+/* Adds the validation rows beside the table; without them the host validates (valid.c). */
 static acf_status add_valid(table_supply *s, int64_t part) {
     acf_loader *base = &s->base;
     acf_trainer *tr = base->tr;
@@ -81,7 +80,7 @@ static acf_status add_valid(table_supply *s, int64_t part) {
     return ACF_OK;
 }
 
-/* The narrower of the two parts of a table, reals and categories; all of it where there is one. */
+/* Columns of the narrower part of a table, reals or categories; of the only part where there is one. */
 static int64_t narrow_part(const acf_net *net) {
     int64_t reals, all = acf_net_columns(net);
     acf_net_reals(net, &reals);
@@ -112,7 +111,7 @@ done:
     return status;
 }
 
-/* ---- work ---------------------------------------------------------------------------------------------------------------- */
+/* ---- work ------------------------------------------------------------------------------------------------------ */
 
 static acf_status send_table(acf_loader *s, int stage) { return acf_batch_send(of(s)->stage[stage], of(s)->batch); }
 
