@@ -30,7 +30,7 @@
 #define LEAST_SCALE 0.01
 
 /* State of learning one column. Sizes: P = 2 D + 1 parameters (near, other and, last, apart); n donors. */
-typedef struct pupil {
+typedef struct learner {
     acf_donors *m;
     const acf_table *t;
     const acf_holdout *hold;
@@ -46,28 +46,28 @@ typedef struct pupil {
     double smooth, apart, logq, seen; /* sums of a step: weight and distance of donors of another value, nats over the
                                        * column's marginal, rows */
     double told, told_rows;           /* logq and seen of settled steps */
-} pupil;
+} learner;
 
-static int64_t numbers(const pupil *p) { return 2 * p->m->D + 1; }
+static int64_t numbers(const learner *p) { return 2 * p->m->D + 1; }
 
-static double hoped(const pupil *p, int64_t k) {
+static double prior_mean(const learner *p, int64_t k) {
     return k == 2 * p->m->D ? log(APART) : log((k < p->m->D ? NEAR : OTHER) / sqrt((double)acf_max(p->m->D - 1, 1)));
 }
 
 /* ---- one row --------------------------------------------------------------------------------------------------- */
 
 /* Is cell k of the row used as a given cell when column j is the target? */
-static bool speaks(const pupil *p, int64_t row, int64_t k) {
+static bool is_given(const learner *p, int64_t row, int64_t k) {
     return k != p->j && !p->held[k] && p->m->code[k * p->m->N + row] >= 0;
 }
 
-static void look(pupil *p, int64_t row) {
+static void look(learner *p, int64_t row) {
     const acf_donors *m = p->m;
     const int64_t D = m->D;
     for (int64_t i = 0; i < p->n; i++) p->cost[i] = 0;
     for (int64_t k = 0; k < D; k++) {
         double away, another;
-        if (!speaks(p, row, k)) continue;
+        if (!is_given(p, row, k)) continue;
         const double near = m->number[k] ? exp(p->log[k]) : 0,
                      other = exp(p->log[D + k]) * acf_donors_rare(m, k, m->code[k * m->N + row]);
         const acf_real z = m->place[k * m->N + row];
@@ -88,7 +88,7 @@ typedef struct given {
     acf_real all, cell, any, rows;
 } given;
 
-static given weigh(pupil *p, const acf_donors_kernel *at, acf_real least) {
+static given weigh(learner *p, const acf_donors_kernel *at, acf_real least) {
     const acf_real *restrict place = p->place + p->j * p->n, *restrict cost = p->cost;
     acf_real *restrict weight = p->weight, *restrict push = p->push, all = 0, cell = 0, any = 0, rows = 0;
 #pragma omp simd reduction(+ : all, cell, any, rows)
@@ -101,7 +101,7 @@ static given weigh(pupil *p, const acf_donors_kernel *at, acf_real least) {
 }
 
 /* push = r - w, and q of the row's own cell; false: there is no donor. */
-static bool compare(pupil *p, int64_t row) {
+static bool compare(learner *p, int64_t row) {
     const acf_donors *m = p->m;
     const acf_real *restrict place = p->place + p->j * p->n, *restrict weight = p->weight;
     const acf_donors_kernel at = acf_donors_kernel_at(m, p->j, m->value[m->first[p->j] + m->code[p->j * m->N + row]]);
@@ -137,11 +137,11 @@ static void pull(const acf_real *restrict push, const acf_real *restrict place, 
     *near += (double)by_away, *other += (double)by_other;
 }
 
-static void add_slopes(pupil *p, int64_t row) {
+static void add_slopes(learner *p, int64_t row) {
     const acf_donors *m = p->m;
     for (int64_t k = 0; k < m->D; k++) {
         double away, another;
-        if (!speaks(p, row, k)) continue;
+        if (!is_given(p, row, k)) continue;
         const acf_real z = m->place[k * m->N + row];
         acf_donors_usual(m, k, z, &away, &another);
         double by_near = 0, by_other = 0;
@@ -155,7 +155,7 @@ static void add_slopes(pupil *p, int64_t row) {
 
 /* ---- one step -------------------------------------------------------------------------------------------------- */
 
-static void ask(pupil *p, int step) {
+static void ask(learner *p, int step) {
     const acf_donors *m = p->m;
     memset(p->slope, 0, (size_t)numbers(p) * sizeof *p->slope);
     p->smooth = p->apart = p->logq = p->seen = 0;
@@ -172,13 +172,13 @@ static void ask(pupil *p, int step) {
     }
 }
 
-static void move(pupil *p, int step) {
+static void move(learner *p, int step) {
     acf_donors *m = p->m;
     const int64_t j = p->j;
     const double rate = RATE * (1 - (double)step / STEPS), c1 = 1 - pow(0.9, step + 1), c2 = 1 - pow(0.999, step + 1);
     for (int64_t k = 0; k < numbers(p); k++) {
         const double g = p->slope[k] / p->seen * exp(p->log[k]) +
-                         (p->log[k] - hoped(p, k)) / (DEVIATION * DEVIATION) * (1 + FEW / p->cells) / p->cells;
+                         (p->log[k] - prior_mean(p, k)) / (DEVIATION * DEVIATION) * (1 + FEW / p->cells) / p->cells;
         p->first[k] = 0.9 * p->first[k] + 0.1 * g, p->second[k] = 0.999 * p->second[k] + 0.001 * g * g;
         p->log[k] -= rate * (p->first[k] / c1) / (sqrt(p->second[k] / c2) + 1e-8);
         if (step >= SETTLED) p->mean[k] += p->log[k];
@@ -194,7 +194,7 @@ static void move(pupil *p, int step) {
 static int64_t most_donors(const acf_donors *m) { return acf_max(acf_min(acf_min(m->N, DONORS), CELLS / m->D), 1); }
 
 /* All rows in which the column is observed, or every k-th of them. */
-static void choose_donors(pupil *p) {
+static void choose_donors(learner *p) {
     const acf_donors *m = p->m;
     const int32_t *code = m->code + p->j * m->N;
     int64_t have = 0, seen = 0;
@@ -210,7 +210,7 @@ static void choose_donors(pupil *p) {
     for (int64_t i = 0; i < p->n; i++) p->predicted[i] = m->predicted[p->j * m->N + p->donor[i]];
 }
 
-static void learn_column(pupil *p, int64_t j) {
+static void learn_column(learner *p, int64_t j) {
     acf_donors *m = p->m;
     const int64_t D = m->D;
     p->j = j, p->settled = p->told = p->told_rows = 0;
@@ -218,7 +218,7 @@ static void learn_column(pupil *p, int64_t j) {
     memset(p->mean, 0, (size_t)numbers(p) * sizeof *p->mean);
     memset(p->first, 0, (size_t)numbers(p) * sizeof *p->first);
     memset(p->second, 0, (size_t)numbers(p) * sizeof *p->second);
-    for (int64_t k = 0; k < numbers(p); k++) p->log[k] = hoped(p, k);
+    for (int64_t k = 0; k < numbers(p); k++) p->log[k] = prior_mean(p, k);
     for (int step = 0; p->n > 1 && step < STEPS; step++) {
         ask(p, step);
         if (p->seen > 0) move(p, step);
@@ -232,9 +232,9 @@ static void learn_column(pupil *p, int64_t j) {
     m->gain[j] = p->told_rows > 0 ? p->told / p->told_rows : 0;
 }
 
-static acf_status open_pupil(pupil *p, acf_donors *m, const acf_table *t, const acf_holdout *hold) {
+static acf_status open_pupil(learner *p, acf_donors *m, const acf_table *t, const acf_holdout *hold) {
     const size_t n = (size_t)most_donors(m), D = (size_t)m->D;
-    *p = (pupil){.m = m, .t = t, .hold = hold};
+    *p = (learner){.m = m, .t = t, .hold = hold};
     p->donor = acf_alloc(n * sizeof *p->donor, "the donors");
     p->place = acf_alloc((D + 4) * n * sizeof *p->place, "the donors");
     p->log = acf_alloc(5 * (2 * D + 1) * sizeof *p->log, "the donors");
@@ -246,13 +246,13 @@ static acf_status open_pupil(pupil *p, acf_donors *m, const acf_table *t, const 
     return ACF_OK;
 }
 
-static void close_pupil(pupil *p) {
+static void close_pupil(learner *p) {
     acf_release(p->donor), acf_release(p->place), acf_release(p->log), acf_release(p->held);
 }
 
 acf_status acf_donors_learn(acf_donors *m, const acf_table *t, const acf_holdout *hold, int threads) {
     const int n = (int)acf_max(acf_min(threads, m->D), 1);
-    pupil *p = acf_alloc_zero((size_t)n * sizeof *p, "the donors");
+    learner *p = acf_alloc_zero((size_t)n * sizeof *p, "the donors");
     acf_status status = p ? ACF_OK : ACF_EMEMORY;
     for (int k = 0; !status && k < n; k++) status = open_pupil(&p[k], m, t, hold);
     if (!status) {

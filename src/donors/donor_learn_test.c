@@ -261,7 +261,7 @@ static void rows_with_equal_predictions_are_near(void **state) {
     close_lab(&l);
 }
 
-static void nonlinear_columns_ignore_the_prediction(void **state) {
+static void nonlinear_columns_are_learned_too(void **state) {
     (void)state;
     for (int kind = PRODUCT; kind <= SIZE; kind++) {
         lab l = open_sum(kind);
@@ -459,7 +459,7 @@ static void memory_may_run_out(void **state) {
 ACF_TESTS(donor_learn, cmocka_unit_test(predictive_columns_gain_weight),
           cmocka_unit_test(predictive_classes_gain_weight), cmocka_unit_test(what_is_learned_is_a_maximum),
           cmocka_unit_test(few_rows_stay_near_the_prior), cmocka_unit_test(rows_with_equal_predictions_are_near),
-          cmocka_unit_test(nonlinear_columns_ignore_the_prediction), cmocka_unit_test(a_copy_may_agree_by_chance),
+          cmocka_unit_test(nonlinear_columns_are_learned_too), cmocka_unit_test(a_copy_may_agree_by_chance),
           cmocka_unit_test(copies_are_told_from_near_rows),
           cmocka_unit_test(held_out_cells_are_neither_target_nor_given),
           cmocka_unit_test(a_column_without_targets_learns_nothing),

@@ -92,14 +92,14 @@ static acf_status learn(const acf_donors *m, const acf_table *t, const acf_holdo
 }
 
 /* One thread's scratch. */
-typedef struct seat {
-    acf_predictor_scratch desk;
+typedef struct worker {
+    acf_predictor_scratch scratch;
     double *x;      /* (P) */
     uint8_t *known; /* (D) */
-} seat;
+} worker;
 
-static acf_status open_seat(const acf_donors *m, seat *s) {
-    ACF_TRY(acf_predictor_scratch_open(m->predictor, &s->desk));
+static acf_status open_seat(const acf_donors *m, worker *s) {
+    ACF_TRY(acf_predictor_scratch_open(m->predictor, &s->scratch));
     s->x = acf_alloc((size_t)m->predictor->P * sizeof *s->x, "the donor predictor");
     s->known = acf_alloc((size_t)m->D, "the donor predictor");
     return s->x && s->known ? ACF_OK : ACF_EMEMORY;
@@ -115,23 +115,23 @@ acf_real acf_donors_predicted(const acf_predictor *e, const acf_predictor_scratc
 static acf_status expect_rows(acf_donors *m, const acf_table *t, const acf_holdout *hold, int64_t part,
                               const acf_predictor *e, int threads) {
     const int n = (int)acf_max(acf_min(threads, m->N), 1);
-    seat *s = acf_alloc_zero((size_t)n * sizeof *s, "the donor predictor");
+    worker *s = acf_alloc_zero((size_t)n * sizeof *s, "the donor predictor");
     acf_status status = s ? ACF_OK : ACF_EMEMORY;
     for (int k = 0; !status && k < n; k++) status = open_seat(m, &s[k]);
     if (!status) {
 #pragma omp parallel for num_threads(n)
         for (int64_t i = 0; i < m->N; i++) {
-            const seat *own = &s[omp_get_thread_num()];
+            const worker *own = &s[omp_get_thread_num()];
             double left;
             if (part != ALL && !of_part(part, i)) continue;
             read_row(m, t, hold, i, own->x, own->known);
             for (int64_t j = 0; j < m->D; j++)
                 if (acf_donors_predicts(m, j))
-                    m->predicted[j * m->N + i] = acf_donors_predicted(e, &own->desk, own->x, own->known, j, &left);
+                    m->predicted[j * m->N + i] = acf_donors_predicted(e, &own->scratch, own->x, own->known, j, &left);
         }
     }
     for (int k = 0; s && k < n; k++)
-        acf_predictor_scratch_close(&s[k].desk), acf_release(s[k].x), acf_release(s[k].known);
+        acf_predictor_scratch_close(&s[k].scratch), acf_release(s[k].x), acf_release(s[k].known);
     acf_release(s);
     return status;
 }

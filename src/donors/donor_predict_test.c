@@ -196,10 +196,10 @@ static void check_rows(const lab *l, const acf_holdout *hold, const acf_donors *
     uint8_t *known = calloc((size_t)(N * D), 1);
     int64_t width[COLS];
     acf_predictor *e;
-    acf_predictor_scratch desk;
+    acf_predictor_scratch scratch;
     for (int64_t k = 0; k < D; k++) width[k] = m->predictor->first[k + 1] - m->predictor->first[k];
     assert_int_equal(acf_predictor_create(D, width, &e), ACF_OK);
-    assert_int_equal(acf_predictor_scratch_open(e, &desk), ACF_OK);
+    assert_int_equal(acf_predictor_scratch_open(e, &scratch), ACF_OK);
     for (int64_t i = 0; i < N; i++) read_row(l, hold, i, x + i * P, known + i * D);
     assert_int_equal(acf_predictor_learn(e, x, known, N), ACF_OK);
     assert_true(same_gaussian(e, m->predictor));
@@ -210,10 +210,10 @@ static void check_rows(const lab *l, const acf_holdout *hold, const acf_donors *
                 const bool number = !columns[j].classes && width[j];
                 assert_int_equal(acf_donors_predicts(m, j), number);
                 assert_true(m->predicted[j * N + i] ==
-                            (number ? (acf_real)acf_predictor_cell(e, &desk, x + i * P, known + i * D, j) : 0));
+                            (number ? (acf_real)acf_predictor_cell(e, &scratch, x + i * P, known + i * D, j) : 0));
             }
     }
-    acf_predictor_scratch_close(&desk), acf_predictor_free(e);
+    acf_predictor_scratch_close(&scratch), acf_predictor_free(e);
     free(x), free(known);
 }
 
@@ -245,9 +245,9 @@ static void predictions_are_bounded(void **state) {
     (void)state;
     lab l = open_lab();
     acf_predictor *e = l.m->predictor;
-    acf_predictor_scratch desk;
+    acf_predictor_scratch scratch;
     double x[8] = {1, 2, 3, 4, 5, 6}, left;
-    assert_int_equal(acf_predictor_scratch_open(e, &desk), ACF_OK);
+    assert_int_equal(acf_predictor_scratch_open(e, &scratch), ACF_OK);
     for (int sign = -1; sign <= 1; sign += 2)
         for (int known = 0; known < 64; known++) {
             uint8_t of[COLS];
@@ -255,14 +255,14 @@ static void predictions_are_bounded(void **state) {
             for (int64_t p = 0; p < e->P; p++) e->mean[p] = sign * 1e30;
             for (int64_t j = 0; j < COLS; j++)
                 if (acf_donors_predicts(l.m, j))
-                    assert_true(fabs((double)acf_donors_predicted(e, &desk, x, of, j, &left)) <= 1e6);
+                    assert_true(fabs((double)acf_donors_predicted(e, &scratch, x, of, j, &left)) <= 1e6);
             for (int64_t p = 0; p < e->P; p++)
                 e->mean[p] = sign * 9e5, e->precision[p * e->P] = e->precision[p] = p == 0;
-            assert_true(acf_donors_predicted(e, &desk, x, of, 0, &left) == ACF_R(9e5) * (acf_real)sign);
+            assert_true(acf_donors_predicted(e, &scratch, x, of, 0, &left) == ACF_R(9e5) * (acf_real)sign);
             e->mean[0] = sign * 2e6;
-            assert_true(acf_donors_predicted(e, &desk, x, of, 0, &left) == ACF_R(1e6) * (acf_real)sign);
+            assert_true(acf_donors_predicted(e, &scratch, x, of, 0, &left) == ACF_R(1e6) * (acf_real)sign);
         }
-    acf_predictor_scratch_close(&desk);
+    acf_predictor_scratch_close(&scratch);
     close_lab(&l);
 }
 
@@ -295,17 +295,17 @@ static void classes_are_not_predicted(void **state) {
 
 /* With enough rows every row is predicted by the Gaussian of all, else none is. */
 static void check_by_all(const acf_donors *m, bool enough) {
-    acf_predictor_scratch desk;
+    acf_predictor_scratch scratch;
     double x[ACF_PREDICTOR_MOST];
     uint8_t known[ACF_PREDICTOR_MOST];
     int64_t same = 0;
-    assert_int_equal(acf_predictor_scratch_open(m->predictor, &desk), ACF_OK);
+    assert_int_equal(acf_predictor_scratch_open(m->predictor, &scratch), ACF_OK);
     for (int64_t i = 0; i < 20; i++) {
         for (int64_t k = 0; k < m->D; k++) x[k] = (double)m->place[k * m->N + i], known[k] = m->code[k * m->N + i] >= 0;
-        same += m->predicted[i] == (acf_real)acf_predictor_cell(m->predictor, &desk, x, known, 0);
+        same += m->predicted[i] == (acf_real)acf_predictor_cell(m->predictor, &scratch, x, known, 0);
     }
     assert_int_equal(same, enough ? 20 : 0);
-    acf_predictor_scratch_close(&desk);
+    acf_predictor_scratch_close(&scratch);
 }
 
 /* Of N rows of D numbers EM uses `used`, evenly spaced. */

@@ -259,10 +259,10 @@ acf_status acf_donor_search_create(const acf_donors *m, acf_donor_search **out) 
     r->part = r->weight + n; /* no column has more values than there are rows */
     acf_status status = ACF_OK;
     if (m->predictor) {
-        status = acf_predictor_scratch_open(m->predictor, &r->desk);
+        status = acf_predictor_scratch_open(m->predictor, &r->scratch);
         const int64_t P = m->predictor->P;
         if (!status && !(r->row = acf_alloc((size_t)(2 * P) * sizeof *r->row, "a donor search"))) status = ACF_EMEMORY;
-        if (!status) acf_predictor_variances(m->predictor, &r->desk, r->variance = r->row + P);
+        if (!status) acf_predictor_variances(m->predictor, &r->scratch, r->variance = r->row + P);
     }
     if (status)
         acf_donor_search_free(r);
@@ -275,7 +275,7 @@ void acf_donor_search_free(acf_donor_search *r) {
     if (!r) return;
     acf_release(r->cost), acf_release(r->donor), acf_release(r->weight), acf_release(r->term), acf_release(r->row);
     acf_release(r->span);
-    acf_predictor_scratch_close(&r->desk);
+    acf_predictor_scratch_close(&r->scratch);
     acf_release(r);
 }
 
@@ -292,7 +292,7 @@ static acf_donor_search_term expected_term(const acf_donor_search *r, int64_t j,
     const acf_donors *m = r->m;
     const int64_t p = m->predictor->first[j], P = m->predictor->P;
     double left;
-    const acf_real z = acf_donors_predicted(m->predictor, &r->desk, r->row, known, j, &left);
+    const acf_real z = acf_donors_predicted(m->predictor, &r->scratch, r->row, known, j, &left);
     const double alone = r->variance[p], least = 1 / m->predictor->precision[p * P + p];
     const double told = alone > least ? fmin(fmax((alone - left) / (alone - least), 0), 1) : 0;
     return (acf_donor_search_term){m->predicted + j * m->N, z, (acf_real)(told * m->apart[j]), 0, 0};
@@ -317,7 +317,7 @@ static int64_t list_terms(const acf_donor_search *r, int64_t j, const double *x,
 }
 
 /* Can row i be the searched row? It can if no cell that both have differs. */
-static bool may_be(const acf_donors *m, int64_t i, int64_t j, const double *x, const uint8_t *known) {
+static bool may_be_same_row(const acf_donors *m, int64_t i, int64_t j, const double *x, const uint8_t *known) {
     for (int64_t k = 0; k < m->D; k++) {
         const int32_t c = m->code[k * m->N + i];
         if (k != j && known[k] && c >= 0 && m->value[m->first[k] + c] != x[k]) return false;
@@ -334,7 +334,7 @@ static bool leave_out(const acf_donor_search *r, int64_t from, int64_t n, int64_
     for (int64_t i = 0; i < n; i++) some |= ids[i] == id;
     bool left_out = false;
     for (int64_t i = some ? 0 : n; i < n; i++)
-        if (ids[i] == id && may_be(r->m, from + i, j, x, known))
+        if (ids[i] == id && may_be_same_row(r->m, from + i, j, x, known))
             r->cost[from + i] = (acf_real)INFINITY, left_out = true;
     return left_out;
 }

@@ -92,7 +92,7 @@ typedef struct acf_donor_search {
     acf_column_span *span;       /* (D) scratch for acf_linkage_find */
     double *row;                 /* (coordinates) of the searched row */
     double *variance;            /* (coordinates) predictive variance where nothing is known; the end of row */
-    acf_predictor_scratch desk;
+    acf_predictor_scratch scratch;
     int64_t n;
     double peak;  /* log(1 + log mean e^{mean C - C}): how much nearer donors are than the average row. C is scaled for
                    * rows in which all is known; where little is known, peak alone would trust donors too much */

@@ -231,17 +231,17 @@ static double apart(const lab *l, int64_t j, int64_t k, double rare, double x, d
 
 /* Variance of column j given the known cells of x; NaN: unknown. */
 static double left_of(const lab *l, int64_t j, const double *x) {
-    acf_predictor_scratch desk;
+    acf_predictor_scratch scratch;
     double row[64], left;
     uint8_t known[COLS];
-    assert_int_equal(acf_predictor_scratch_open(l->m->predictor, &desk), ACF_OK);
+    assert_int_equal(acf_predictor_scratch_open(l->m->predictor, &scratch), ACF_OK);
     for (int64_t k = 0; k < COLS; k++) {
         known[k] = x[k] == x[k];
         acf_donors_coordinates(l->m, k, known[k] ? acf_donors_position(l->m, k, x[k]) : 0,
                                known[k] ? acf_donors_code(l->m, k, x[k]) : -1, row);
     }
-    acf_predictor_cell_both(l->m->predictor, &desk, row, known, j, &left);
-    acf_predictor_scratch_close(&desk);
+    acf_predictor_cell_both(l->m->predictor, &scratch, row, known, j, &left);
+    acf_predictor_scratch_close(&scratch);
     return left;
 }
 
@@ -293,7 +293,7 @@ static int coordinates(const lab *l, int64_t k, double x, double *out) {
 }
 
 /* The predicted value of column j, a number, given x with NaN for unknown cells: solves Λ_uu d_u = -Λ_uo d_o. */
-static double hope(const lab *l, int64_t j, const double *x) {
+static double predicted_value(const lab *l, int64_t j, const double *x) {
     const acf_predictor *e = l->m->predictor;
     double d[MOST] = {0}, a[MOST][MOST], b[MOST] = {0}, at = NAN;
     int u[MOST], n = 0, P = 0;
@@ -325,7 +325,8 @@ static bool itself(const lab *l, int64_t j, const double *x, uint64_t id, int64_
 
 /* C of all rows, from x with NaN where a cell is unknown. */
 static void fill_costs(const lab *l, int64_t j, const double *x, uint64_t id, double *cost) {
-    const double at = l->m->apart[j] > 0 ? hope(l, j, x) : 0, told = l->m->apart[j] > 0 ? told_of(l, j, x) : 0;
+    const double at = l->m->apart[j] > 0 ? predicted_value(l, j, x) : 0,
+                 told = l->m->apart[j] > 0 ? told_of(l, j, x) : 0;
     for (int64_t i = 0; i < l->t->N; i++) {
         cost[i] = itself(l, j, x, id, i) || isnan(cell(l, i, j)) ? (double)INFINITY : 0;
         for (int64_t k = 0; k < COLS && isfinite(cost[i]); k++)
@@ -334,7 +335,7 @@ static void fill_costs(const lab *l, int64_t j, const double *x, uint64_t id, do
     }
 }
 
-static bool look_up(lab *l, int64_t j, const double *x, uint64_t id) {
+static bool search(lab *l, int64_t j, const double *x, uint64_t id) {
     uint8_t known[COLS];
     for (int k = 0; k < COLS; k++) known[k] = acf_table_present(x[k]);
     return acf_donor_search_run(l->r, j, x, known, id);
@@ -361,7 +362,7 @@ static void check_look(lab *l, int64_t j, const double *x, uint64_t id) {
            mean = 0, rows = 0, sum = 0, all = 0;
     fill_costs(l, j, x, id, cost);
     for (int64_t i = 0; i < N; i++) least = fmin(least, cost[i]);
-    assert_int_equal(look_up(l, j, x, id), isfinite(least));
+    assert_int_equal(search(l, j, x, id), isfinite(least));
     if (isfinite(least)) {
         for (int64_t i = 0; i < N; i++) {
             weight[i] = isfinite(cost[i]) ? exp(least - cost[i]) : 0, found[i] = 0;
@@ -442,7 +443,7 @@ static void unknown_cells_are_not_read(void **state) {
     lab l = small_lab();
     double weight[ROWS];
     l.m->near[2 * COLS + 2] = l.m->other[2 * COLS + 2] = 5;
-    assert_true(look_up(&l, 2, (double[]){ABSENT, 2, ABSENT, 7, ABSENT}, STRANGER));
+    assert_true(search(&l, 2, (double[]){ABSENT, 2, ABSENT, 7, ABSENT}, STRANGER));
     const int64_t n = l.r->n;
     memcpy(weight, l.r->weight, (size_t)n * sizeof *weight);
     for (int k = 0; k < 3; k++) {
@@ -460,7 +461,7 @@ static void a_row_is_identified_by_its_cells_too(void **state) {
     const double own[COLS] = {1.5, 2, ABSENT, 7, ABSENT};
     double x[COLS], weight[ROWS] = {0};
     memcpy(x, own, sizeof x);
-    assert_true(look_up(&l, 2, x, FIRST_ID)); /* row 0 */
+    assert_true(search(&l, 2, x, FIRST_ID)); /* row 0 */
     for (int64_t k = 0; k < l.r->n; k++) assert_true(l.r->donor[k] != 0);
     for (int k = 0; k < COLS; k++) {
         memcpy(x, own, sizeof x);
@@ -469,10 +470,10 @@ static void a_row_is_identified_by_its_cells_too(void **state) {
         else
             x[k] = k == 1 ? 0 : x[k] + 1;
         const bool other = k != 2 && k != 4;
-        assert_true(look_up(&l, 2, x, STRANGER));
+        assert_true(search(&l, 2, x, STRANGER));
         const int64_t n = l.r->n;
         memcpy(weight, l.r->weight, (size_t)n * sizeof *weight);
-        assert_true(look_up(&l, 2, x, FIRST_ID) && (l.r->n == n) == other);
+        assert_true(search(&l, 2, x, FIRST_ID) && (l.r->n == n) == other);
         if (other) assert_memory_equal(l.r->weight, weight, (size_t)n * sizeof *weight);
     }
     close_lab(&l);
@@ -524,12 +525,12 @@ static void less_is_given_where_less_is_known(void **state) {
 static void a_row_alone_has_no_donor(void **state) {
     (void)state;
     lab l = open_lab(cells, 1, false);
-    assert_false(look_up(&l, 0, cells, FIRST_ID));
+    assert_false(search(&l, 0, cells, FIRST_ID));
     assert_true(l.r->n == 0 && l.r->peak == 0 && l.r->alike == 0 && acf_donor_search_trust(l.r, 0) == 0);
-    assert_true(look_up(&l, 0, cells, STRANGER));
+    assert_true(search(&l, 0, cells, STRANGER));
     assert_true(l.r->n == 1 && l.r->donor[0] == 0 && l.r->weight[0] == 1 && l.r->peak == 0);
     near(l.r->alike, -log(0.03), 1e-12);
-    assert_true(!look_up(&l, 4, cells, STRANGER) && l.r->n == 0 &&
+    assert_true(!search(&l, 4, cells, STRANGER) && l.r->n == 0 &&
                 acf_donor_search_trust(l.r, 4) == 0); /* no row has column 4 */
     close_lab(&l);
 }
@@ -537,7 +538,7 @@ static void a_row_alone_has_no_donor(void **state) {
 static void trust_follows_nearness_and_likeness(void **state) {
     (void)state;
     lab l = small_lab();
-    assert_true(look_up(&l, 2, target[0], STRANGER));
+    assert_true(search(&l, 2, target[0], STRANGER));
     near(acf_donor_search_trust(l.r, 2), 0.5, 1e-15);
     l.m->shift[2] = -2, l.m->shift[1] = 3, l.m->slope = 0.5, l.m->agree = 0.25;
     assert_true(l.r->peak > 0.01 && fabs(l.r->alike) > 0.01);
@@ -577,7 +578,7 @@ static void missing_cells_have_the_mean_distance(void **state) {
 /* Donors of column j for a row in which the others are known. */
 static void donors_of(lab *l, int j) {
     const double x[COLS] = {1.5, 2, 4.2, 7, ABSENT};
-    assert_true(look_up(l, j, x, FIRST_ID + 7) && l->r->n > 3);
+    assert_true(search(l, j, x, FIRST_ID + 7) && l->r->n > 3);
 }
 
 static double laplace_below(double z, double scale) { return z < 0 ? 0.5 * exp(z / scale) : 1 - 0.5 * exp(-z / scale); }

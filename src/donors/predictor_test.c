@@ -120,8 +120,8 @@ static void a_cell_is_its_regression(void **state) {
     gaussian copy = g;
     double lambda[MOST][MOST], left[MOST][MOST];
     acf_predictor *e = capacity();
-    acf_predictor_scratch desk;
-    assert_int_equal(acf_predictor_scratch_open(e, &desk), ACF_OK);
+    acf_predictor_scratch scratch;
+    assert_int_equal(acf_predictor_scratch_open(e, &scratch), ACF_OK);
     inverse(copy.cov, P, lambda);
     for (int i = 0; i < P; i++) {
         e->mean[i] = g.mean[i];
@@ -140,18 +140,18 @@ static void a_cell_is_its_regression(void **state) {
                 x[p] = full[p] = given[p] ? 2 * normal(mask, (uint32_t)(100 + p)) : (double)NAN;
             }
             regress(&g, P, given, full, left);
-            const double found = acf_predictor_cell(e, &desk, x, known, j);
+            const double found = acf_predictor_cell(e, &scratch, x, known, j);
             near(found, full[e->first[j]], 1e-11);
-            near(acf_predictor_cell_both(e, &desk, x, known, j, &variance), found, 0),
+            near(acf_predictor_cell_both(e, &scratch, x, known, j, &variance), found, 0),
                 near(variance, left[e->first[j]][e->first[j]], 1e-11);
             known[j] = !known[j];
-            assert_true(acf_predictor_cell(e, &desk, x, known, j) == found);
+            assert_true(acf_predictor_cell(e, &scratch, x, known, j) == found);
         }
     double variances[MOST];
-    acf_predictor_variances(e, &desk, variances);
+    acf_predictor_variances(e, &scratch, variances);
     for (int i = 0; i < P; i++) near(variances[i], g.cov[i][i], 1e-11);
-    acf_predictor_scratch_close(&desk);
-    assert_true(!desk.d && !desk.u && !desk.y && !desk.a);
+    acf_predictor_scratch_close(&scratch);
+    assert_true(!scratch.d && !scratch.u && !scratch.y && !scratch.a);
     acf_predictor_free(e), acf_predictor_free(NULL);
 }
 
@@ -321,14 +321,14 @@ static void no_coordinates_are_learned(void **state) {
     (void)state;
     acf_predictor *e;
     bool sound = false;
-    acf_predictor_scratch desk;
+    acf_predictor_scratch scratch;
     assert_int_equal(acf_predictor_create(2, (int64_t[]){0, 0}, &e), ACF_OK);
     assert_int_equal(e->P, 0);
     assert_int_equal(acf_predictor_learn(e, cells, have, 3), ACF_OK);
-    assert_int_equal(acf_predictor_scratch_open(e, &desk), ACF_OK);
+    assert_int_equal(acf_predictor_scratch_open(e, &scratch), ACF_OK);
     assert_int_equal(acf_predictor_sound(e, &sound), ACF_OK);
     assert_true(sound);
-    acf_predictor_scratch_close(&desk), acf_predictor_free(e);
+    acf_predictor_scratch_close(&scratch), acf_predictor_free(e);
 }
 
 /* All columns are equal: rounded to reals it is still a Gaussian. */
@@ -339,15 +339,15 @@ static void columns_may_be_equal(void **state) {
     static uint8_t known[N * WIDE];
     int64_t one[WIDE];
     acf_predictor *e;
-    acf_predictor_scratch desk;
+    acf_predictor_scratch scratch;
     for (int j = 0; j < WIDE; j++) one[j] = 1;
     for (int i = 0; i < N * WIDE; i++) x[i] = normal(i / WIDE, 0), known[i] = 1;
     assert_int_equal(acf_predictor_create(WIDE, one, &e), ACF_OK);
     assert_int_equal(acf_predictor_learn(e, x, known, N), ACF_OK);
     check_sane(e);
-    assert_int_equal(acf_predictor_scratch_open(e, &desk), ACF_OK);
-    near(acf_predictor_cell(e, &desk, x, known, 5), x[0], 1e-2);
-    acf_predictor_scratch_close(&desk), acf_predictor_free(e);
+    assert_int_equal(acf_predictor_scratch_open(e, &scratch), ACF_OK);
+    near(acf_predictor_cell(e, &scratch, x, known, 5), x[0], 1e-2);
+    acf_predictor_scratch_close(&scratch), acf_predictor_free(e);
 }
 
 /* ---- unsound matrices ------------------------------------------------------------------------------------------ */
@@ -410,7 +410,7 @@ static void memory_may_run_out(void **state) {
     (void)state;
     const int64_t before = acf_alloc_live();
     acf_predictor *e = NULL;
-    acf_predictor_scratch desk;
+    acf_predictor_scratch scratch;
     acf_status status = ACF_EMEMORY;
     bool sound;
     int64_t live = before;
@@ -421,17 +421,17 @@ static void memory_may_run_out(void **state) {
             status = step == 0   ? acf_predictor_create(D, width, &e)
                      : step == 1 ? acf_predictor_learn(e, cells, have, 20)
                      : step == 2 ? acf_predictor_sound(e, &sound)
-                                 : acf_predictor_scratch_open(e, &desk);
+                                 : acf_predictor_scratch_open(e, &scratch);
             acf_alloc_fail_at(0);
             done = status == ACF_OK;
             assert_in_range(n, done ? 2 : 1, 5);
             if (!done) assert_int_equal(status, ACF_EMEMORY);
             if (!done || step == 1 || step == 2) assert_int_equal(acf_alloc_live(), live);
-            if (!done && step == 3) assert_true(!desk.d && !desk.u);
+            if (!done && step == 3) assert_true(!scratch.d && !scratch.u);
         }
         live = acf_alloc_live();
     }
-    acf_predictor_scratch_close(&desk), acf_predictor_free(e);
+    acf_predictor_scratch_close(&scratch), acf_predictor_free(e);
     assert_int_equal(acf_alloc_live(), before);
 }
 

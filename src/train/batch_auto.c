@@ -86,8 +86,8 @@ acf_status acf_batch_auto(acf_net *net, const acf_train_data *data, const acf_op
     if (fits < 1)
         return acf_fail(
             ACF_EMEMORY,
-            "out of memory on %s: a training step needs %.3f GiB and %.3f GiB a row; %.2f of %.2f GiB are free, of which "
-            "it may have %.3f; try a smaller model",
+            "out of memory on %s: a training step needs %.3f GiB and %.3f GiB a row; %.2f of %.2f GiB are free, of "
+            "which it may have %.3f; try a smaller model",
             dev->table->name, gib(need.fixed), gib(need.row), gib((double)left), gib((double)all), gib(capacity));
     if (fits < (double)rows) rows = (int64_t)fits;
     *out = rows > 8 ? rows / 8 * 8 : rows;

@@ -43,7 +43,7 @@ static uint64_t data_hash(const acf_train_data *d) {
     if (d->hold) hash = mix_real(mix(mix(hash, d->hold->seed), (uint64_t)d->hold->held), d->hold->fraction);
     if (d->valid_rows) hash = mix(hash, (uint64_t)d->valid_rows->n);
     if (d->valid_rows && d->valid_table != d->table) hash = mix_cells(hash, d->valid_table);
-    const acf_rows *rows = d->rows; /* identify rows and order by three of them */
+    const acf_rows *rows = d->rows; /* three of them identify rows and order */
     const int64_t probe[] = {0, rows->n / 2, rows->n - 1};
     for (int k = 0; k < 3; k++) hash = mix(hash, (uint64_t)acf_rows_at(rows, probe[k]));
     for (int64_t i = 0; d->table->id && i < d->table->N; i++) hash = mix(hash, d->table->id[i]);
@@ -285,7 +285,7 @@ static acf_status same_library(const acf_safetensors *f, acf_json_source from) {
                     from.name, acf_text_excerpt(shown_version, version));
 }
 
-/* Is it a complete checkpoint that this version of the format describes? */
+/* Is it a complete checkpoint in this version of the format? */
 static acf_status readable(const acf_safetensors *f, acf_json_source from) {
     int64_t version;
     const char *kind = acf_safetensors_text_find(f, "kind");

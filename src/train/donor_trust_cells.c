@@ -59,7 +59,7 @@ void acf_heldout_known(const acf_trainer *tr, const acf_heldout_cell *c, uint8_t
 /* ---- the network ----------------------------------------------------------------------------------------------- */
 
 /* A batch of queries, and the network's answers. */
-typedef struct desk {
+typedef struct query_batch {
     acf_trainer *tr;
     acf_batch *batch;
     acf_donor_search *r;
@@ -67,14 +67,14 @@ typedef struct desk {
     acf_real *said;     /* (SIZE, capacity) as networks give it */
     double *net, *rows; /* (SIZE, capacity) predictions of the network; (capacity) of the donors, for one cell */
     uint8_t *known;     /* (D) */
-} desk;
+} query_batch;
 
-static int32_t classes_of(const desk *d, const acf_heldout_cell *c) {
+static int32_t classes_of(const query_batch *d, const acf_heldout_cell *c) {
     return d->tr->data.encoder->column[c->column].classes;
 }
 
 /* Loads n cells, each given what acf_heldout_known says. */
-static void load(desk *d, const acf_heldout_cell *c, int64_t n) {
+static void load(query_batch *d, const acf_heldout_cell *c, int64_t n) {
     acf_trainer *tr = d->tr;
     const acf_table *t = tr->data.table;
     acf_device *dev = acf_net_params(tr->net)->dev;
@@ -91,13 +91,13 @@ static void load(desk *d, const acf_heldout_cell *c, int64_t n) {
     acf_batch_dequantise(dev, d->batch, t, tr->data.encoder, row, tr->set.seed, ACF_NOISE_FIXED);
 }
 
-static acf_view *view(const desk *d) {
+static acf_view *view(const query_batch *d) {
     acf_tape_begin(d->tr->tape, false);
     return acf_net_view(d->tr->tape, d->tr->net, d->batch, NULL);
 }
 
 /* log p of the true values in the table's units, into `better`; ask_rows turns it into q / p. */
-static acf_status ask_density(desk *d, acf_heldout_cell *c, int64_t n) {
+static acf_status query_density(query_batch *d, acf_heldout_cell *c, int64_t n) {
     acf_trainer *tr = d->tr;
     const acf_encoder *e = tr->data.encoder;
     acf_device *dev = acf_net_params(tr->net)->dev;
@@ -115,11 +115,11 @@ static acf_status ask_density(desk *d, acf_heldout_cell *c, int64_t n) {
     return ACF_OK;
 }
 
-static acf_status ask_network(desk *d, acf_heldout_cell *c, int64_t n) {
+static acf_status query_network(query_batch *d, acf_heldout_cell *c, int64_t n) {
     acf_trainer *tr = d->tr;
     const int64_t classes = acf_net_classes(tr->net);
     load(d, c, n);
-    ACF_TRY(ask_density(d, c, n));
+    ACF_TRY(query_density(d, c, n));
     if (classes > 0) ACF_TRY(acf_net_class_probs(tr->tape, view(d), d->said));
     for (int64_t i = 0; i < n; i++)
         for (int32_t k = 0; k < classes_of(d, &c[i]); k++)
@@ -149,7 +149,7 @@ static void draw_evenly(const acf_donor_search *r, int64_t j, double *out) {
     }
 }
 
-static void score_number(const desk *d, acf_heldout_cell *c, const double *net, double truth) {
+static void score_number(const query_batch *d, acf_heldout_cell *c, const double *net, double truth) {
     const double unit = 1 / d->tr->data.encoder->scale[c->column];
     draw_evenly(d->r, c->column, d->rows);
     c->off_net = unit * mean_distance(net, &truth, 1), c->off_rows = unit * mean_distance(d->rows, &truth, 1);
@@ -157,7 +157,7 @@ static void score_number(const desk *d, acf_heldout_cell *c, const double *net, 
     c->rows_rows = unit * mean_distance(d->rows, d->rows, POINTS);
 }
 
-static void score_class(const desk *d, acf_heldout_cell *c, const double *net, double truth) {
+static void score_class(const query_batch *d, acf_heldout_cell *c, const double *net, double truth) {
     c->net_net = c->net_rows = c->rows_rows = 1;
     for (int32_t k = 0; k < classes_of(d, c); k++) d->rows[k] = 0;
     acf_donor_search_add_classes(d->r, c->column, 1, d->rows);
@@ -168,7 +168,7 @@ static void score_class(const desk *d, acf_heldout_cell *c, const double *net, d
     }
 }
 
-static void ask_rows(desk *d, acf_heldout_cell *c, const double *net) {
+static void query_donors(query_batch *d, acf_heldout_cell *c, const double *net) {
     const acf_table *t = d->tr->data.table;
     const int64_t j = c->column;
     const double *x = acf_table_row(t, c->row);
@@ -188,14 +188,14 @@ static void ask_rows(desk *d, acf_heldout_cell *c, const double *net) {
 
 /* ---- all of it ------------------------------------------------------------------------------------------------- */
 
-static void close_desk(desk *d) {
+static void close_desk(query_batch *d) {
     acf_batch_free(d->batch);
     acf_donor_search_free(d->r);
     acf_release(d->said), acf_release(d->net), acf_release(d->known);
 }
 
-static acf_status open_desk(desk *d, acf_trainer *tr, const acf_donors *m) {
-    *d = (desk){.tr = tr, .capacity = acf_max(acf_net_classes(tr->net), POINTS)};
+static acf_status open_desk(query_batch *d, acf_trainer *tr, const acf_donors *m) {
+    *d = (query_batch){.tr = tr, .capacity = acf_max(acf_net_classes(tr->net), POINTS)};
     d->said = acf_alloc((size_t)(SIZE * d->capacity) * sizeof *d->said, "held-out cells");
     d->net = acf_alloc((size_t)((SIZE + 1) * d->capacity) * sizeof *d->net, "held-out cells");
     d->known = acf_alloc((size_t)m->D, "held-out cells");
@@ -213,14 +213,14 @@ static int by_column(const void *a, const void *b) {
 }
 
 acf_status acf_heldout_query(acf_trainer *tr, const acf_donors *m, acf_heldout *a) {
-    desk d = {0};
+    query_batch d = {0};
     *a = (acf_heldout){0};
     acf_status status = list_cells(tr, a);
     if (!status) status = open_desk(&d, tr, m);
     for (int64_t from = 0; !status && from < a->n; from += SIZE) {
         const int64_t n = acf_min(SIZE, a->n - from);
-        status = ask_network(&d, a->cell + from, n);
-        for (int64_t i = 0; !status && i < n; i++) ask_rows(&d, &a->cell[from + i], d.net + i * d.capacity);
+        status = query_network(&d, a->cell + from, n);
+        for (int64_t i = 0; !status && i < n; i++) query_donors(&d, &a->cell[from + i], d.net + i * d.capacity);
     }
     close_desk(&d);
     if (status)

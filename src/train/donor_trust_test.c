@@ -507,9 +507,9 @@ static void records_and_donors_agree(void **state) {
     acf_donors_free(m.donors);
     m.donors = NULL;
     acf_model unsure = {.record = r},
-              unasked = {.record = {.known = true}, .next = &unsure}; /* three members, one of which did not fit it */
+              unfitted = {.record = {.known = true}, .next = &unsure}; /* three members, one of which did not fit it */
     unsure.record.donor_trust[ACF_DONOR_TRUST_WON] = 0, unsure.record.donor_trust[ACF_DONOR_TRUST_SLOPE] += 1,
-    m.next = &unasked;
+    m.next = &unfitted;
     assert_int_equal(acf_donors_attach(&m, l.table), ACF_OK);
     acf_assert_close(m.donors->slope, r.donor_trust[ACF_DONOR_TRUST_SLOPE] + 0.5, 1e-12, "slope");
     acf_donors_free(m.donors);

@@ -124,18 +124,18 @@ static acf_status fit_others(acf_model *m, const acf_table *t, acf_fit *how, int
 /* ---- in parallel ----------------------------------------------------------------------------------------------- */
 
 /* A member trained by a thread. Only the caller's thread calls back, so the last report is kept for it here. */
-typedef struct seat {
-    struct crew *crew;
+typedef struct job {
+    struct team *team;
     acf_model *one;
     acf_holdout *hold;
     acf_status status;
     bool done, fresh; /* fresh: the report is not handed out yet */
     acf_fit_report report;
     char trouble[ACF_SENTENCE_MAX];
-} seat;
+} job;
 
 /* Shared by the threads; everything but the models is under the lock. */
-typedef struct crew {
+typedef struct team {
     pthread_mutex_t lock;
     pthread_cond_t news;
     const acf_table *t;
@@ -143,8 +143,8 @@ typedef struct crew {
     double began;
     int next; /* the first member that is not begun */
     bool stop;
-    seat seat[ACF_ENSEMBLE_MAX];
-} crew;
+    job job[ACF_ENSEMBLE_MAX];
+} team;
 
 static double now(void) {
     struct timespec t;
@@ -153,7 +153,7 @@ static double now(void) {
 }
 
 /* Takes the next member; returns crew->given->members where none is left. */
-static int take(crew *c) {
+static int take(team *c) {
     pthread_mutex_lock(&c->lock);
     const int k = c->stop ? c->given->members : c->next < c->given->members ? c->next++ : c->next;
     pthread_mutex_unlock(&c->lock);
@@ -161,20 +161,20 @@ static int take(crew *c) {
 }
 
 static int note(void *ctx, const acf_fit_report *r) {
-    seat *s = ctx;
-    pthread_mutex_lock(&s->crew->lock);
+    job *s = ctx;
+    pthread_mutex_lock(&s->team->lock);
     s->report = *r, s->fresh = true;
     if (r->trouble) snprintf(s->trouble, sizeof s->trouble, "%s", r->trouble);
     s->report.trouble = r->trouble ? s->trouble : NULL;
-    const bool stop = s->crew->stop;
-    pthread_cond_signal(&s->crew->news);
-    pthread_mutex_unlock(&s->crew->lock);
+    const bool stop = s->team->stop;
+    pthread_cond_signal(&s->team->news);
+    pthread_mutex_unlock(&s->team->lock);
     return stop;
 }
 
 /* Trains member k on this thread, without a checkpoint: those before it may not be complete. */
-static void fit_seat(crew *c, int k, acf_fit_callback callback, void *ctx) {
-    seat *s = &c->seat[k];
+static void fit_job(team *c, int k, acf_fit_callback callback, void *ctx) {
+    job *s = &c->job[k];
     acf_fit how = *c->given;
     how.callback = callback, how.ctx = ctx, how.checkpoint = NULL, how.member = k, how.before = now() - c->began;
     const acf_status status = acf_fit_model(s->one, c->t, s->hold, &how);
@@ -185,14 +185,14 @@ static void fit_seat(crew *c, int k, acf_fit_callback callback, void *ctx) {
 }
 
 static void *work(void *ctx) {
-    crew *c = ctx;
-    for (int k = take(c); k < c->given->members; k = take(c)) fit_seat(c, k, note, &c->seat[k]);
+    team *c = ctx;
+    for (int k = take(c); k < c->given->members; k = take(c)) fit_job(c, k, note, &c->job[k]);
     return NULL;
 }
 
 /* Hands out the last report of the thread that trains member k. The callback may stop all training. */
-static void tell_news(crew *c, int k) {
-    seat *s = &c->seat[k];
+static void report_news(team *c, int k) {
+    job *s = &c->job[k];
     acf_fit_report r;
     char trouble[ACF_SENTENCE_MAX];
     pthread_mutex_lock(&c->lock);
@@ -210,50 +210,50 @@ static void tell_news(crew *c, int k) {
 }
 
 /* Waits until member k is done. Another report comes with the next step, so a lost signal costs a tenth of a second. */
-static void wait_for(crew *c, int k) {
+static void wait_for(team *c, int k) {
     for (bool done = false; !done;) {
         struct timespec until;
         clock_gettime(CLOCK_REALTIME, &until);
         until.tv_nsec += 100000000;
         if (until.tv_nsec >= 1000000000) until.tv_sec++, until.tv_nsec -= 1000000000;
         pthread_mutex_lock(&c->lock);
-        if (!c->seat[k].done && !c->seat[k].fresh) pthread_cond_timedwait(&c->news, &c->lock, &until);
-        done = c->seat[k].done;
+        if (!c->job[k].done && !c->job[k].fresh) pthread_cond_timedwait(&c->news, &c->lock, &until);
+        done = c->job[k].done;
         pthread_mutex_unlock(&c->lock);
-        tell_news(c, k);
+        report_news(c, k);
     }
 }
 
 /* Makes the untrained models, each on a handle of its own. False if one could not be made; the error is not kept. */
-static bool make_seats(crew *c, const acf_model *m) {
+static bool make_jobs(team *c, const acf_model *m) {
     const uint64_t seed = (uint64_t)acf_options_int(m->config, "seed");
     for (int k = 1; k < c->given->members; k++) {
-        seat *s = &c->seat[k];
+        job *s = &c->job[k];
         acf_device *own;
         if (acf_device_again(m->dev, &own)) break;
         own->threads = 1;
-        s->crew = c;
+        s->team = c;
         if (make(m, own, c->t, acf_member_seed(seed, k), &s->hold, &s->one)) {
             acf_device_close(own);
             break;
         }
         s->one->owns_dev = true;
     }
-    if (c->seat[c->given->members - 1].one) return true;
+    if (c->job[c->given->members - 1].one) return true;
     acf_error_clear();
     return false;
 }
 
-static void free_seats(crew *c) {
+static void free_seats(team *c) {
     for (int k = 1; k < c->given->members; k++) {
-        acf_holdout_free(c->seat[k].hold);
-        acf_model_free(c->seat[k].one);
+        acf_holdout_free(c->job[k].hold);
+        acf_model_free(c->job[k].one);
     }
 }
 
 /* Trains the first on this thread, and with it or after it the others; on return all threads have ended. Returns the
  * status of the first. */
-static acf_status train_all(crew *c, acf_model *m, const acf_holdout *hold, int threads) {
+static acf_status train_all(team *c, acf_model *m, const acf_holdout *hold, int threads) {
     pthread_t thread[ACF_ENSEMBLE_MAX];
     int n = 0;
     while (n < threads - 1 && pthread_create(&thread[n], NULL, work, c) == 0) n++;
@@ -262,8 +262,8 @@ static acf_status train_all(crew *c, acf_model *m, const acf_holdout *hold, int 
     c->stop = status != ACF_OK;
     pthread_mutex_unlock(&c->lock);
     for (int k = take(c); k < c->given->members; k = take(c)) {
-        fit_seat(c, k, c->given->callback, c->given->ctx);
-        if (c->seat[k].status != ACF_EINTERRUPT) continue;
+        fit_job(c, k, c->given->callback, c->given->ctx);
+        if (c->job[k].status != ACF_EINTERRUPT) continue;
         pthread_mutex_lock(&c->lock);
         c->stop = true;
         pthread_mutex_unlock(&c->lock);
@@ -277,10 +277,10 @@ static acf_status train_all(crew *c, acf_model *m, const acf_holdout *hold, int 
 }
 
 /* Appends the members worth keeping to the first, in order, up to one that is incomplete; returns its number. */
-static int append_complete(crew *c, acf_model *m) {
+static int append_complete(team *c, acf_model *m) {
     int k = 1;
     for (; k < c->given->members; k++) {
-        seat *s = &c->seat[k];
+        job *s = &c->job[k];
         const bool good = s->done && complete(s->one);
         if (!good && s->status != ACF_ENUMERIC) break;
         if (!good) continue;
@@ -302,7 +302,7 @@ static int stop_at_once(void *ctx, const acf_fit_report *r) {
  * before it. */
 static acf_status fit_side_by_side(acf_model *m, const acf_table *t, const acf_holdout *hold, acf_fit *how,
                                    int threads) {
-    crew c = {.t = t,
+    team c = {.t = t,
               .given = how,
               .began = now(),
               .next = 1,
@@ -311,7 +311,7 @@ static acf_status fit_side_by_side(acf_model *m, const acf_table *t, const acf_h
     const int all = m->dev->threads;
     acf_fit rest = *how;
     how->side = threads;
-    bool made = make_seats(&c, m);
+    bool made = make_jobs(&c, m);
     acf_status status = ACF_OK;
     if (made) {
         m->dev->threads = 1;

@@ -34,15 +34,15 @@ void acf_analysis_free(acf_analysis *g) { acf_release(g->mean); }
 /* ---- posterior of a row's factors ------------------------------------------------------------------------------ */
 
 /* A thread's scratch, for rows and then for columns; q = r + 1: the factors and, last, the constant 1. */
-typedef struct desk {
+typedef struct scratch {
     double *a, *b, *y; /* (q,q) (q,q) (q) */
-} desk;
+} scratch;
 
-static int64_t desk_doubles(int64_t r) { return 2 * (r + 1) * (r + 1) + r + 1 + 8; }
-static desk desk_at(double *memory, int64_t r) {
-    double *p = memory + omp_get_thread_num() * desk_doubles(r);
+static int64_t scratch_doubles(int64_t r) { return 2 * (r + 1) * (r + 1) + r + 1 + 8; }
+static scratch desk_at(double *memory, int64_t r) {
+    double *p = memory + omp_get_thread_num() * scratch_doubles(r);
     const int64_t q = r + 1;
-    return (desk){p, p + q * q, p + 2 * q * q};
+    return (scratch){p, p + q * q, p + 2 * q * q};
 }
 
 static int64_t tri(int64_t n) { return n * (n + 1) / 2; }
@@ -63,7 +63,7 @@ static void solve_upper(const double *g, double *y, int64_t n) {
 
 /* From the row's seen cells, or also its held-out ones: G (d->a) with G Gᵀ = I + Σ λλᵀ/ψ, the precision of f, and
  * d->y = G⁻¹ Σ λ(x - μ)/ψ. Returns the cells' log p. A precision is at least I, so factorisation cannot fail. */
-static double read_row(const desk *d, const acf_sample *s, const acf_analysis *g, int64_t row, bool held) {
+static double read_row(const scratch *d, const acf_sample *s, const acf_analysis *g, int64_t row, bool held) {
     const int64_t D = g->D, r = g->r;
     double sum = 0;
     memset(d->a, 0, (size_t)(r * r) * sizeof *d->a);
@@ -89,7 +89,7 @@ static double read_row(const desk *d, const acf_sample *s, const acf_analysis *g
 }
 
 /* Second moments of (f, 1) of the row that d has read, to e (tri(r+1)), row by row of the lower half. */
-static void moments(const desk *d, int64_t r, double *e) {
+static void moments(const scratch *d, int64_t r, double *e) {
     double *inverse = d->b;     /* row k: column k of G⁻¹, which begins at k */
     solve_upper(d->a, d->y, r); /* y = expected f */
     for (int64_t k = 0; k < r; k++) {
@@ -109,7 +109,7 @@ static void moments(const desk *d, int64_t r, double *e) {
 /* ---- regression of a column ------------------------------------------------------------------------------------ */
 
 /* Column j regressed on the rows' factors, e (R,tri(r+1)). */
-static void regress(const desk *d, const acf_sample *s, const double *e, acf_analysis *g, int64_t j) {
+static void regress(const scratch *d, const acf_sample *s, const double *e, acf_analysis *g, int64_t j) {
     const int64_t D = g->D, r = g->r, q = r + 1, size = tri(q);
     double *sum = d->b, *b = d->y, squares = 0, rows = 0;
     memset(sum, 0, (size_t)size * sizeof *sum);
@@ -137,7 +137,7 @@ static void regress(const desk *d, const acf_sample *s, const double *e, acf_ana
 }
 
 /* Rescales the factors to variance 1 and mean 0 over all rows: the same Gaussian, and far fewer iterations. */
-static void standardise(const desk *d, const acf_sample *s, const double *e, acf_analysis *g) {
+static void standardise(const scratch *d, const acf_sample *s, const double *e, acf_analysis *g) {
     const int64_t r = g->r, size = tri(r + 1);
     double *m = d->a, *mean = d->y, *row = d->b;
     memset(row, 0, (size_t)size * sizeof *row);
@@ -162,21 +162,21 @@ acf_status acf_analysis_step(const acf_device *dev, const acf_sample *s, acf_ana
     const int64_t r = g->r, size = tri(r + 1);
     double *e = acf_alloc((size_t)(s->R * (size + 1)) * sizeof *e, "moments of the factors"),
            *lp = e ? e + s->R * size : NULL;
-    double *memory = acf_alloc((size_t)(dev->threads * desk_doubles(r)) * sizeof *memory, "scratch of factors");
+    double *memory = acf_alloc((size_t)(dev->threads * scratch_doubles(r)) * sizeof *memory, "scratch of factors");
     const bool ok = e && memory;
     if (ok) {
         ACF_PARALLEL_UNEVEN(dev, s->R * g->D * r * r)
         for (int64_t row = 0; row < s->R; row++) {
-            const desk d = desk_at(memory, r);
+            const scratch d = desk_at(memory, r);
             lp[row] = read_row(&d, s, g, row, false);
             moments(&d, r, e + row * size);
         }
         ACF_PARALLEL_UNEVEN(dev, s->R * g->D * r * r)
         for (int64_t j = 0; j < g->D; j++) {
-            const desk d = desk_at(memory, r);
+            const scratch d = desk_at(memory, r);
             regress(&d, s, e, g, j);
         }
-        const desk d = desk_at(memory, r);
+        const scratch d = desk_at(memory, r);
         standardise(&d, s, e, g);
         *logp = 0;
         for (int64_t row = 0; row < s->R; row++) *logp += lp[row] / (double)s->R;
@@ -188,13 +188,13 @@ acf_status acf_analysis_step(const acf_device *dev, const acf_sample *s, acf_ana
 
 acf_status acf_analysis_score(const acf_device *dev, const acf_sample *s, const acf_analysis *g, double *logp) {
     double *lp = acf_alloc((size_t)s->R * sizeof *lp, "log p of rows"), sum = 0;
-    double *memory = acf_alloc((size_t)(dev->threads * desk_doubles(g->r)) * sizeof *memory, "scratch of factors");
+    double *memory = acf_alloc((size_t)(dev->threads * scratch_doubles(g->r)) * sizeof *memory, "scratch of factors");
     const bool ok = lp && memory;
     int64_t cells = 0;
     if (ok) {
         ACF_PARALLEL_UNEVEN(dev, s->R * g->D * g->r * g->r)
         for (int64_t row = 0; row < s->R; row++) {
-            const desk d = desk_at(memory, g->r);
+            const scratch d = desk_at(memory, g->r);
             lp[row] = read_row(&d, s, g, row, true);
             lp[row] -= read_row(&d, s, g, row, false);
         }

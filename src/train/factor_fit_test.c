@@ -341,7 +341,7 @@ static void the_map_is_the_gaussian(void **state) {
     acf_train_lab_close(&l);
 }
 
-/* A file of a version without factors does not record their number: its wide tables have no mixture, as then. */
+/* A file of a version without factors does not record their number: its wide tables have no Gaussian, as then. */
 static void old_wide_models_have_none(void **state) {
     (void)state;
     acf_device *dev = device(1);

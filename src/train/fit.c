@@ -34,7 +34,7 @@ acf_status acf_fit_read(const acf_options *o, acf_fit *out) {
 static bool keeps_on(const acf_fit *how) { return how->checkpoint && how->every >= 0; }
 
 /* Saves a checkpoint; a failure is recorded as trouble, and tried again later. */
-static void save_or_tell(run *r) {
+static void save_or_report(run *r) {
     acf_failure before;
     acf_failure_save(&before);
     r->trouble.status = acf_checkpoint_save(r->tr, r->how->checkpoint);
@@ -49,14 +49,14 @@ static acf_status begin(run *r) {
     bool there = acf_checkpoint_exists(path);
     if (there && r->how->resume) return acf_checkpoint_load(r->tr, path);
     if (r->how->member > 0) {
-        if (keeps_on(r->how)) save_or_tell(r);
+        if (keeps_on(r->how)) save_or_report(r);
         return ACF_OK;
     }
     if (there)
         return acf_fail(
             ACF_EUSAGE,
-            "the checkpoint '%s' exists: it may be of a run that was interrupted; use the option 'resume' to go on with it, "
-            "or remove it to begin anew",
+            "the checkpoint '%s' exists: it may be of a run that was interrupted; use the option 'resume' to go on "
+            "with it, or remove it to begin anew",
             path);
     return keeps_on(r->how) ? acf_checkpoint_save(r->tr, path) : ACF_OK;
 }
@@ -77,7 +77,7 @@ static acf_status settle_batch(acf_model *m, const acf_train_data *data, const a
 static void save_when_due(run *r) {
     const acf_fit *how = r->how;
     if (!how->checkpoint || how->every <= 0 || r->tr->state.in_row || r->tr->seconds - r->saved < how->every) return;
-    save_or_tell(r);
+    save_or_report(r);
 }
 
 /* ---- reports --------------------------------------------------------------------------------------------------- */
@@ -106,8 +106,8 @@ static double left_at_most(const run *r, const acf_train_progress *p) {
     return others_left(r) > 0 ? here + others_left(r) * (first + second) : here;
 }
 
-/* The same if no validation improves from now on, and each later member takes as long as this one. NaN: patience is not
- * set. */
+/* The same if no validation improves from now on, and each later member takes as long as this one. NaN: no early
+ * end. */
 static double left_if_no_better(const run *r, const acf_train_progress *p) {
     const acf_trainer *tr = r->tr;
     double here = tr->pass == 1 ? p->left_early : others_left(r) > 0 ? p->left : (double)NAN;
@@ -118,7 +118,7 @@ static double left_if_no_better(const run *r, const acf_train_progress *p) {
 }
 
 /* In a second pass the reported validation is that of the first. */
-static void tell(run *r, const acf_train_progress *p) {
+static void report_progress(run *r, const acf_train_progress *p) {
     const acf_train_settings *set = &r->tr->set;
     const acf_fit_record *first = r->tr->pass == 2 ? &r->tr->first : NULL;
     if (!r->how->callback) return;
@@ -150,13 +150,13 @@ static void tell(run *r, const acf_train_progress *p) {
 
 static void report(void *ctx, const acf_train_progress *p) {
     save_when_due(ctx);
-    tell(ctx, p);
+    report_progress(ctx, p);
 }
 
 /* ---- the end --------------------------------------------------------------------------------------------------- */
 
 /* One more report after the last step, with r->trouble. */
-static void tell_trouble(run *r) {
+static void report_trouble(run *r) {
     const acf_trainer *tr = r->tr;
     const acf_train_progress last = {.state = &tr->state,
                                      .last = {.loss = NAN, .norm = NAN},
@@ -166,7 +166,7 @@ static void tell_trouble(run *r) {
                                      .left_early = NAN};
     acf_failure_save(&r->trouble);
     acf_error_clear();
-    tell(r, &last);
+    report_progress(r, &last);
 }
 
 /* Diverged: the model gets the last good weights, the caller the message of the divergence. A later ensemble member is
@@ -177,7 +177,7 @@ static acf_status end_diverged(run *r, acf_model *m) {
     if (r->how->member > 0) {
         acf_fail(ACF_ENUMERIC, "member %d of %d is left out of the model, which has the others: %s", r->how->member + 1,
                  r->how->members, why.sentence);
-        tell_trouble(r);
+        report_trouble(r);
         m->record.seconds = r->tr->seconds;
     } else if (acf_trainer_rescue(r->tr) == ACF_OK)
         m->record = acf_trainer_record(r->tr, ACF_END_DIVERGED);
@@ -193,7 +193,7 @@ static acf_status end_refit_diverged(run *r, acf_model *m) {
     m->record = acf_trainer_record(r->tr, ACF_END_DIVERGED);
     acf_fail(ACF_ENUMERIC, "the second pass, over all cells, was given up and the model of the first is kept: %s",
              why.sentence);
-    tell_trouble(r);
+    report_trouble(r);
     return ACF_OK;
 }
 
@@ -220,7 +220,8 @@ static acf_status end_without_memory(run *r) {
     if (acf_checkpoint_save(r->tr, path) == ACF_OK)
         return acf_fail(
             ACF_EMEMORY,
-            "%s; '%s' has the state after step %lld: use the option 'resume' to go on from it, with a smaller batch or more memory",
+            "%s; '%s' has the state after step %lld: use the option 'resume' to go on from it, with a smaller batch or "
+            "more memory",
             why.sentence, path, (long long)r->tr->state.step);
     return acf_failure_restore(&why);
 }

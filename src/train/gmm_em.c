@@ -40,7 +40,7 @@ static const lanes *of(const double *p) { return (const lanes *)(const void *)p;
 static int64_t padded(int64_t n) { return (n + AT_ONCE - 1) / AT_ONCE * AT_ONCE; }
 
 /* A thread's scratch. Columns are ordered seen, held out, missing; the inner index runs over rows. */
-typedef struct desk {
+typedef struct scratch {
     const acf_sample *s;
     const acf_mixture *g;
     int64_t seen, known, n; /* columns seen; seen or held out; factorised */
@@ -50,27 +50,27 @@ typedef struct desk {
     double *e;              /* (BLOCK, padded(D)), zeros beyond D */
     double *lw;             /* (K,BLOCK) log p of each component and its columns; then the weights */
     double *weight;         /* (K) sums of weights of the pattern: its missing cells' covariance is added once */
-} desk;
+} scratch;
 
-static int64_t desk_doubles(int64_t K, int64_t D) {
+static int64_t scratch_doubles(int64_t K, int64_t D) {
     return K * D * D + K * (D + 1) + K * D * BLOCK + padded(D) * BLOCK + K * BLOCK + K + D + 8;
 }
 
-static desk desk_in(double *memory, const acf_sample *s, const acf_mixture *g) {
+static scratch desk_in(double *memory, const acf_sample *s, const acf_mixture *g) {
     const int64_t K = g->K, D = g->D;
-    desk d = {.s = s, .g = g, .l = memory};
+    scratch d = {.s = s, .g = g, .l = memory};
     d.log_l = d.l + K * D * D, d.y = d.log_l + K * (D + 1), d.e = d.y + K * D * BLOCK;
     d.lw = d.e + padded(D) * BLOCK, d.weight = d.lw + K * BLOCK, d.order = (int32_t *)(void *)(d.weight + K);
     memset(d.e, 0, (size_t)(padded(D) * BLOCK) * sizeof *d.e);
     return d;
 }
 
-static desk desk_at(double *memory, const acf_sample *s, const acf_mixture *g) {
-    return desk_in(memory + omp_get_thread_num() * desk_doubles(g->K, g->D), s, g);
+static scratch desk_at(double *memory, const acf_sample *s, const acf_mixture *g) {
+    return desk_in(memory + omp_get_thread_num() * scratch_doubles(g->K, g->D), s, g);
 }
 
 /* Orders the columns by the pattern of row r. */
-static void order_columns(desk *d, int64_t r) {
+static void order_columns(scratch *d, int64_t r) {
     static const uint8_t kinds[3] = {ACF_GMM_CELL_SEEN, ACF_GMM_CELL_HELD, ACF_GMM_CELL_MISSING};
     int64_t n = 0, upto[3];
     for (int i = 0; i < 3; i++) {
@@ -82,7 +82,7 @@ static void order_columns(desk *d, int64_t r) {
 }
 
 /* Factorises every component on the first n columns of the order; a component that fails is excluded (log_l = NaN). */
-static void factorise(desk *d, int64_t n) {
+static void factorise(scratch *d, int64_t n) {
     const int64_t D = d->g->D;
     d->n = n;
     for (int64_t k = 0; k < d->g->K; k++) {
@@ -109,7 +109,7 @@ static void add_combined(double *to, double by, const double *l, const double *y
 }
 
 /* y of component k for rows r .. r+rows-1 on the first `places` columns; their log w + log p to lw. */
-static void sampler(desk *d, int64_t k, int64_t r, int64_t rows, int64_t places) {
+static void sampler(scratch *d, int64_t k, int64_t r, int64_t rows, int64_t places) {
     const int64_t D = d->g->D, n = d->n;
     const double *l = d->l + k * D * D;
     double *y = d->y + k * D * BLOCK, *lw = d->lw + k * BLOCK;
@@ -128,7 +128,7 @@ static void sampler(desk *d, int64_t k, int64_t r, int64_t rows, int64_t places)
 
 /* All components on the first `places` columns: log p of each row of the block to all (BLOCK). lw becomes the
  * components' weights. */
-static void weigh(desk *d, int64_t r, int64_t rows, int64_t places, double *all) {
+static void weigh(scratch *d, int64_t r, int64_t rows, int64_t places, double *all) {
     const int64_t K = d->g->K;
     for (int64_t k = 0; k < K; k++) {
         if (isnan(d->log_l[k * (d->g->D + 1)]))
@@ -165,7 +165,7 @@ static int64_t sums_each(int64_t D) { return 1 + D + D * padded(D); }
 static int64_t sums_size(int64_t K, int64_t D) { return K * sums_each(D) + 1; }
 
 /* Adds Σ_b w_b e_b, and the lower half of Σ_b w_b e_b e_bᵀ with the rest of its last vector; w (width). */
-static void add_products(const desk *d, const double *w, int64_t width, double *first, double *second) {
+static void add_products(const scratch *d, const double *w, int64_t width, double *first, double *second) {
     const int64_t D = d->g->D, stride = padded(D);
     for (int64_t b = 0; b < width; b += TOGETHER) {
         const double *e0 = d->e + b * stride, *e1 = e0 + stride, *e2 = e1 + stride, *e3 = e2 + stride;
@@ -180,7 +180,7 @@ static void add_products(const desk *d, const double *w, int64_t width, double *
 }
 
 /* Adds the block's expected values to component k's sums. */
-static void add_block(desk *d, int64_t k, int64_t r, int64_t rows, double *sums) {
+static void add_block(scratch *d, int64_t k, int64_t r, int64_t rows, double *sums) {
     const int64_t D = d->g->D, n = d->n, stride = padded(D), width = padded(rows);
     const double *l = d->l + k * D * D, *y = d->y + k * D * BLOCK, *x = d->s->x + r * D;
     double w[BLOCK] = {0}, e[BLOCK] = {0};
@@ -197,7 +197,7 @@ static void add_block(desk *d, int64_t k, int64_t r, int64_t rows, double *sums)
 }
 
 /* Adds the covariance R Rᵀ of the pattern's missing cells, for all of its rows at once. */
-static void add_missing(desk *d, double *sums) {
+static void add_missing(scratch *d, double *sums) {
     const int64_t K = d->g->K, D = d->g->D, n = d->n;
     for (int64_t k = 0; k < K; k++) {
         const double *l = d->l + k * D * D;
@@ -214,14 +214,14 @@ static void add_missing(desk *d, double *sums) {
 }
 
 /* Multiplies all sums over rows by the rows' weights, where they have any. */
-static void weigh_rows(desk *d, int64_t r, int64_t rows, double *all) {
+static void weigh_rows(scratch *d, int64_t r, int64_t rows, double *all) {
     for (int64_t b = 0; d->s->weight && b < rows; b++) {
         all[b] *= d->s->weight[r + b];
         for (int64_t k = 0; k < d->g->K; k++) d->lw[k * BLOCK + b] *= d->s->weight[r + b];
     }
 }
 
-static void sum_part(desk *d, int64_t from, int64_t to, double *sums) {
+static void sum_part(scratch *d, int64_t from, int64_t to, double *sums) {
     const int64_t K = d->g->K, D = d->g->D, each = sums_each(D);
     for (int64_t k = 0; k < K; k++) d->weight[k] = 0;
     for (int64_t r = from, next; r < to; r = next) {
@@ -265,7 +265,7 @@ static void maximise(const acf_sample *s, const acf_mixture *g, acf_mixture *nex
 }
 
 int64_t acf_em_doubles(const acf_device *dev, int64_t K, int64_t D) {
-    return PARTS * sums_size(K, D) + dev->threads * desk_doubles(K, D);
+    return PARTS * sums_size(K, D) + dev->threads * scratch_doubles(K, D);
 }
 
 void acf_em_step_in(const acf_device *dev, const acf_sample *s, const acf_mixture *g, acf_mixture *next, double *logp,
@@ -275,7 +275,7 @@ void acf_em_step_in(const acf_device *dev, const acf_sample *s, const acf_mixtur
     memset(sums, 0, (size_t)(PARTS * size) * sizeof *sums);
     ACF_PARALLEL_UNEVEN(dev, s->R * g->K * g->D * g->D * g->D)
     for (int64_t part = 0; part < PARTS; part++) {
-        desk d = desk_at(desks, s, g);
+        scratch d = desk_at(desks, s, g);
         sum_part(&d, part * s->R / PARTS, (part + 1) * s->R / PARTS, sums + part * size);
     }
     for (int64_t part = 1; part < PARTS; part++)
@@ -294,7 +294,7 @@ acf_status acf_em_step(const acf_device *dev, const acf_sample *s, const acf_mix
 }
 
 /* Sum of log p of the held-out cells of some rows, given the seen ones of each; their number to *cells. */
-static double score_part(desk *d, int64_t from, int64_t to, int64_t *cells) {
+static double score_part(scratch *d, int64_t from, int64_t to, int64_t *cells) {
     double sum = 0;
     for (int64_t r = from, next; r < to; r = next) {
         double seen[BLOCK], known[BLOCK];
@@ -315,12 +315,12 @@ static double score_part(desk *d, int64_t from, int64_t to, int64_t *cells) {
 acf_status acf_em_score(const acf_device *dev, const acf_sample *s, const acf_mixture *g, double *logp) {
     double part_sum[PARTS] = {0}, sum = 0;
     int64_t part_cells[PARTS] = {0}, cells = 0;
-    const int64_t doubles = dev->threads * desk_doubles(g->K, g->D);
+    const int64_t doubles = dev->threads * scratch_doubles(g->K, g->D);
     double *memory = acf_alloc((size_t)doubles * sizeof *memory, "scratch of a mixture");
     if (!memory) return ACF_EMEMORY;
     ACF_PARALLEL_UNEVEN(dev, s->R * g->K * g->D * g->D * g->D)
     for (int64_t part = 0; part < PARTS; part++) {
-        desk d = desk_at(memory, s, g);
+        scratch d = desk_at(memory, s, g);
         part_sum[part] = score_part(&d, part * s->R / PARTS, (part + 1) * s->R / PARTS, &part_cells[part]);
     }
     for (int part = 0; part < PARTS; part++) sum += part_sum[part], cells += part_cells[part];
@@ -334,10 +334,10 @@ acf_status acf_em_score(const acf_device *dev, const acf_sample *s, const acf_mi
 #define MORE_THAN_FITTED 1.3 /* the mean of the drawn covariances is at most this times the fitted one */
 #define TRIES 64             /* counters reserved for a gamma variate */
 
-int64_t acf_augment_doubles(int64_t K, int64_t D) { return desk_doubles(K, D) + sums_size(K, D) + 2 * D * D; }
+int64_t acf_augment_doubles(int64_t K, int64_t D) { return scratch_doubles(K, D) + sums_size(K, D) + 2 * D * D; }
 
 /* Draws component and missing cells of row b of the block, and adds it to the sums of that component. */
-static void augment_row(desk *d, int64_t r, int64_t b, acf_augment at, double *sums) {
+static void augment_row(scratch *d, int64_t r, int64_t b, acf_augment at, double *sums) {
     const int64_t K = d->g->K, D = d->g->D, n = d->n;
     acf_rng_counter place = {.seed = at.seed,
                              .row = d->s->id ? d->s->id[r + b] : (uint64_t)(r + b),
@@ -429,7 +429,7 @@ static void draw_component(const acf_sample *s, const acf_mixture *g, acf_mixtur
 
 /* Adds to both[k] (D,D) the number of rows of component k in which two columns are seen together, weighted by the
  * components' weights under g. */
-static void count_pairs(const desk *d, int64_t rows, double *both) {
+static void count_pairs(const scratch *d, int64_t rows, double *both) {
     const int64_t K = d->g->K, D = d->g->D;
     for (int64_t k = 0; k < K; k++) {
         double sum = 0;
@@ -441,8 +441,8 @@ static void count_pairs(const desk *d, int64_t rows, double *both) {
 
 double acf_augment_rows(const acf_sample *s, const acf_mixture *g, int64_t columns, double *memory) {
     const int64_t K = g->K, D = g->D;
-    double *both = memory + desk_doubles(K, D), all[BLOCK], least = INFINITY;
-    desk d = desk_in(memory, s, g);
+    double *both = memory + scratch_doubles(K, D), all[BLOCK], least = INFINITY;
+    scratch d = desk_in(memory, s, g);
     memset(both, 0, (size_t)(K * D * D) * sizeof *both);
     for (int64_t r = 0, to; r < s->R; r = to) {
         if (r == 0 || !same_pattern(s, r - 1, r)) {
@@ -461,8 +461,8 @@ double acf_augment_rows(const acf_sample *s, const acf_mixture *g, int64_t colum
 
 void acf_augment_step(const acf_sample *s, const acf_mixture *g, acf_mixture *next, acf_augment at, double *memory) {
     const int64_t K = g->K, D = g->D, each = sums_each(D);
-    double *sums = memory + desk_doubles(K, D), *capacity = sums + sums_size(K, D), all[BLOCK], total = 0;
-    desk d = desk_in(memory, s, g);
+    double *sums = memory + scratch_doubles(K, D), *capacity = sums + sums_size(K, D), all[BLOCK], total = 0;
+    scratch d = desk_in(memory, s, g);
     memset(sums, 0, (size_t)sums_size(K, D) * sizeof *sums);
     for (int64_t r = 0, to; r < s->R; r = to) {
         if (r == 0 || !same_pattern(s, r - 1, r)) {

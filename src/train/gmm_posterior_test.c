@@ -33,8 +33,9 @@ static double variance(const double *x, int n) {
     return sum / (n - 1);
 }
 
-/* x and the first y, in chains of data augmentation. Means of a normal table of which y is missing at random have the variances
- * var x / n and var(y | x) / seen + slope² var x / n; a conditional variance of s² from `seen` rows has about 2 s⁴ / seen. */
+/* x and the first y, in chains of data augmentation. In a normal table with y missing at random, means have the
+ * variances var x / n and var(y | x) / seen + slope² var x / n. A conditional variance of s² from `seen` rows has about
+ * 2 s⁴ / seen. */
 static void chains_vary_as_theory_says(void **state) {
     (void)state;
     enum { D = 2, CHAINS = 600, STEPS = 30 };

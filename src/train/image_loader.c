@@ -5,17 +5,17 @@
 #include "ops/arith.h"
 #include "train/image_task.h"
 
-typedef struct image_supply {
+typedef struct image_loader {
     acf_loader base;
     acf_image_batch *stage[ACF_STAGES];
     acf_image_batch *batch; /* in device memory */
-} image_supply;
+} image_loader;
 
-static image_supply *of(acf_loader *s) { return (image_supply *)s; }
+static image_loader *of(acf_loader *s) { return (image_loader *)s; }
 acf_image_batch *acf_image_stage(acf_loader *s, int stage) { return of(s)->stage[stage]; }
 
 static void free_images(acf_loader *base) {
-    image_supply *s = of(base);
+    image_loader *s = of(base);
     acf_image_batch_free(s->batch);
     for (int k = 0; k < ACF_STAGES; k++) acf_image_batch_free(s->stage[k]);
     acf_release(s);
@@ -24,7 +24,7 @@ static void free_images(acf_loader *base) {
 static acf_status create_images(acf_trainer *tr, acf_loader **out) {
     acf_status status = ACF_OK;
     acf_device *dev = tr->ps->dev;
-    image_supply *s = acf_alloc_zero(sizeof *s, "captured steps");
+    image_loader *s = acf_alloc_zero(sizeof *s, "captured steps");
     if (!s) return ACF_EMEMORY;
     s->base = (acf_loader){.kind = &acf_image_loader, .tr = tr, .streams = true, .step_room = 1, .check_room = 1};
     for (int k = 0; k < ACF_STAGES; k++)

@@ -96,7 +96,7 @@ static acf_status add_logp(acf_trainer *tr, const acf_image_query_lab *how, int6
 static acf_status check_logp(acf_trainer *tr, const acf_image_query_lab *how, int64_t n, double *sum) {
     int stage;
     ACF_TRY(acf_train_graph_feed(tr->graph, &stage));
-    acf_image_batch *b = acf_image_stage(acf_train_graph_supply(tr->graph), stage);
+    acf_image_batch *b = acf_image_stage(acf_train_graph_loader(tr->graph), stage);
     acf_image_batch_fill_pass(tr->ps->dev, b, tr->image->im, how, tr->row, n);
     for (int64_t i = 0; i < n; i++) *sum += b->logdet[i];
     return acf_train_graph_check(tr->graph);

@@ -13,8 +13,8 @@ bool acf_refit_planned(const acf_trainer *tr) {
 }
 
 bool acf_refit_due(const acf_trainer *tr, acf_train_end end) {
-    const bool anchor_alone = tr->state.best_step == 0, one_of_several = tr->set.members > 1;
-    if (anchor_alone && one_of_several && tr->rows.n >= ACF_REFIT_APART) return false;
+    const bool mixture_alone = tr->state.best_step == 0, one_of_several = tr->set.members > 1;
+    if (mixture_alone && one_of_several && tr->rows.n >= ACF_REFIT_APART) return false;
     return tr->pass == 1 && end <= ACF_END_PATIENCE && acf_refit_planned(tr) && isfinite(tr->state.best);
 }
 
@@ -34,7 +34,7 @@ acf_status acf_refit_enter(acf_trainer *tr, const acf_fit_record *first) {
     ACF_ASSERT(tr->pass == 1);
     if (tr->data.valid_rows) tr->rows = acf_rows_all(tr->given.table->N);
     acf_status status = acf_refit_encode(tr->given.table, &tr->rows, &tr->set.encoding, &e);
-    if (!status) status = acf_trainer_walk(tr);
+    if (!status) status = acf_trainer_restart(tr);
     if (status) {
         tr->rows = tr->given_rows;
         acf_encoder_free(e);

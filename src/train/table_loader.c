@@ -6,7 +6,7 @@
 
 #define SHARE 0.5 /* share of the free memory that a table may take */
 
-typedef struct table_supply {
+typedef struct table_loader {
     acf_loader base;
     const acf_holdout *hold;        /* cells held out in the resident table */
     acf_table_on_device *on_device; /* NULL: streamed */
@@ -14,9 +14,9 @@ typedef struct table_supply {
     acf_table_on_device *valid;     /* the table of these rows; NULL: none */
     acf_batch *stage[ACF_STAGES];
     acf_batch *batch; /* in device memory */
-} table_supply;
+} table_loader;
 
-static table_supply *of(acf_loader *s) { return (table_supply *)s; }
+static table_loader *of(acf_loader *s) { return (table_loader *)s; }
 acf_batch *acf_table_stage(acf_loader *s, int stage) { return of(s)->stage[stage]; }
 
 /* ---- creation -------------------------------------------------------------------------------------------------- */
@@ -31,7 +31,7 @@ static bool fits(const acf_trainer *tr, acf_device *dev) {
 }
 
 /* Puts the table on the device, or creates the stages of streamed batches. */
-static acf_status make_source(table_supply *s) {
+static acf_status make_source(table_loader *s) {
     acf_trainer *tr = s->base.tr;
     acf_device *dev = tr->ps->dev;
     if (!tr->stream && fits(tr, dev)) {
@@ -47,12 +47,12 @@ static acf_status make_source(table_supply *s) {
 }
 
 /* `most` cells as a share of a batch's. Reals and categories are planned separately: the narrower part varies more. */
-static double part_of(const table_supply *s, int64_t most, int64_t part) {
+static double part_of(const table_loader *s, int64_t most, int64_t part) {
     return fmin(1, (double)most / (double)(s->batch->capacity * part));
 }
 
-/* Plans capacities. Training rarely models more cells than its masks' mean; validation models the held-out ones. */
-static void plan(table_supply *s, int64_t part) {
+/* Plans capacities: of training by its masks, which rarely need more; of validation by the held-out cells. */
+static void plan(table_loader *s, int64_t part) {
     acf_loader *base = &s->base;
     base->streams = !s->on_device, base->check_room = 1;
     base->step_room =
@@ -64,7 +64,7 @@ static void plan(table_supply *s, int64_t part) {
 }
 
 /* Adds the validation rows beside the table; without them the host validates (valid.c). */
-static acf_status add_valid(table_supply *s, int64_t part) {
+static acf_status add_valid(table_loader *s, int64_t part) {
     acf_loader *base = &s->base;
     acf_trainer *tr = base->tr;
     const acf_train_data *d = &tr->data;
@@ -88,7 +88,7 @@ static int64_t narrow_part(const acf_net *net) {
 }
 
 static void free_table(acf_loader *base) {
-    table_supply *s = of(base);
+    table_loader *s = of(base);
     acf_batch_free(s->batch);
     for (int k = 0; k < ACF_STAGES; k++) acf_batch_free(s->stage[k]);
     acf_table_on_device_free(s->on_device);
@@ -98,7 +98,7 @@ static void free_table(acf_loader *base) {
 
 static acf_status create_table(acf_trainer *tr, acf_loader **out) {
     acf_status status = ACF_OK;
-    table_supply *s = acf_alloc_zero(sizeof *s, "captured steps");
+    table_loader *s = acf_alloc_zero(sizeof *s, "captured steps");
     if (!s) return ACF_EMEMORY;
     s->base = (acf_loader){.kind = &acf_table_loader, .tr = tr}, s->hold = tr->data.hold;
     ACF_TRY_DONE(make_source(s));
@@ -132,7 +132,7 @@ static acf_tensor *table_logp(acf_loader *s, const acf_drawing *how) {
 }
 
 static bool table_validates(const acf_loader *base) {
-    const table_supply *s = (const table_supply *)base;
+    const table_loader *s = (const table_loader *)base;
     const acf_train_data *now = &base->tr->data;
     if (now->valid_rows) return s->valid && s->rows == now->valid_rows;
     return s->on_device && s->hold && s->hold == now->hold && base->listed > 0;

@@ -30,7 +30,7 @@ struct acf_train_graph {
 static acf_params *params(const acf_train_graph *c) { return c->tr->ps; }
 static acf_device *device(const acf_train_graph *c) { return params(c)->dev; }
 bool acf_train_graph_streams(const acf_train_graph *c) { return c->loader->streams; }
-acf_loader *acf_train_graph_supply(acf_train_graph *c) { return c->loader; }
+acf_loader *acf_train_graph_loader(acf_train_graph *c) { return c->loader; }
 
 /* ---- creation -------------------------------------------------------------------------------------------------- */
 

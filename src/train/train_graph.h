@@ -31,7 +31,7 @@ typedef struct acf_train_graph acf_train_graph;
 acf_status acf_train_graph_create(acf_trainer *tr, acf_train_graph **out);
 void acf_train_graph_free(acf_train_graph *c); /* NULL is allowed */
 bool acf_train_graph_streams(const acf_train_graph *c);
-acf_loader *acf_train_graph_supply(acf_train_graph *c);
+acf_loader *acf_train_graph_loader(acf_train_graph *c);
 
 /* Steps to run in one go, at most ACF_STEPS_AT_ONCE: a tenth of a second's worth, or one before the graph is
  * captured, so that a failed capture has no effect. */

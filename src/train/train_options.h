@@ -17,7 +17,7 @@ typedef struct acf_train_settings {
     int64_t batch; /* most rows of a step; an epoch is cut into equal steps. An `auto` still unset (batch_auto.h) is the
                     * default */
     int64_t steps, epochs; /* the first limit reached ends the run; 0: no such limit */
-    acf_schedule schedule; /* its total is filled in by the trainer, who knows the number of rows */
+    acf_schedule schedule; /* its total is filled in by the trainer, which knows the number of rows */
     double clip;           /* largest norm of the gradient; 0: none */
     double weight_decay, dropout;
     double ema; /* beta of the averaged weights; 0: off */

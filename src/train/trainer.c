@@ -88,7 +88,7 @@ static int64_t limit_of(const acf_trainer *tr) {
 /* Equal steps: 257 rows at 256 a step become 129 and 128; a step of one row would count as much as one of 256. */
 static int64_t step_rows(int64_t rows, int64_t batch) { return acf_ceil_div(rows, acf_ceil_div(rows, batch)); }
 
-acf_status acf_trainer_walk(acf_trainer *tr) {
+acf_status acf_trainer_restart(acf_trainer *tr) {
     return acf_batch_sampler_start(&tr->rows, step_rows(tr->rows.n, tr->set.batch), tr->set.seed, true, &tr->sampler);
 }
 
@@ -118,7 +118,7 @@ acf_status acf_trainer_settle(acf_trainer *tr, const acf_options *o) {
     if (!params(tr)->grad)
         return acf_fail(ACF_EUSAGE, "the network was created for queries only; create it for training");
     tr->state.best = INFINITY, tr->pass = 1;
-    ACF_TRY(acf_trainer_walk(tr));
+    ACF_TRY(acf_trainer_restart(tr));
     tr->set.schedule.total = tr->limit = limit_of(tr);
     return make_memory(tr);
 }
@@ -295,7 +295,7 @@ static acf_status stream_steps(acf_trainer *tr, const acf_train_hooks *hooks, in
         int64_t rows;
         double shift;
         ACF_TRY(acf_train_graph_feed(tr->graph, &stage));
-        tr->task->fill(tr, acf_train_graph_supply(tr->graph), stage, &rows, &shift);
+        tr->task->fill(tr, acf_train_graph_loader(tr->graph), stage, &rows, &shift);
         batch_step[*n] = (acf_batch_step){.n = (int32_t)rows,
                                           .step = (uint32_t)tr->state.step,
                                           .lr = acf_schedule_at(&tr->set.schedule, tr->state.step + 1)};

@@ -143,7 +143,7 @@ acf_status acf_trainer_create_images(acf_image_net *net, const acf_image_map *ma
 /* For functions that create trainers, once task, ps and rows are set: options, the batch sampler, memory. */
 acf_status acf_trainer_settle(acf_trainer *tr, const acf_options *o);
 /* Restarts the batch sampler, over other rows than before. */
-acf_status acf_trainer_walk(acf_trainer *tr);
+acf_status acf_trainer_restart(acf_trainer *tr);
 void acf_trainer_free(acf_trainer *tr); /* NULL is allowed */
 
 /* The result of a step. */
@@ -174,7 +174,7 @@ typedef struct acf_train_progress {
     double rows_per_second; /* of this run's steps, without validation */
     double each;            /* seconds of a step of this run, validation included */
     double left;            /* seconds to the last step of this pass that the limits allow; NaN: there is no limit */
-    double left_early;      /* seconds to the end of the pass if no validation improves; NaN: patience is not set */
+    double left_early;      /* seconds to the end of the pass if no validation improves; NaN: no early end */
 } acf_train_progress;
 
 typedef struct acf_train_hooks {

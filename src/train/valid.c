@@ -37,7 +37,7 @@ static const acf_table *table_of(const acf_trainer *tr) { return by_masks(tr) ? 
 static const acf_rows *rows_of(const acf_trainer *tr) { return by_masks(tr) ? tr->data.valid_rows : &tr->rows; }
 
 /* Has this row a target cell in validation? Under masks it has one if any cell is present. */
-static bool asks(const acf_trainer *tr, int64_t row) {
+static bool has_target(const acf_trainer *tr, int64_t row) {
     const acf_table *t = table_of(tr);
     if (!by_masks(tr)) return acf_holdout_row(tr->data.hold, t, row, tr->held) > 0;
     return acf_table_row_observed(t, row) > 0;
@@ -96,7 +96,7 @@ static double share(const acf_trainer *tr, const acf_batch *b, int64_t i) {
 
 /* Sum over the modelled cells in the batch of log |dz/dt|: from a density of encoded values to one of standardised
  * values. */
-static double warp_slopes(const acf_trainer *tr, const acf_batch *b) {
+static double normal_score_slopes(const acf_trainer *tr, const acf_batch *b) {
     const acf_encoder *e = tr->data.encoder;
     double sum = 0;
     for (int64_t k = 0; k < b->N * b->D; k++) {
@@ -124,7 +124,7 @@ static acf_status each_batch(acf_trainer *tr, visit_rows visit, void *ctx) {
     int64_t n = 0;
     for (int64_t k = 0; k < rows->n; k++) {
         const int64_t row = acf_rows_at(rows, k);
-        if (!asks(tr, row)) continue;
+        if (!has_target(tr, row)) continue;
         tr->row[n++] = row;
         if (n < tr->sampler.size) continue;
         ACF_TRY(visit(tr, n, ctx));
@@ -138,14 +138,15 @@ static acf_status look(acf_trainer *tr, int64_t n, void *ctx) {
     int64_t cells = 0;
     fill(tr, tr->batch, n);
     for (int64_t i = 0; i < n; i++) cells += acf_loss_modelled(tr->batch, i);
-    f->slopes += warp_slopes(tr, tr->batch), f->weight += weight_of(tr, tr->batch), f->most = acf_max(f->most, cells);
+    f->slopes += normal_score_slopes(tr, tr->batch), f->weight += weight_of(tr, tr->batch),
+        f->most = acf_max(f->most, cells);
     return ACF_OK;
 }
 
 acf_status acf_valid_look(acf_trainer *tr, acf_valid_facts *out) {
     const acf_rows *rows = rows_of(tr);
     *out = (acf_valid_facts){.plain = !per_column(tr)};
-    for (int64_t k = 0; k < rows->n; k++) out->plain &= asks(tr, acf_rows_at(rows, k));
+    for (int64_t k = 0; k < rows->n; k++) out->plain &= has_target(tr, acf_rows_at(rows, k));
     return each_batch(tr, look, out);
 }
 
@@ -159,9 +160,9 @@ typedef struct sum {
 static acf_status add_there(acf_trainer *tr, int64_t n, sum *s) {
     int stage;
     ACF_TRY(acf_train_graph_feed(tr->graph, &stage));
-    acf_batch *b = acf_table_stage(acf_train_graph_supply(tr->graph), stage);
+    acf_batch *b = acf_table_stage(acf_train_graph_loader(tr->graph), stage);
     fill(tr, b, n);
-    s->logp += warp_slopes(tr, b), s->weight += weight_of(tr, b);
+    s->logp += normal_score_slopes(tr, b), s->weight += weight_of(tr, b);
     return acf_train_graph_check(tr->graph);
 }
 
@@ -178,7 +179,7 @@ static acf_status add_logp(acf_trainer *tr, int64_t n, void *ctx) {
     ACF_TRY(acf_device_copy(device(tr), host, logp->data, (size_t)n * sizeof *host, ACF_TO_HOST));
     ACF_TRY(acf_device_sync(device(tr)));
     for (int64_t i = 0; i < n; i++) s->logp += share(tr, tr->batch, i) * (double)host[i];
-    s->logp += warp_slopes(tr, tr->batch), s->weight += weight_of(tr, tr->batch);
+    s->logp += normal_score_slopes(tr, tr->batch), s->weight += weight_of(tr, tr->batch);
     return ACF_OK;
 }
 
