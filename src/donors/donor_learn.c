@@ -232,7 +232,7 @@ static void learn_column(learner *p, int64_t j) {
     m->gain[j] = p->told_rows > 0 ? p->told / p->told_rows : 0;
 }
 
-static acf_status open_pupil(learner *p, acf_donors *m, const acf_table *t, const acf_holdout *hold) {
+static acf_status open_learner(learner *p, acf_donors *m, const acf_table *t, const acf_holdout *hold) {
     const size_t n = (size_t)most_donors(m), D = (size_t)m->D;
     *p = (learner){.m = m, .t = t, .hold = hold};
     p->donor = acf_alloc(n * sizeof *p->donor, "the donors");
@@ -246,7 +246,7 @@ static acf_status open_pupil(learner *p, acf_donors *m, const acf_table *t, cons
     return ACF_OK;
 }
 
-static void close_pupil(learner *p) {
+static void close_learner(learner *p) {
     acf_release(p->donor), acf_release(p->place), acf_release(p->log), acf_release(p->held);
 }
 
@@ -254,12 +254,12 @@ acf_status acf_donors_learn(acf_donors *m, const acf_table *t, const acf_holdout
     const int n = (int)acf_max(acf_min(threads, m->D), 1);
     learner *p = acf_alloc_zero((size_t)n * sizeof *p, "the donors");
     acf_status status = p ? ACF_OK : ACF_EMEMORY;
-    for (int k = 0; !status && k < n; k++) status = open_pupil(&p[k], m, t, hold);
+    for (int k = 0; !status && k < n; k++) status = open_learner(&p[k], m, t, hold);
     if (!status) {
 #pragma omp parallel for schedule(dynamic, 1) num_threads(n)
         for (int64_t j = 0; j < m->D; j++) learn_column(&p[omp_get_thread_num()], j);
     }
-    for (int k = 0; p && k < n; k++) close_pupil(&p[k]);
+    for (int k = 0; p && k < n; k++) close_learner(&p[k]);
     acf_release(p);
     return status;
 }

@@ -24,7 +24,7 @@ acf_status acf_fit_read(const acf_options *o, acf_fit *out) {
                      .every = acf_options_real(o, "checkpoint-every"),
                      .resume = acf_options_bool(o, "resume")};
     if (out->resume && !out->checkpoint)
-        return acf_fail(ACF_EUSAGE, "resume is set, but no checkpoint is named: what should be resumed?");
+        return acf_fail(ACF_EUSAGE, "resume is set, but no checkpoint is named; set the option 'checkpoint'");
     return ACF_OK;
 }
 

@@ -22,8 +22,8 @@
 
 /* ---- the whole fit --------------------------------------------------------------------------------------------- */
 
-static void mixture_copy(acf_mixture *to,
-                         const acf_mixture *from) { /* `to` has memory for as many components or more */
+/* `to` has memory for as many components or more. */
+static void mixture_copy(acf_mixture *to, const acf_mixture *from) {
     memset(to->weight, 0, (size_t)(to->K * (1 + to->D + to->D * to->D)) * sizeof *to->weight);
     memcpy(to->weight, from->weight, (size_t)from->K * sizeof *to->weight);
     memcpy(to->mean, from->mean, (size_t)(from->K * from->D) * sizeof *to->mean);

@@ -16,12 +16,12 @@ struct acf_train_graph {
     int64_t fed; /* stages handed out, in all */
     acf_drawing train, valid;
     acf_tape_graph step, check;
-    int64_t pushed;                            /* steps since begin */
-    double shift[ACF_STEPS_AT_ONCE];           /* the host's part of their losses */
-    int64_t checks;                            /* batches of a validation */
-    acf_arena *there;                          /* device memory of the fields below */
-    acf_batch_step *batch_step, *check_ticket; /* (ACF_STEPS_AT_ONCE), (checks) */
-    acf_pace_record *record;                   /* (ACF_STEPS_AT_ONCE) */
+    int64_t pushed;                          /* steps since begin */
+    double shift[ACF_STEPS_AT_ONCE];         /* the host's part of their losses */
+    int64_t checks;                          /* batches of a validation */
+    acf_arena *there;                        /* device memory of the fields below */
+    acf_batch_step *batch_step, *check_step; /* (ACF_STEPS_AT_ONCE), (checks) */
+    acf_pace_record *record;                 /* (ACF_STEPS_AT_ONCE) */
     acf_total *total;
     double begun, seconds; /* clock at begin; recent seconds of a step, 0: not known */
     bool known;            /* the step was already captured at begin */
@@ -45,7 +45,7 @@ static acf_status place_checks(acf_train_graph *c) {
                                    .at = k * size,
                                    .step = ACF_NOISE_FIXED,
                                    .n = (int32_t)acf_min(size, c->loader->listed - k * size)};
-    acf_status status = acf_device_copy(device(c), c->check_ticket, host, (size_t)n * sizeof *host, ACF_TO_DEVICE);
+    acf_status status = acf_device_copy(device(c), c->check_step, host, (size_t)n * sizeof *host, ACF_TO_DEVICE);
     if (!status) status = acf_device_sync(device(c));
     acf_release(host);
     return status;
@@ -61,7 +61,7 @@ static acf_status make_memory(acf_train_graph *c) {
     c->record = acf_arena_alloc(c->there, ACF_STEPS_AT_ONCE * sizeof *c->record);
     c->total = acf_arena_alloc(c->there, sizeof *c->total);
     if (!c->batch_step || !c->record || !c->total) return ACF_EMEMORY;
-    c->check_ticket = c->batch_step + ACF_STEPS_AT_ONCE;
+    c->check_step = c->batch_step + ACF_STEPS_AT_ONCE;
     acf_pace *pace = params(c)->pace;
     c->train = (acf_drawing){.role = ACF_BATCH_TRAIN,
                              .masks = tr->set.masks,
@@ -73,7 +73,7 @@ static acf_status make_memory(acf_train_graph *c) {
     c->valid = (acf_drawing){.role = c->loader->masked ? ACF_BATCH_TRAIN : ACF_BATCH_VALID,
                              .masks = tr->set.masks,
                              .seed = tr->set.seed,
-                             .batch_steps = c->check_ticket,
+                             .batch_steps = c->check_step,
                              .turn = &c->total->turn};
     return place_checks(c);
 }

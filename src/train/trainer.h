@@ -78,11 +78,10 @@ typedef struct acf_task {
 /* Used by one thread at a time. Others may read it; checkpoint.h restores it, and refit.h starts its second pass. */
 struct acf_trainer {
     const acf_task *task;
-    acf_params *ps; /* of the network; its slabs value, grad, m, v, average are in use */
+    acf_params *ps; /* of the network; its slabs value, grad, m, v, ema are in use */
     acf_net *net;   /* keeps; NULL: images are learned */
-    struct acf_image_task
-        *image;           /* the images' data (image_task.c), owned; NULL: a table is learned, in the fields from
-                                   * `given` to `held` */
+    /* The images' data (image_task.c), owned; NULL: a table is learned, in the fields from `given` to `held`. */
+    struct acf_image_task *image;
     acf_train_data given; /* to create: what a checkpoint belongs to; keeps what it points to, but copies the rows */
     acf_train_data data;  /* what this pass trains on: the same in the first */
     acf_rows rows, given_rows, valid_rows;
