@@ -96,7 +96,7 @@ static acf_view *view(const query_batch *d) {
     return acf_net_view(d->tr->tape, d->tr->net, d->batch, NULL);
 }
 
-/* log p of the true values in the table's units, into `better`; ask_rows turns it into q / p. */
+/* log p of the true values in the table's units, into `better`; query_donors turns it into q / p. */
 static acf_status query_density(query_batch *d, acf_heldout_cell *c, int64_t n) {
     acf_trainer *tr = d->tr;
     const acf_encoder *e = tr->data.encoder;

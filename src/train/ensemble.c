@@ -152,7 +152,7 @@ static double now(void) {
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* Takes the next member; returns crew->given->members where none is left. */
+/* Takes the next member; returns team->given->members where none is left. */
 static int take(team *c) {
     pthread_mutex_lock(&c->lock);
     const int k = c->stop ? c->given->members : c->next < c->given->members ? c->next++ : c->next;

@@ -43,7 +43,7 @@ int64_t acf_train_graph_room(const acf_train_graph *c);
  * happened. */
 acf_status acf_train_graph_begin(acf_train_graph *c);
 acf_status acf_train_graph_run(acf_train_graph *c, const acf_batch_step *batch_step, int64_t n, bool *by_hand);
-/* The stage to fill next (acf_train_graph_supply has it); waits until the device has read its last content. */
+/* The stage to fill next (acf_train_graph_loader has it); waits until the device has read its last content. */
 acf_status acf_train_graph_feed(acf_train_graph *c, int *stage);
 /* shift: a constant that the host adds to the reported loss. */
 acf_status acf_train_graph_push(acf_train_graph *c, const acf_batch_step *batch_step, double shift, bool *by_hand);
