@@ -33,7 +33,7 @@ static double distance(const acf_real *a, const acf_real *b, int64_t F) {
     return sum;
 }
 
-/* ---- the start ------------------------------------------------------------------------------------------------------------ */
+/* ---- the start --------------------------------------------------------------------------------------------------- */
 
 /* k-means++: the first centre is any point, each further one a point with a probability that is proportional to its squared distance to the nearest
  * centre so far. Where all points lie on centres, those are all there are. */
@@ -53,7 +53,7 @@ static void start(clusters *c, uint64_t seed, uint32_t run) {
     }
 }
 
-/* ---- a step --------------------------------------------------------------------------------------------------------------- */
+/* ---- a step ------------------------------------------------------------------------------------------------------ */
 
 /* |x - c|^2 = |x|^2 - 2 (x·c - |c|^2/2): the nearest centre has the greatest x·c - |c|^2/2; of equal ones the first. Returns how many points changed. */
 static int64_t assign(clusters *c) {
@@ -105,7 +105,7 @@ static void move(clusters *c) {
     }
 }
 
-/* ---- all of it ------------------------------------------------------------------------------------------------------------ */
+/* ---- all of it --------------------------------------------------------------------------------------------------- */
 
 acf_status acf_clusters_find(acf_device *dev, const acf_real *x, int64_t N, int64_t F, int K, uint64_t seed,
                              uint32_t run, int32_t *of, double *inertia) {

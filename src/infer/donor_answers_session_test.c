@@ -11,7 +11,7 @@
 static const double tol = 5000 * (double)ACF_REAL_EPS;
 static const acf_query all = {0};
 
-/* ---- draws ------------------------------------------------------------------------------------------------------------------------ */
+/* ---- draws ------------------------------------------------------------------------------------------------------- */
 
 /* Is x what a draw of column j has from a row that is remembered? */
 static bool is_remembered(const acf_donor_lab *b, int j, double x) {
@@ -168,7 +168,7 @@ static void draws_follow_the_scores(void **state) {
     }
 }
 
-/* ---- means ------------------------------------------------------------------------------------------------------------------------ */
+/* ---- means ------------------------------------------------------------------------------------------------------- */
 
 /* The most probable class of column j of row i, given these cells, of both. *net: of the networks. */
 static int best_class(acf_donor_lab *b, const acf_table *t, int64_t i, int j, const uint8_t *given, int *net) {
@@ -246,7 +246,7 @@ static void means_are_those_of_both(void **state) {
     }
 }
 
-/* ---- summaries -------------------------------------------------------------------------------------------------------------------- */
+/* ---- summaries --------------------------------------------------------------------------------------------------- */
 
 static int by_value(const void *a, const void *b) {
     const double x = *(const double *)a, y = *(const double *)b;
@@ -286,7 +286,7 @@ static void summaries_are_of_the_draws(void **state) {
     }
 }
 
-/* ---- how they are asked ------------------------------------------------------------------------------------------------------------ */
+/* ---- how they are asked ------------------------------------------------------------------------------------------ */
 
 /* All that a session can say about a table of N rows. */
 typedef struct answers {

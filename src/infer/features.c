@@ -54,7 +54,7 @@ void acf_features_free(acf_features *f) {
     acf_release(f);
 }
 
-/* ---- passes --------------------------------------------------------------------------------------------------------------- */
+/* ---- passes ------------------------------------------------------------------------------------------------------ */
 
 /* Image k of the batch: levels as numbers from -1/2 to 1/2. */
 static void put(acf_features *f, int64_t k, const uint8_t *level) {
@@ -106,7 +106,7 @@ static acf_status learn(acf_features *f, const acf_images *im, int64_t steps, ui
     return ACF_OK;
 }
 
-/* ---- features ------------------------------------------------------------------------------------------------------------- */
+/* ---- features ---------------------------------------------------------------------------------------------------- */
 
 int64_t acf_features_count(const acf_features *f) { return CODES + f->h * f->w * f->C; }
 

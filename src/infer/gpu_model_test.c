@@ -153,7 +153,7 @@ static void assert_same_cells(const bench *b, const double *x, const double *y, 
                  last % COLS, x[last], y[last]);
 }
 
-/* ---- queries ---------------------------------------------------------------------------------------------------------------------- */
+/* ---- queries ----------------------------------------------------------------------------------------------------- */
 
 static void same_initial_weights(void **state) {
     (void)state;
@@ -344,7 +344,7 @@ static void sessions_do_not_disturb_each_other(void **state) {
     close_bench(&b);
 }
 
-/* ---- training --------------------------------------------------------------------------------------------------------------------- */
+/* ---- training ---------------------------------------------------------------------------------------------------- */
 
 /* The gradients of one loss on one batch, to a part of their norm. */
 static void compare_gradients(const char *guess_weight) {
@@ -470,7 +470,7 @@ static void a_run_comes_to_its_end(void **state) {
     close_bench(&b);
 }
 
-/* ---- files ------------------------------------------------------------------------------------------------------------------------ */
+/* ---- files ------------------------------------------------------------------------------------------------------- */
 
 /* A file of its own: saving renames, so one in memory will not do. Its path to out. */
 static void temporary(char out[64]) {
@@ -533,7 +533,7 @@ static void a_checkpoint_goes_from_device_to_device(void **state) {
     close_bench(&b);
 }
 
-/* ---- memory ----------------------------------------------------------------------------------------------------------------------- */
+/* ---- memory ------------------------------------------------------------------------------------------------------ */
 
 /* Rows whose step needs twice the memory that is free. */
 static int64_t too_many_rows(const side *s, const acf_table *t) {

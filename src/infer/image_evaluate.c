@@ -38,7 +38,7 @@ typedef struct work {
     sums *sum;              /* (ACF_FILLS) */
 } work;
 
-/* ---- scores of a filling -------------------------------------------------------------------------------------------------- */
+/* ---- scores of a filling ----------------------------------------------------------------------------------------- */
 
 static double decibel(double square) { return -10 * log10(square); }
 
@@ -98,7 +98,7 @@ static void finish_fill(acf_fill_scores *f, const sums *s) {
     f->recall = acf_prd_f(&s->prd, 8), f->precision = acf_prd_f(&s->prd, 1.0 / 8);
 }
 
-/* ---- fillings ------------------------------------------------------------------------------------------------------------- */
+/* ---- fillings ---------------------------------------------------------------------------------------------------- */
 
 static acf_status add_baselines(work *w) {
     if (!w->b || (!w->job->seen && w->im->N < 2)) return ACF_OK;
@@ -133,7 +133,7 @@ static acf_status add_sets(work *w) {
     return add_mean_draw(w);
 }
 
-/* ---- log p ---------------------------------------------------------------------------------------------------------------- */
+/* ---- log p ------------------------------------------------------------------------------------------------------- */
 
 static int64_t hidden_pixels(const work *w, const uint8_t *b, int64_t i) {
     const int64_t P = w->im->H * w->im->W;
@@ -186,7 +186,7 @@ static acf_status ask_logp(work *w) {
     return ACF_OK;
 }
 
-/* ---- all of it ------------------------------------------------------------------------------------------------------------ */
+/* ---- all of it --------------------------------------------------------------------------------------------------- */
 
 static void *room_for(work *w, int64_t n, size_t size) {
     size_t bytes;
@@ -286,7 +286,7 @@ acf_status acf_image_evaluate(const acf_image_job *job, acf_image_evaluation **o
     return status;
 }
 
-/* ---- features alone ------------------------------------------------------------------------------------------------------- */
+/* ---- features alone ---------------------------------------------------------------------------------------------- */
 
 /* One more set, from a file. */
 static acf_status add_file(acf_device *cpu, const char *path, const char *real_path, const acf_real *real, int64_t N,

@@ -84,7 +84,7 @@ acf_status acf_image_evaluate(const acf_image_job *job, acf_image_evaluation **o
 acf_status acf_image_evaluate_features(acf_device *cpu, const char *real, const char *const *done, int n, uint64_t seed,
                                        acf_image_evaluation **out);
 
-/* ---- pieces ---------------------------------------------------------------------------------------------------------------- */
+/* ---- pieces ------------------------------------------------------------------------------------------------------ */
 
 /* out (N,H,W,C): hidden pixels as in the mean of `seen`, which has the same shape, or where it is NULL of the other images. NaN where there is no
  * other. b NULL: everything is hidden. */
@@ -94,7 +94,7 @@ void acf_fill_mean(const acf_images *im, const uint8_t *b, const acf_images *see
  * image of which nothing is given stays as it is. */
 void acf_fill_smooth(const acf_device *dev, const acf_images *im, const uint8_t *b, double *out);
 
-/* ---- reports --------------------------------------------------------------------------------------------------------------- */
+/* ---- reports ----------------------------------------------------------------------------------------------------- */
 
 const char *acf_fill_name(int fill);
 

@@ -24,7 +24,7 @@ static acf_images *images(const uint8_t *pixel, int64_t N, int64_t H, int64_t W,
     return im;
 }
 
-/* ---- fillings ------------------------------------------------------------------------------------------------------------- */
+/* ---- fillings ---------------------------------------------------------------------------------------------------- */
 
 static void the_mean_image_is_that_of_the_others(void **state) {
     (void)state;
@@ -69,7 +69,7 @@ static void smooth_fillings_are_planes_between_edges(void **state) {
     acf_device_close(one), acf_device_close(three);
 }
 
-/* ---- scores by hand ------------------------------------------------------------------------------------------------------- */
+/* ---- scores by hand ---------------------------------------------------------------------------------------------- */
 
 enum { SIDE = 4, P = SIDE * SIDE };
 
@@ -156,7 +156,7 @@ static void baselines_that_win_are_named(void **state) {
         fail_msg("%s", text);
 }
 
-/* ---- names ---------------------------------------------------------------------------------------------------------------- */
+/* ---- names ------------------------------------------------------------------------------------------------------- */
 
 /* A file of SIDE x SIDE pixels of one level. */
 static void put_flat(acf_lab_folder *folder, const char *name, uint8_t level, int side) {
@@ -217,7 +217,7 @@ static void completed_images_are_found_by_name(void **state) {
     acf_lab_folder_free(&folder), acf_lab_folder_free(&truth), acf_lab_folder_free(&twins);
 }
 
-/* ---- features ------------------------------------------------------------------------------------------------------------- */
+/* ---- features ---------------------------------------------------------------------------------------------------- */
 
 enum { MANY = 160, WIDE = 12, AREA = WIDE * WIDE };
 
@@ -319,7 +319,7 @@ static void features_of_oblongs(void **state) {
     acf_device_close(dev);
 }
 
-/* ---- memory --------------------------------------------------------------------------------------------------------------- */
+/* ---- memory ------------------------------------------------------------------------------------------------------ */
 
 static void memory_that_fails(void **state) {
     (void)state;

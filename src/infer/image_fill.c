@@ -22,7 +22,7 @@ void acf_fill_mean(const acf_images *im, const uint8_t *b, const acf_images *see
     }
 }
 
-/* ---- smooth --------------------------------------------------------------------------------------------------------------- */
+/* ---- smooth ------------------------------------------------------------------------------------------------------ */
 
 /* One image and channel: pixels are C apart. */
 typedef struct plane {

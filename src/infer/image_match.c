@@ -25,7 +25,7 @@ typedef struct search {
     entry *entry; /* (N) by stem */
 } search;
 
-/* ---- names ---------------------------------------------------------------------------------------------------------------- */
+/* ---- names ------------------------------------------------------------------------------------------------------- */
 
 static int by_stem(const void *a, const void *b) { return strcmp(((const entry *)a)->stem, ((const entry *)b)->stem); }
 
@@ -68,7 +68,7 @@ static bool wanted(void *ctx, const char *file) {
     return recognise(ctx, file, &f);
 }
 
-/* ---- sets ----------------------------------------------------------------------------------------------------------------- */
+/* ---- sets -------------------------------------------------------------------------------------------------------- */
 
 static int by_set(const void *a, const void *b) {
     const found *x = a, *y = b;

@@ -44,7 +44,7 @@ int acf_fill_winner(const acf_image_evaluation *e, int metric, int *best) {
     return other >= 0 && baseline >= 0 && better(e, metric, other, baseline) == baseline ? baseline : -1;
 }
 
-/* ---- text ----------------------------------------------------------------------------------------------------------------- */
+/* ---- text -------------------------------------------------------------------------------------------------------- */
 
 static void add_number(acf_text *t, const char *format, double v) {
     char text[32];
@@ -193,7 +193,7 @@ void acf_image_evaluation_text(const acf_image_evaluation *e, acf_text *t) {
     add_wins(e, t);
 }
 
-/* ---- JSON ----------------------------------------------------------------------------------------------------------------- */
+/* ---- JSON -------------------------------------------------------------------------------------------------------- */
 
 /* jansson has no NaN: null. */
 static json_t *number(double v) { return isfinite(v) ? json_real(v) : json_null(); }

@@ -91,7 +91,7 @@ void acf_image_session_free(acf_image_session *s) {
     acf_release(s);
 }
 
-/* ---- batch by batch ------------------------------------------------------------------------------------------------------- */
+/* ---- batch by batch ---------------------------------------------------------------------------------------------- */
 
 /* A question to one batch of images, from number `from` on. */
 typedef struct target {
@@ -136,7 +136,7 @@ static acf_image_view *look(const target *a) {
                               &(acf_image_query){.N = n, .x = batch->x, .role = batch->b, .id = batch->id}, NULL);
 }
 
-/* ---- questions ------------------------------------------------------------------------------------------------------------ */
+/* ---- questions --------------------------------------------------------------------------------------------------- */
 
 static acf_status add_logp(const target *a, double share, double *out) {
     acf_tape *t = a->s->t;

@@ -50,7 +50,7 @@ void acf_member_free(acf_member *s) {
     acf_release(s);
 }
 
-/* ---- from a question to masks ---------------------------------------------------------------------------------------------- */
+/* ---- from a question to masks ------------------------------------------------------------------------------------ */
 
 bool acf_query_asks(acf_query q, acf_purpose why, int64_t cell, bool present) {
     if (q.target) return q.target[cell] && (present || why == ACF_TO_FILL);
@@ -119,7 +119,7 @@ static acf_view *view(acf_member *s, uint32_t order) {
     return v;
 }
 
-/* ---- scores ---------------------------------------------------------------------------------------------------------------- */
+/* ---- scores ------------------------------------------------------------------------------------------------------ */
 
 /* log |dz/dx| of the modelled cells of row i of the batch, at the very values that score looks at. */
 static double slopes(const acf_member *s, const acf_table *t, int64_t i) {
@@ -170,7 +170,7 @@ acf_status acf_member_score(acf_member *s, const acf_table *t, double *out) {
 
 void acf_member_orders(acf_member *s, uint32_t orders, uint32_t turns) { s->orders = orders, s->turns = turns; }
 
-/* ---- answers --------------------------------------------------------------------------------------------------------------- */
+/* ---- answers ----------------------------------------------------------------------------------------------------- */
 
 acf_status acf_member_use(acf_member *s, uint32_t i) {
     return s->gmm ? acf_gmm_draws_pick(s->gmm, s->m->draws, i % (uint32_t)s->m->draws->n) : ACF_OK;

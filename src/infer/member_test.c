@@ -51,7 +51,7 @@ static void close_bench(bench *b) {
 
 static const acf_query all = {0};
 
-/* ---- densities ------------------------------------------------------------------------------------------------------------- */
+/* ---- densities --------------------------------------------------------------------------------------------------- */
 
 static void densities_are_averaged(void **state) {
     (void)state;
@@ -110,7 +110,7 @@ static void the_mixture_integrates_to_one(void **state) {
     close_bench(&b);
 }
 
-/* ---- orders ---------------------------------------------------------------------------------------------------------------- */
+/* ---- orders ------------------------------------------------------------------------------------------------------ */
 
 /* Sum over the classes and integral over the last column of a row's joint density, the other columns being missing. */
 static double joint_integral(acf_session *s, const bench *b, const acf_encoder *e) {
@@ -163,7 +163,7 @@ static void orders_are_averaged(void **state) {
     close_bench(&b);
 }
 
-/* ---- draws ----------------------------------------------------------------------------------------------------------------- */
+/* ---- draws ------------------------------------------------------------------------------------------------------- */
 
 /* Which member a row was drawn by; -1: none of them. */
 static int drawn_by(const bench *b, const double *row, const double one[K][CELLS], int i) {
@@ -260,7 +260,7 @@ static void summaries_are_of_the_draws(void **state) {
     for (uint64_t seed = 8; seed < 12; seed++) check_summary(seed); /* who begins is chance */
 }
 
-/* ---- single values ----------------------------------------------------------------------------------------------------------- */
+/* ---- single values ----------------------------------------------------------------------------------------------- */
 
 /* log p of the three classes of row i, with what else is missing there left out. */
 static int best_class(const bench *b, int i) {

@@ -10,7 +10,7 @@
 #define EDGE 1e-10 /* of the angles: 0 and a right angle have no slope */
 #define ROWS 256   /* that are read at a time */
 
-/* ---- curves --------------------------------------------------------------------------------------------------------------- */
+/* ---- curves ------------------------------------------------------------------------------------------------------ */
 
 /* Precision at slope s is the sum of min(s p, q), recall that of min(p, q/s). */
 void acf_prd_add(acf_prd *prd, const double *p, const double *q, int K) {
@@ -33,7 +33,7 @@ double acf_prd_f(const acf_prd *prd, double beta) {
     return fmin(best, 1); /* sums of shares round */
 }
 
-/* ---- two sets ------------------------------------------------------------------------------------------------------------- */
+/* ---- two sets ---------------------------------------------------------------------------------------------------- */
 
 /* x (N + M, F): both sets around their common mean, in units of their deviation over all numbers: distances are of about 1 whatever the units. Columns
  * keep their proportions. */
@@ -85,7 +85,7 @@ acf_status acf_prd_compare(acf_device *dev, const acf_real *real, int64_t N, con
     return status;
 }
 
-/* ---- files ---------------------------------------------------------------------------------------------------------------- */
+/* ---- files ------------------------------------------------------------------------------------------------------- */
 
 static acf_status read_rows(acf_npy *f, const char *path, acf_real *x, double *rows) {
     const int64_t N = acf_npy_rows(f), F = acf_npy_columns(f);

@@ -21,7 +21,7 @@ static acf_device *cpu(int threads) {
     return dev;
 }
 
-/* ---- curves --------------------------------------------------------------------------------------------------------------- */
+/* ---- curves ------------------------------------------------------------------------------------------------------ */
 
 static void expect_f(const double *p, const double *q, int K, double recall, double precision) {
     acf_prd prd = {0};
@@ -63,7 +63,7 @@ static void the_curve_is_its_definition(void **state) {
     assert_true(isnan(acf_prd_f(&(acf_prd){0}, 8)));
 }
 
-/* ---- clusters ------------------------------------------------------------------------------------------------------------- */
+/* ---- clusters ---------------------------------------------------------------------------------------------------- */
 
 enum { POINTS = 900, WIDTH = 70 }; /* more than one block of sums */
 
@@ -130,7 +130,7 @@ static void lloyd_ends_where_nothing_moves(void **state) {
     acf_device_close(dev);
 }
 
-/* ---- two sets ------------------------------------------------------------------------------------------------------------- */
+/* ---- two sets ---------------------------------------------------------------------------------------------------- */
 
 static void compare(const acf_real *real, int64_t N, const acf_real *done, int64_t M, int threads, double *recall,
                     double *precision) {
@@ -199,7 +199,7 @@ static void memory_that_fails(void **state) {
     acf_device_close(dev);
 }
 
-/* ---- files ---------------------------------------------------------------------------------------------------------------- */
+/* ---- files ------------------------------------------------------------------------------------------------------- */
 
 static void refuse(const char *path, acf_status expected, const char *words) {
     acf_real *x = NULL;

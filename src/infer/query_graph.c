@@ -63,7 +63,7 @@ void acf_query_graph_free(acf_query_graph *r) {
     acf_release(r);
 }
 
-/* ---- the size of a batch ------------------------------------------------------------------------------------------------------ */
+/* ---- the size of a batch ----------------------------------------------------------------------------------------- */
 
 /* Modelled cells in columns [from, to) of the batch. */
 static int64_t count_cells(const acf_batch *batch, int64_t from, int64_t to) {
@@ -94,7 +94,7 @@ static int size_of(const acf_query_graph *r, const acf_batch *batch) {
     return (int)size - 1;
 }
 
-/* ---- asking -------------------------------------------------------------------------------------------------------------------- */
+/* ---- asking ------------------------------------------------------------------------------------------------------ */
 
 /* What enqueue is told. */
 typedef struct errand {

@@ -98,7 +98,7 @@ int64_t acf_session_take(acf_session *s, const acf_table *t, int64_t from) {
     return n;
 }
 
-/* ---- scores ---------------------------------------------------------------------------------------------------------------- */
+/* ---- scores ------------------------------------------------------------------------------------------------------ */
 
 /* log of the mean of exp(x[0]), exp(x[apart]), ..., K of them. */
 static double log_mean_exp(const double *x, int K, int64_t apart) {
@@ -174,7 +174,7 @@ done:
     return status;
 }
 
-/* ---- draws ------------------------------------------------------------------------------------------------------------------- */
+/* ---- draws ------------------------------------------------------------------------------------------------------- */
 
 /* Whose turn it is: members take turns in the draws of a table, so that any K draws one after the other are of all of them; who begins is chance, and
  * a single draw that of the mixture. All rows of a draw have the same member, and the same parameters (model/gmm_draws.h): what is not known of
@@ -285,7 +285,7 @@ acf_status acf_session_query_draw(acf_session *s, const acf_table *t, acf_query 
     return s->donor_answers ? draw_in_turn(s, t, q, seed, draw, out) : draw_by_networks(s, t, q, seed, draw, out);
 }
 
-/* ---- best guesses ------------------------------------------------------------------------------------------------------------ */
+/* ---- best guesses ------------------------------------------------------------------------------------------------ */
 
 /* The most frequent of K values, of a tie the one that was first. */
 static double vote(const double *x, int K, int64_t apart) {
@@ -328,7 +328,7 @@ acf_status acf_session_query_guess(acf_session *s, const acf_table *t, acf_query
     return ACF_OK;
 }
 
-/* ---- summaries ------------------------------------------------------------------------------------------------------------------ */
+/* ---- summaries --------------------------------------------------------------------------------------------------- */
 
 static int by_value(const void *a, const void *b) {
     double x = *(const double *)a, y = *(const double *)b;

@@ -205,7 +205,7 @@ static void a_cell_is_a_conditional(void **state) {
     close_bench(&b);
 }
 
-/* ---- columns with steps, spikes, tails and classes ------------------------------------------------------------------------- */
+/* ---- columns with steps, spikes, tails and classes --------------------------------------------------------------- */
 
 /* Heavy-tailed measurements; whole numbers 1..10, half of them 1; a category; the same numbers in tenths. */
 static void open_shaped(bench *b, int64_t batch) {

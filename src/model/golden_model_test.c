@@ -75,7 +75,7 @@ static void write_golden(const acf_golden *g) {
     free(bytes);
 }
 
-/* ---- they load -------------------------------------------------------------------------------------------------------------- */
+/* ---- they load --------------------------------------------------------------------------------------------------- */
 
 /* Every question about one row: the joint, and each way to ask for some columns given the others. */
 static void check_answers(acf_golden *g, const acf_model *m) {
@@ -198,7 +198,7 @@ static void an_old_record_says_whether_it_is_calibrated(void **state) {
     }
 }
 
-/* ---- they are refused ------------------------------------------------------------------------------------------------------- */
+/* ---- they are refused -------------------------------------------------------------------------------------------- */
 
 static void refused(const char *what, const char *says) {
     acf_model *m = NULL;

@@ -14,7 +14,7 @@ static void must(acf_status status) {
     if (status) fail_msg("%s", acf_error());
 }
 
-/* ---- the same model twice ---------------------------------------------------------------------------------------------------------- */
+/* ---- the same model twice ---------------------------------------------------------------------------------------- */
 
 typedef struct pair {
     acf_image_lab cpu, gpu;
@@ -46,7 +46,7 @@ static acf_image_sizes sizes_of(int k) {
 }
 #define KINDS 4
 
-/* ---- likelihoods and transformations -------------------------------------------------------------------------------------------------- */
+/* ---- likelihoods and transformations ----------------------------------------------------------------------------- */
 
 static acf_real *fetch_logp(acf_image_lab *l) {
     acf_tape_begin(l->t, false);
@@ -103,7 +103,7 @@ static void inverts_for_every_mask(void **state) {
     acf_image_lab_close(&l);
 }
 
-/* ---- gradients ---------------------------------------------------------------------------------------------------------------------- */
+/* ---- gradients --------------------------------------------------------------------------------------------------- */
 
 /* -mean log p a number, and the best guess where it has a derivative. */
 static acf_tensor *loss_of(acf_image_lab *l, const acf_image_query *q, const acf_pass *pass, bool guess) {
@@ -141,7 +141,7 @@ static void same_gradients(void **state) {
     }
 }
 
-/* ---- answers ------------------------------------------------------------------------------------------------------------------------- */
+/* ---- answers ----------------------------------------------------------------------------------------------------- */
 
 /* A draw near the border of two components may fall on the other side, and what follows in its image with it: so many images may differ. */
 static void assert_same_images(const acf_image_lab *l, const acf_real *x, const acf_real *y, int most,
@@ -182,7 +182,7 @@ static void same_answers(void **state) {
     }
 }
 
-/* ---- captured work --------------------------------------------------------------------------------------------------------------------- */
+/* ---- captured work ----------------------------------------------------------------------------------------------- */
 
 /* The query's arrays in device memory, and what a captured run needs there. */
 typedef struct errand {
@@ -263,7 +263,7 @@ static void replays_tell_draws_apart(void **state) {
     }
 }
 
-/* ---- training -------------------------------------------------------------------------------------------------------------------------- */
+/* ---- training ---------------------------------------------------------------------------------------------------- */
 
 static const acf_adam adam = {.lr = 3e-3, .beta1 = 0.9, .beta2 = 0.99, .eps = 1e-8};
 

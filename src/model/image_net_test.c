@@ -15,7 +15,7 @@ static void must(acf_tape *t) {
     if (acf_tape_status(t)) fail_msg("%s", acf_error());
 }
 
-/* ---- transformations ------------------------------------------------------------------------------------------------------------- */
+/* ---- transformations --------------------------------------------------------------------------------------------- */
 
 /* inverse(forward(x)) is x; what is given, or not there, is in z and comes back bit for bit; there is something that does change. */
 static void check_inverse(acf_image_lab *l, acf_image_mask mask) {
@@ -236,7 +236,7 @@ static void refuses_sizes_that_cannot_be_squeezed(void **state) {
     acf_device_close(dev);
 }
 
-/* ---- gradients, threads ------------------------------------------------------------------------------------------------------------ */
+/* ---- gradients, threads ------------------------------------------------------------------------------------------ */
 
 static acf_knots of_guess, of_truth;
 
@@ -377,7 +377,7 @@ static void same_bits_for_any_thread_count(void **state) {
     }
 }
 
-/* ---- learning ------------------------------------------------------------------------------------------------------------------------ */
+/* ---- learning ---------------------------------------------------------------------------------------------------- */
 
 /* Images of a slanted edge: what is given says where it is. */
 static void draw_edges(acf_image_lab *l, int step) {

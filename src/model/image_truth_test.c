@@ -156,7 +156,7 @@ static void densities_integrate_to_one(void **state) {
     }
 }
 
-/* ---- levels ------------------------------------------------------------------------------------------------------------------------------ */
+/* ---- levels ------------------------------------------------------------------------------------------------------ */
 
 enum { BITS = 2, HIDDEN = 3, ALL = 64 }; /* 4^3: every image that the hidden pixels make */
 
@@ -213,7 +213,7 @@ static void probabilities_of_images_add_up(void **state) {
     check_levels(&acf_image_pixelcnn, 900);
 }
 
-/* ---- temperature ------------------------------------------------------------------------------------------------------------------------- */
+/* ---- temperature ------------------------------------------------------------------------------------------------- */
 
 static void draw_at(acf_image_lab *l, double temperature, acf_real *out) {
     const acf_draw how = {.seed = 12, .log_temperature = log(temperature)};

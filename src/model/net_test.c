@@ -109,7 +109,7 @@ static void orders_change_from_step_to_step(void **state) {
     }
 }
 
-/* ---- mixed tables ---------------------------------------------------------------------------------------------------------- */
+/* ---- mixed tables ------------------------------------------------------------------------------------------------ */
 
 static const acf_column mixed[4] = {{"sex", 2}, {"dose", 0}, {"site", 3}, {"age", 0}};
 static const acf_column letters[2] = {{"a", 2}, {"b", 3}};
@@ -383,7 +383,7 @@ static void refuses_an_unknown_flow(void **state) {
     assert_int_equal(acf_alloc_live(), live);
 }
 
-/* ---- the peer ------------------------------------------------------------------------------------------------------------- */
+/* ---- the peer ---------------------------------------------------------------------------------------------------- */
 
 /* Runs the script; the test is skipped where PyTorch or the peer is absent. */
 static void make_peer_file(const char *path, int d, int layers) {
