@@ -158,7 +158,7 @@ static void draws_are_values_that_occur(void **state) {
 
 /* Where nothing tells the holes apart, draws have the distribution of the observed cells: of all, or of those of the same class. A normal column is in
  * units of its deviation, so a Wasserstein distance of 0.1 is little; five donors alone are ten times as far. */
-static void ties_are_broken_by_lot(void **state) {
+static void ties_are_broken_at_random(void **state) {
     (void)state;
     enum { M = 1000, H = M / 2 };
     for (int columns = 1; columns <= 2; columns++) {
@@ -182,7 +182,7 @@ static void ties_are_broken_by_lot(void **state) {
 }
 
 /* Cells that are closer come first: one in five draws takes each of the four nearest, and one any of the many that are equally far. */
-static void what_is_closer_comes_first(void **state) {
+static void closer_donors_come_first(void **state) {
     (void)state;
     enum { M = 900, NEAR = 4 };
     double x[2 * M], out[2 * M], near = 0, missing = 0;
@@ -219,7 +219,7 @@ static void donors_come_from_both_sides(void **state) {
     acf_table_free(t);
 }
 
-static void the_seed_decides_and_nothing_else(void **state) {
+static void results_depend_only_on_the_seed(void **state) {
     (void)state;
     world *w = make_world();
     double *out[3];
@@ -468,7 +468,7 @@ static void compare(const acf_safetensors *f, const char *name) {
     acf_table_free(t);
 }
 
-static void is_as_good_as_what_people_use(void **state) {
+static void is_as_good_as_scikit_learn(void **state) {
     (void)state;
     const char *shared = getenv("ACF_SHARED"), *const names[] = {"wine", "abalone", "breast", "yeast"};
     char path[64], command[512];
@@ -488,9 +488,9 @@ static void is_as_good_as_what_people_use(void **state) {
 
 ACF_TESTS(baseline, cmocka_unit_test(means_and_modes), cmocka_unit_test(points_are_nearly_the_best_there_are),
           cmocka_unit_test(draws_have_the_right_spread), cmocka_unit_test(draws_are_values_that_occur),
-          cmocka_unit_test(ties_are_broken_by_lot), cmocka_unit_test(what_is_closer_comes_first),
-          cmocka_unit_test(donors_come_from_both_sides), cmocka_unit_test(the_seed_decides_and_nothing_else),
+          cmocka_unit_test(ties_are_broken_at_random), cmocka_unit_test(closer_donors_come_first),
+          cmocka_unit_test(donors_come_from_both_sides), cmocka_unit_test(results_depend_only_on_the_seed),
           cmocka_unit_test(sweeps_work_together), cmocka_unit_test(predictions_stay_in_range),
           cmocka_unit_test(odd_tables_are_completed), cmocka_unit_test(wide_tables_and_many_classes),
           cmocka_unit_test(rare_classes_are_drawn), cmocka_unit_test(memory_failing_in_turn),
-          cmocka_unit_test(is_as_good_as_what_people_use))
+          cmocka_unit_test(is_as_good_as_scikit_learn))

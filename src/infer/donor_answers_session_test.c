@@ -14,14 +14,14 @@ static const acf_query all = {0};
 /* ---- draws ------------------------------------------------------------------------------------------------------- */
 
 /* Is x what a draw of column j has from a row that is remembered? */
-static bool is_remembered(const acf_donor_lab *b, int j, double x) {
+static bool is_a_donor_value(const acf_donor_lab *b, int j, double x) {
     for (int k = 0; k < FULL; k++)
         if (x == acf_encoder_round(b->m->encoder, j, b->x[k * COLS + j])) return true;
     return false;
 }
 
 /* Of a row that agrees with one remembered row, all that is asked for is that row's; what is not asked for stays. */
-static void rows_that_are_believed_are_copied(void **state) {
+static void trusted_donors_are_copied(void **state) {
     (void)state;
     for (int members = 1; members <= 2; members++) {
         acf_donor_lab b;
@@ -53,7 +53,7 @@ static void rows_that_are_believed_are_copied(void **state) {
 }
 
 /* What was drawn for a cell is given to those after it: where two remembered rows fit alike, cells of one row come together. */
-static void cells_follow_those_before(void **state) {
+static void cells_depend_on_earlier_draws(void **state) {
     (void)state;
     enum { N = 200 };
     acf_donor_lab b;
@@ -79,7 +79,7 @@ static void cells_follow_those_before(void **state) {
 }
 
 /* Of many rows, and of many draws of one, a share of h is taken from the archive: each cell for itself. */
-static void rows_are_taken_as_often_as_believed(void **state) {
+static void donors_are_drawn_by_their_weight(void **state) {
     (void)state;
     enum { N = 1500 };
     acf_donor_lab b;
@@ -92,8 +92,8 @@ static void rows_are_taken_as_often_as_believed(void **state) {
     acf_table *t = acf_donor_lab_copies((double[COLS]){b.x[WHOLE], b.x[CLASS], ABSENT, b.x[COIN], ABSENT}, N);
     assert_int_equal(acf_session_query_draw(b.s, t, all, 5, 0, out), ACF_OK);
     for (int i = 0; i < N; i++) {
-        const bool from[2] = {is_remembered(&b, REAL, out[i * COLS + REAL]),
-                              is_remembered(&b, LAST, out[i * COLS + LAST])};
+        const bool from[2] = {is_a_donor_value(&b, REAL, out[i * COLS + REAL]),
+                              is_a_donor_value(&b, LAST, out[i * COLS + LAST])};
         real += from[0], last += from[1], both += from[0] && from[1];
     }
     acf_assert_close(acf_donor_lab_trust(&b, t, 0, REAL, known), 0.3, 1e-9, "h");
@@ -103,9 +103,9 @@ static void rows_are_taken_as_often_as_believed(void **state) {
     const acf_table first = acf_donor_lab_row(t, 0);
     for (uint32_t d = 0; d < 400; d++) {
         assert_int_equal(acf_session_query_draw(b.s, &first, all, 5, d, one), ACF_OK);
-        draws += is_remembered(&b, REAL, one[REAL]);
+        draws += is_a_donor_value(&b, REAL, one[REAL]);
         assert_int_equal(acf_session_query_draw(b.s, &first, all, d, 7, one), ACF_OK);
-        seeds += is_remembered(&b, REAL, one[REAL]);
+        seeds += is_a_donor_value(&b, REAL, one[REAL]);
     }
     acf_assert_close(draws / 400, 0.3, 0.07, "share of draws");
     acf_assert_close(seeds / 400, 0.3, 0.07, "share of seeds");
@@ -114,7 +114,7 @@ static void rows_are_taken_as_often_as_believed(void **state) {
 }
 
 /* Where all donors are alike, each gives as many of the cells that are taken, however few those are. */
-static void no_donor_is_passed_over(void **state) {
+static void equal_donors_are_drawn_equally_often(void **state) {
     (void)state;
     enum { N = 1500 };
     acf_donor_lab b;
@@ -393,7 +393,7 @@ static int count_inside(const double *cells, int n, double low, double high) {
 /* Where donors are believed wholly and all rows are alike, an interval holds as many of the column's cells as one of
  * their distribution does: values at its ends are left out where cells of this column share what is inside, and not
  * where one donor has it. */
-static void intervals_know_what_cells_share(void **state) {
+static void intervals_trim_shared_values(void **state) {
     (void)state;
     double low[CELLS], high[CELLS], cells[ROWS], value[2 * ROWS], weight[2 * ROWS];
     int moved = 0, off = 0;
@@ -479,9 +479,9 @@ static void threads_do_not_matter(void **state) {
     for (int k = 0; k < 3; k++) free(a[k].logp);
 }
 
-ACF_TESTS(donor_answers_session, cmocka_unit_test(rows_that_are_believed_are_copied),
-          cmocka_unit_test(cells_follow_those_before), cmocka_unit_test(rows_are_taken_as_often_as_believed),
-          cmocka_unit_test(no_donor_is_passed_over), cmocka_unit_test(draws_follow_the_scores),
+ACF_TESTS(donor_answers_session, cmocka_unit_test(trusted_donors_are_copied),
+          cmocka_unit_test(cells_depend_on_earlier_draws), cmocka_unit_test(donors_are_drawn_by_their_weight),
+          cmocka_unit_test(equal_donors_are_drawn_equally_often), cmocka_unit_test(draws_follow_the_scores),
           cmocka_unit_test(means_are_those_of_both), cmocka_unit_test(summaries_are_of_the_draws),
-          cmocka_unit_test(intervals_are_those_of_both), cmocka_unit_test(intervals_know_what_cells_share),
+          cmocka_unit_test(intervals_are_those_of_both), cmocka_unit_test(intervals_trim_shared_values),
           cmocka_unit_test(batches_and_order_do_not_matter), cmocka_unit_test(threads_do_not_matter))

@@ -42,7 +42,7 @@ static char *text_of(const acf_evaluation *e) {
     return out;
 }
 
-static void says_plainly_who_wins(void **state) {
+static void names_winning_baselines(void **state) {
     (void)state;
     acf_scores score[16];
     acf_column column[3] = {{"a", 0}, {"kind", 2}, {"b", 0}};
@@ -90,7 +90,7 @@ static void says_plainly_who_wins(void **state) {
 }
 
 /* Every win that is listed has its star or its figures, and nothing else has a star; what looks the same is no win. */
-static void stars_and_words_agree(void **state) {
+static void stars_match_the_text(void **state) {
     (void)state;
     acf_scores score[16];
     acf_column column[3] = {{.name = "a"}, {.name = "kind", .classes = 2}, {.name = "b"}};
@@ -183,6 +183,6 @@ static void methods_have_names(void **state) {
     assert_true(n > ACF_EVAL_MODEL && acf_evaluation_method(-1) == NULL);
 }
 
-ACF_TESTS(evaluate_report, cmocka_unit_test(says_plainly_who_wins), cmocka_unit_test(stars_and_words_agree),
+ACF_TESTS(evaluate_report, cmocka_unit_test(names_winning_baselines), cmocka_unit_test(stars_match_the_text),
           cmocka_unit_test(many_columns_are_counted), cmocka_unit_test(json_has_everything),
           cmocka_unit_test(methods_have_names))

@@ -177,7 +177,7 @@ static void fits_to_what_is_shown(void **state) {
 }
 
 /* Hidden values reach the scores of their own column and nothing else. Here every hidden number of column b is 1000 higher. */
-static void what_is_hidden_is_not_used(void **state) {
+static void hidden_values_are_not_used(void **state) {
     bench *b = *state;
     acf_table *shown, *moved;
     uint8_t hidden[CELLS];
@@ -417,7 +417,7 @@ static void a_single_cell_has_its_likelihood(void **state) {
 }
 
 /* Of three hidden cells of a row a mask asks for two, given the third: together over all, each alone by column. */
-static void a_mask_asks_for_half(void **state) {
+static void a_mask_targets_half(void **state) {
     const bench *b = *state;
     acf_session *s;
     const unsigned hidden = 1 | 2 | 8, pair[3] = {1 | 2, 1 | 8, 2 | 8};
@@ -590,8 +590,8 @@ static void memory_failing_in_turn(void **state) {
 #define ON_BENCH(test) cmocka_unit_test_setup_teardown(test, open_bench, close_bench)
 ACF_TESTS(evaluate, ON_BENCH(hides_so_many_observed_cells), ON_BENCH(hides_every_cell_alike),
           cmocka_unit_test(a_column_keeps_a_cell), ON_BENCH(fits_to_what_is_shown),
-          ON_BENCH(what_is_hidden_is_not_used), ON_BENCH(scores_are_those_of_the_answers),
+          ON_BENCH(hidden_values_are_not_used), ON_BENCH(scores_are_those_of_the_answers),
           ON_BENCH(answers_belong_to_their_cells), ON_BENCH(a_single_cell_has_its_likelihood),
-          ON_BENCH(a_mask_asks_for_half), ON_BENCH(masks_are_averaged), ON_BENCH(rows_have_a_likelihood),
+          ON_BENCH(a_mask_targets_half), ON_BENCH(masks_are_averaged), ON_BENCH(rows_have_a_likelihood),
           ON_BENCH(columns_alone_have_a_likelihood_too), ON_BENCH(wrong_jobs_get_a_sentence),
           ON_BENCH(memory_failing_in_turn))

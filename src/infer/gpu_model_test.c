@@ -274,7 +274,7 @@ static void same_answers_by_attention(void **state) {
 
 /* Draws are captured once and replayed: the number of the draw is not, and other seeds are others. Batches of three sizes, and rows that are asked for
  * one by one, come back as they did. */
-static void replays_tell_draws_apart(void **state) {
+static void replays_give_distinct_draws(void **state) {
     (void)state;
     bench b;
     static double x[4][CELLS], again[CELLS];
@@ -601,7 +601,7 @@ static void a_giant_batch_is_refused(void **state) {
 ACF_DEVICE_TESTS(gpu_model, cmocka_unit_test(same_initial_weights), cmocka_unit_test(same_likelihoods),
                  cmocka_unit_test(same_answers), cmocka_unit_test(same_answers_of_recurrences),
                  cmocka_unit_test(same_likelihoods_by_attention), cmocka_unit_test(same_answers_by_attention),
-                 cmocka_unit_test(same_training_of_attention), cmocka_unit_test(replays_tell_draws_apart),
+                 cmocka_unit_test(same_training_of_attention), cmocka_unit_test(replays_give_distinct_draws),
                  cmocka_unit_test(sessions_do_not_disturb_each_other), cmocka_unit_test(same_gradients),
                  cmocka_unit_test(same_gradients_of_guesses), cmocka_unit_test(same_training),
                  cmocka_unit_test(same_training_of_recurrences), cmocka_unit_test(same_training_from_the_host),

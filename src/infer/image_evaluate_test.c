@@ -231,7 +231,7 @@ static void draw_corners(uint8_t *pixel, uint64_t seed) {
     }
 }
 
-static void features_tell_and_see(void **state) {
+static void features_detect_rotations_and_errors(void **state) {
     (void)state;
     static uint8_t pixel[MANY * AREA], other[MANY * AREA], wrong[MANY * AREA];
     static acf_real a[MANY * ACF_FEATURES_MAX], again[MANY * ACF_FEATURES_MAX];
@@ -347,6 +347,6 @@ static void memory_that_fails(void **state) {
 ACF_TESTS(image_evaluate, cmocka_unit_test(the_mean_image_is_that_of_the_others),
           cmocka_unit_test(smooth_fillings_are_planes_between_edges), cmocka_unit_test(scores_of_completed_images),
           cmocka_unit_test(levels_of_few_bits_have_the_same_scale), cmocka_unit_test(baselines_that_win_are_named),
-          cmocka_unit_test(completed_images_are_found_by_name), cmocka_unit_test(features_tell_and_see),
+          cmocka_unit_test(completed_images_are_found_by_name), cmocka_unit_test(features_detect_rotations_and_errors),
           cmocka_unit_test(features_are_balanced), cmocka_unit_test(features_of_oblongs),
           cmocka_unit_test(memory_that_fails))

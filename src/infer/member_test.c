@@ -175,7 +175,7 @@ static int drawn_by(const bench *b, const double *row, const double one[K][CELLS
 }
 
 /* All rows of a draw are of one member, any three draws one after the other of all three, and who begins is chance. */
-static void members_take_turns(void **state) {
+static void draws_alternate_between_members(void **state) {
     (void)state;
     enum { DRAWS = 4, SEEDS = 16 };
     bench b;
@@ -205,7 +205,7 @@ static void members_take_turns(void **state) {
 }
 
 /* A row alone, in another batch, or with another number of threads is drawn by the same member with the same numbers. */
-static void rows_do_not_matter_to_each_other(void **state) {
+static void draws_of_a_row_ignore_other_rows(void **state) {
     (void)state;
     bench b;
     double whole[CELLS], one[COLS], lp[ROWS], alone, again[CELLS], mean[2][CELLS];
@@ -324,7 +324,7 @@ static void intervals_are_those_of_the_mixture(void **state) {
 }
 
 /* Numbers: the mean of the members' best guesses, as the column has them. Classes: what most of them say. */
-static void guesses_are_put_together(void **state) {
+static void guesses_are_combined(void **state) {
     (void)state;
     bench b;
     double guess[CELLS], one[K][CELLS];
@@ -374,7 +374,7 @@ static void survives_without_memory(void **state) {
 
 ACF_TESTS(member, cmocka_unit_test(densities_are_averaged), cmocka_unit_test(densities_far_away_are_numbers),
           cmocka_unit_test(the_mixture_integrates_to_one), cmocka_unit_test(orders_are_averaged),
-          cmocka_unit_test(members_take_turns), cmocka_unit_test(rows_do_not_matter_to_each_other),
+          cmocka_unit_test(draws_alternate_between_members), cmocka_unit_test(draws_of_a_row_ignore_other_rows),
           cmocka_unit_test(summaries_are_of_the_draws), cmocka_unit_test(means_are_those_of_the_mixture),
-          cmocka_unit_test(intervals_are_those_of_the_mixture), cmocka_unit_test(guesses_are_put_together),
+          cmocka_unit_test(intervals_are_those_of_the_mixture), cmocka_unit_test(guesses_are_combined),
           cmocka_unit_test(survives_without_memory))

@@ -142,7 +142,7 @@ static void compare(const acf_real *real, int64_t N, const acf_real *done, int64
     acf_device_close(dev);
 }
 
-static void sets_with_plain_answers(void **state) {
+static void sets_with_known_answers(void **state) {
     (void)state;
     acf_real *all = blobs(POINTS, 0, 6, 0.1), *few = blobs(POINTS, 0, 2, 0.1), *else_where = blobs(POINTS, 6, 2, 0.1);
     double recall, precision, again[2];
@@ -163,7 +163,7 @@ static void sets_with_plain_answers(void **state) {
 }
 
 /* Units do not matter, nor where 0 is. */
-static void scale_and_place_do_not_matter(void **state) {
+static void scale_and_offset_do_not_matter(void **state) {
     (void)state;
     const acf_real far = sizeof far == 8 ? 1 << 30 : 0; /* floats there would not know a from b */
     acf_real *a = blobs(POINTS, 0, 6, 0.5), *b = blobs(POINTS, 2, 6, 0.5);
@@ -238,5 +238,5 @@ static void features_from_files(void **state) {
 
 ACF_TESTS(prd, cmocka_unit_test(histograms_with_known_curves), cmocka_unit_test(the_curve_is_its_definition),
           cmocka_unit_test(clusters_are_the_nearest_centres), cmocka_unit_test(lloyd_ends_where_nothing_moves),
-          cmocka_unit_test(sets_with_plain_answers), cmocka_unit_test(scale_and_place_do_not_matter),
+          cmocka_unit_test(sets_with_known_answers), cmocka_unit_test(scale_and_offset_do_not_matter),
           cmocka_unit_test(memory_that_fails), cmocka_unit_test(features_from_files))

@@ -110,7 +110,7 @@ static void observed_cells_come_back_to_the_bit(void **state) {
 }
 
 /* Marginals: a cell that is neither given nor asked for changes nothing. */
-static void what_takes_no_part_changes_nothing(void **state) {
+static void marginalised_cells_change_nothing(void **state) {
     (void)state;
     bench b;
     open_bench(&b, 16);
@@ -131,7 +131,7 @@ static void what_takes_no_part_changes_nothing(void **state) {
 }
 
 /* A given cell that is out of its column by a thousand deviations says what one by twenty says; within reason it says what it is. */
-static void given_cells_far_away_are_brought_near(void **state) {
+static void distant_given_cells_are_clamped(void **state) {
     (void)state;
     static const double at[4] = {2, 3, 20, 1000};
     bench b;
@@ -497,9 +497,9 @@ static void refuses_a_table_of_other_columns(void **state) {
     close_bench(&b);
 }
 
-ACF_TESTS(session, cmocka_unit_test(given_cells_far_away_are_brought_near),
+ACF_TESTS(session, cmocka_unit_test(distant_given_cells_are_clamped),
           cmocka_unit_test(scores_are_in_the_tables_units), cmocka_unit_test(batches_do_not_matter),
-          cmocka_unit_test(observed_cells_come_back_to_the_bit), cmocka_unit_test(what_takes_no_part_changes_nothing),
+          cmocka_unit_test(observed_cells_come_back_to_the_bit), cmocka_unit_test(marginalised_cells_change_nothing),
           cmocka_unit_test(summaries_are_of_the_draws), cmocka_unit_test(a_cell_is_a_conditional),
           cmocka_unit_test(scores_are_densities), cmocka_unit_test(scores_are_reproducible),
           cmocka_unit_test(draws_could_be_observed), cmocka_unit_test(means_are_those_of_the_density),

@@ -34,7 +34,7 @@ static void draw_column(acf_session *s, const double *row, int j, double *to) {
 }
 
 /* The surprise of the row's cell in column j. */
-static double surprise_of(acf_session *s, const double *row, int j) {
+static double surprisal_of(acf_session *s, const double *row, int j) {
     double logp[COLS], surprisal[COLS];
     acf_table *t = acf_donor_lab_table(row, 1, NEW);
     if (acf_session_query_surprisal(s, t, logp, surprisal, NULL)) fail_msg("%s", acf_error());
@@ -60,7 +60,7 @@ static void a_class_has_the_tail_of_its_draws(void **state) {
                     least += share[c] < own - ERROR || c == row[CLASS] ? share[c] : 0;
                     most += share[c] < own + ERROR ? share[c] : 0;
                 }
-                const double tail = exp(-surprise_of(donors ? b.s : b.net, row, CLASS));
+                const double tail = exp(-surprisal_of(donors ? b.s : b.net, row, CLASS));
                 if (!(tail > least - ERROR && tail < most + ERROR && tail <= 1))
                     fail_msg("%g, expected %g to %g", tail, least, most);
             }
@@ -79,8 +79,8 @@ static void a_number_has_the_tail_of_its_draws(void **state) {
         draw_column(b.net, row, REAL, drawn);
         const double level[] = {0.5, 0.95, 1 - 0.5 / DRAWS};
         double at[5];
-        for (int k = 0; k < 3; k++) row[REAL] = drawn[(int)(level[k] * DRAWS)], at[k] = surprise_of(b.net, row, REAL);
-        for (int k = 3; k < 5; k++) row[REAL] = drawn[DRAWS - 1] + (k - 2) * 100, at[k] = surprise_of(b.net, row, REAL);
+        for (int k = 0; k < 3; k++) row[REAL] = drawn[(int)(level[k] * DRAWS)], at[k] = surprisal_of(b.net, row, REAL);
+        for (int k = 3; k < 5; k++) row[REAL] = drawn[DRAWS - 1] + (k - 2) * 100, at[k] = surprisal_of(b.net, row, REAL);
         if (!(at[0] < 0.7 && at[2] >= at[1] - 0.1 && at[3] > at[2] && at[4] > at[2]))
             fail_msg("row %d: %g %g %g %g %g", i, at[0], at[1], at[2], at[3], at[4]);
         sum += at[1] / FULL;
@@ -103,7 +103,7 @@ static void tails_go_on_beyond_the_draws(void **state) {
             const double end = 3 * asinh((drawn[(side ? 19 : 1) * DRAWS / 20] - mean) / scale / 3);
             const double middle = 3 * asinh((drawn[DRAWS / 2] - mean) / scale / 3);
             row[REAL] = mean + scale * 3 * sinh((middle + 3 * (end - middle)) / 3);
-            sum[side] += surprise_of(b.net, row, REAL) / FULL;
+            sum[side] += surprisal_of(b.net, row, REAL) / FULL;
         }
     for (int side = 0; side < 2; side++)
         if (fabs(sum[side] - 3 * log(10)) > 1) fail_msg("side %d: %g, expected %g", side, sum[side], 3 * log(10));
@@ -114,7 +114,7 @@ static void tails_go_on_beyond_the_draws(void **state) {
 
 /* A cell far out is not given to the others of its row: they have the surprise that they have without it. Other rows
  * are as they were. */
-static void a_wrong_cell_does_not_condemn_the_others(void **state) {
+static void a_wrong_cell_is_withheld_from_the_others(void **state) {
     (void)state;
     acf_donor_lab b;
     double x[FULL * COLS], logp[3][FULL * COLS], surprisal[3][FULL * COLS];
@@ -160,7 +160,7 @@ static void scores_are_those_of_cells(void **state) {
 }
 
 /* A column in another unit: log p moves by the logarithm of the unit, the surprise does not. */
-static void surprise_has_no_unit(void **state) {
+static void surprisal_has_no_unit(void **state) {
     (void)state;
     const double unit = 1e5;
     acf_donor_lab b;
@@ -251,6 +251,6 @@ static void cells_far_away_are_answered(void **state) {
 
 ACF_TESTS(surprisal, cmocka_unit_test(a_class_has_the_tail_of_its_draws),
           cmocka_unit_test(a_number_has_the_tail_of_its_draws), cmocka_unit_test(tails_go_on_beyond_the_draws),
-          cmocka_unit_test(a_wrong_cell_does_not_condemn_the_others), cmocka_unit_test(scores_are_those_of_cells),
-          cmocka_unit_test(surprise_has_no_unit), cmocka_unit_test(batches_and_threads_do_not_matter),
+          cmocka_unit_test(a_wrong_cell_is_withheld_from_the_others), cmocka_unit_test(scores_are_those_of_cells),
+          cmocka_unit_test(surprisal_has_no_unit), cmocka_unit_test(batches_and_threads_do_not_matter),
           cmocka_unit_test(levels_never_seen_are_improbable), cmocka_unit_test(cells_far_away_are_answered))

@@ -37,7 +37,7 @@ acf_status acf_fit_record_to_json(const acf_fit_record *r, json_t **out) {
     if (ok && r->before) ok = !json_object_set_new(o, "before", json_integer(r->before));
     if (!ok) {
         json_decref(o);
-        return acf_fail(ACF_EMEMORY, "out of memory: how a model was trained");
+        return acf_fail(ACF_EMEMORY, "out of memory: the training record of a model");
     }
     *out = o;
     return ACF_OK;

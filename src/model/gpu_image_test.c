@@ -1,5 +1,5 @@
-/* A whole image model on a GPU beside the same one on the CPU: likelihoods, gradients, draws, training by captured steps. Run by
- * acflow-test --device cuda; with --device cpu the two are the same, which tries this file. */
+/* Compares a whole image model on a GPU with the same one on the CPU: likelihoods, gradients, draws, training by
+ * CUDA graphs. Run by acflow-test --device cuda. With --device cpu both are the same, which tests this file. */
 #include "harness/image_lab.h"
 #include "ops/adam.h"
 #include "ops/arith.h"
@@ -36,7 +36,7 @@ static void mask_both(pair *p, acf_image_mask mask) {
     acf_image_lab_mask(&p->gpu, mask);
 }
 
-/* Models of every likelihood, with and without transformations. */
+/* Models of every likelihood, with and without a flow. */
 static acf_image_sizes sizes_of(int k) {
     static const acf_image_like_kind *const likes[] = {&acf_image_normal, &acf_image_gaussian, &acf_image_pixelcnn,
                                                        &acf_image_pixelcnn};
@@ -74,7 +74,7 @@ static void same_likelihoods(void **state) {
     }
 }
 
-/* On the device alone: inverse of forward, and what is given stays as it is, to the bit. */
+/* On the device alone: inverse of forward is the identity, and given pixels stay, bit for bit. */
 static void check_inverse(acf_image_lab *l, acf_image_mask mask) {
     acf_image_lab_mask(l, mask);
     acf_tape_begin(l->t, false);
@@ -105,7 +105,7 @@ static void inverts_for_every_mask(void **state) {
 
 /* ---- gradients --------------------------------------------------------------------------------------------------- */
 
-/* -mean log p a number, and the best guess where it has a derivative. */
+/* -mean log p per number, plus the best guess's error if it has a derivative. */
 static acf_tensor *loss_of(acf_image_lab *l, const acf_image_query *q, const acf_pass *pass, bool guess) {
     acf_image_view *v = acf_image_net_view(l->t, l->net, q, pass);
     acf_tensor *loss =
@@ -143,7 +143,8 @@ static void same_gradients(void **state) {
 
 /* ---- answers ----------------------------------------------------------------------------------------------------- */
 
-/* A draw near the border of two components may fall on the other side, and what follows in its image with it: so many images may differ. */
+/* A draw close to the border of two components may fall on the other side and change the rest of its image. So at
+ * most `most` images may differ. */
 static void assert_same_images(const acf_image_lab *l, const acf_real *x, const acf_real *y, int most,
                                const char *what) {
     int others = 0;
@@ -225,8 +226,8 @@ static acf_status enqueue_draw(void *ctx) {
     return acf_tape_status(t);
 }
 
-/* Draws that are captured once and replayed have the bits of those made by hand, and the number of the draw is not captured. */
-static void replays_tell_draws_apart(void **state) {
+/* Draws from a CUDA graph equal uncaptured ones bit for bit. The number of the draw is not part of the graph. */
+static void replays_give_distinct_draws(void **state) {
     (void)state;
     if (!acf_test_device()->plugin) acf_skip("nothing is captured on the CPU");
     for (int k = 1; k < KINDS; k++) {
@@ -279,7 +280,7 @@ static acf_status enqueue_step(void *ctx) {
     return acf_optimise(ps, &adam, 1, 0);
 }
 
-/* Images of a slanted edge: what is given says where it is. */
+/* Images of a slanted edge; the given pixels determine its position. */
 static void draw_edges(acf_image_lab *l, int step) {
     for (int64_t i = 0; i < l->N * 64; i++) {
         const int64_t n = i / 64, h = i / 8 % 8, w = i % 8, id = step * l->N + n;
@@ -290,7 +291,7 @@ static void draw_edges(acf_image_lab *l, int step) {
     }
 }
 
-/* Losses of so many steps, on the CPU; or on the GPU, captured. */
+/* Losses of so many steps, on the CPU or, captured, on the GPU. */
 static void train(acf_image_lab *l, int steps, double *losses) {
     acf_params *ps = acf_image_net_params(l->net);
     const bool captured = l->dev->plugin;
@@ -326,7 +327,7 @@ static void train(acf_image_lab *l, int steps, double *losses) {
     close_errand(&e);
 }
 
-/* At first step by step the same, while rounding has not grown; and in the end as good. */
+/* The first losses are equal until rounding grows; the final ones are similar. */
 static void same_training(void **state) {
     (void)state;
     enum { STEPS = 40 };
@@ -358,4 +359,4 @@ static void same_training(void **state) {
 
 ACF_DEVICE_TESTS(gpu_image, cmocka_unit_test(same_likelihoods), cmocka_unit_test(inverts_for_every_mask),
                  cmocka_unit_test(same_gradients), cmocka_unit_test(same_answers),
-                 cmocka_unit_test(replays_tell_draws_apart), cmocka_unit_test(same_training))
+                 cmocka_unit_test(replays_give_distinct_draws), cmocka_unit_test(same_training))

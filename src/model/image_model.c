@@ -119,7 +119,7 @@ acf_status acf_image_model_to_json(const acf_model *m, json_t **out) {
         json_decref(*out);
         *out = NULL;
     }
-    return *out ? ACF_OK : acf_fail(ACF_EMEMORY, "out of memory: what images a model is of");
+    return *out ? ACF_OK : acf_fail(ACF_EMEMORY, "out of memory: the description of a model's images");
 }
 
 static acf_status number(acf_json_source from, const json_t *o, const char *key, int64_t most, int64_t *out) {
@@ -178,7 +178,7 @@ acf_status acf_image_model_from_json(acf_json_source from, const json_t *o, acf_
     ACF_TRY(read_truth(from, o, "flipped", &seen->flipped));
     if (seen->rotated && shape[0] != shape[1])
         return acf_fail(from.status,
-                        "%s: 'turned' is true, but images of %lld x %lld pixels cannot be turned by 90 degrees",
+                        "%s: 'rotated' is true, but images of %lld x %lld pixels cannot be rotated by 90 degrees",
                         from.name, (long long)shape[1], (long long)shape[0]);
     return read_map(from, o, kind, (int)bits, map);
 }
@@ -196,9 +196,9 @@ acf_status acf_image_model_check(const acf_model *m, const char *what, const int
     if (bits != m->map->bits)
         snprintf(todo + strlen(todo), sizeof todo - strlen(todo), "%simage-bits %d", *todo ? ", " : "", m->map->bits);
     if (!*todo) return ACF_OK;
-    return acf_fail(
-        ACF_EDATA,
-        "%s: %lld x %lld pixels, %s, %d bits; the model is of %lld x %lld pixels, %s, %d bits; %s would make them agree",
-        what, (long long)shape[1], (long long)shape[0], colour(shape[2]), bits, (long long)s->W, (long long)s->H,
-        colour(s->C), m->map->bits, todo);
+    return acf_fail(ACF_EDATA,
+                    "%s: %lld x %lld pixels, %s, %d bits; the model is of %lld x %lld pixels, %s, %d bits; "
+                    "%s would make them agree",
+                    what, (long long)shape[1], (long long)shape[0], colour(shape[2]), bits, (long long)s->W,
+                    (long long)s->H, colour(s->C), m->map->bits, todo);
 }

@@ -379,7 +379,7 @@ static acf_status check_schema(const char *path, const acf_schema *s, const acf_
         if (c->place < 0) continue;
         const acf_column *own = &e->column[c->place];
         if (acf_spec_classes(c) != own->classes || (own->name && strcmp(own->name, c->name) != 0))
-            return acf_fail(ACF_EMODEL, "%s, schema: %s is not the column the encoder has in its place", path,
+            return acf_fail(ACF_EMODEL, "%s, schema: %s differs from the encoder's column at this position", path,
                             acf_field_text(where, c->name, j));
     }
     return ACF_OK;
@@ -576,8 +576,8 @@ static acf_status check_columns(const source *of, const acf_encoder *first, cons
     for (int64_t j = 0; j < e->D; j++) {
         const acf_column *a = &first->column[j], *b = &e->column[j];
         if (a->classes != b->classes || !a->name != !b->name || (a->name && strcmp(a->name, b->name) != 0))
-            return acf_fail(ACF_EMODEL, "%s: column %lld of member %d is not the one that the first has there",
-                            of->path, (long long)j, of->k);
+            return acf_fail(ACF_EMODEL, "%s: column %lld of member %d differs from that of the first member", of->path,
+                            (long long)j, of->k);
     }
     return ACF_OK;
 }
@@ -585,9 +585,7 @@ static acf_status check_columns(const source *of, const acf_encoder *first, cons
 /* A model of images has no donors. */
 static acf_status refuse_donors(const source *of) {
     if (!has_part(of, ACF_DONORS_KEY)) return ACF_OK;
-    return acf_fail(ACF_EMODEL,
-                    "%s: it has an '" ACF_DONORS_KEY "' of rows; expected nothing of that in a model of images",
-                    of->path);
+    return acf_fail(ACF_EMODEL, "%s: it has '" ACF_DONORS_KEY "'; expected none in a model of images", of->path);
 }
 
 /* Number of ensemble members in the file; 1 if it does not say. */
