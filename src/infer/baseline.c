@@ -1,8 +1,8 @@
-/* Column means, and linear regression in turn: see baseline.h.
+/* Column means and chained linear regressions: see baseline.h.
  *
- * z (N,E) holds the completed table as predictors: a standardised number, or an indicator for each kept class of a column. Its
- * holes are filled in by the sweeps; a class's holes hold probabilities while values are predicted, 0 and 1 while they are drawn.
- */
+ * z (N,E) holds the completed table as predictors: a standardised number, or an indicator for each kept class of a
+ * column. The sweeps fill in its missing cells. Those of a class hold probabilities during prediction, 0 and 1
+ * during draws. */
 #include "infer/baseline.h"
 
 #include "base/rng.h"
@@ -16,31 +16,31 @@
 #define FIT_ROWS 20000
 #define PREDICTORS 100
 #define INDICATORS 30
-#define SWEEPS 10             /* of predictions at most */
+#define SWEEPS 10             /* most sweeps of predictions */
 #define SETTLED 0.01          /* change of a standardised number, or of a probability, that ends them */
-#define WARM_UP 5             /* sweeps of draws, with refitting, before the first draw */
-#define THIN 2                /* sweeps from a draw to the next */
-#define DONORS 5              /* cells with close predictions that a number is taken from */
-#define CORRELATED 2000       /* rows that decide which predictors go along most */
-#define FIRST_PASSES 6        /* of Newton's method for a column's first fit; later fits begin where the last ended */
+#define WARM_UP 5             /* burn-in: sweeps of draws, with refitting, before the first draw */
+#define THIN 2                /* sweeps from one draw to the next */
+#define DONORS 5              /* cells with close predictions that a number is drawn from */
+#define CORRELATED 2000       /* rows used to rank predictors by correlation */
+#define FIRST_PASSES 6        /* Newton passes of a column's first fit; later fits start from the previous one */
 #define CHUNK 512             /* rows predicted at a time */
-#define POSTERIOR 0x80000000u /* added to the column of a random number that belongs to no cell */
-#define TIED 0x40000000u      /* likewise of one that decides between donors that are equally close */
-#define TIE 1e-9 /* predictions of a standardised number that differ by less are the same but for rounding */
+#define POSTERIOR 0x80000000u /* added to the column in the counter of random numbers that belong to no cell */
+#define TIED 0x40000000u      /* likewise for the choice between donors at equal distance */
+#define TIE 1e-9              /* largest rounding difference of equal predictions, standardised */
 
-/* A column as a predictor, and as what is predicted. */
+/* A column as a predictor and as a target. */
 typedef struct target {
-    int64_t at, width;  /* its columns of z; width 0: it does not vary */
+    int64_t at, width;  /* its columns of z; width 0: it is constant */
     double mean, scale; /* of a number's observed cells */
-    double low, high;   /* of the observed cells, standardised: predictions stay between */
+    double low, high;   /* of the observed cells, standardised: bounds of predictions */
     int32_t *code;      /* (width) the class of each indicator, the most frequent first */
     int32_t *slot;      /* (classes) the indicator of each class, -1: none */
     double *share;      /* (classes) of the observed cells */
     double kept;        /* sum of the shares of classes with an indicator */
     int64_t n_holes, n_fit;
-    int64_t *hole, *fit; /* rows where it is missing; observed rows it is fitted to */
+    int64_t *hole, *fit; /* rows where it is missing; observed rows to fit to */
     int64_t P;
-    int32_t *from;   /* (P) columns of z it is predicted from */
+    int32_t *from;   /* (P) columns of z that it is predicted from */
     acf_ridge ridge; /* of a number */
     acf_logit logit; /* of a class; P + 1 columns, the last of ones */
     bool fitted;
@@ -51,12 +51,12 @@ struct acf_baseline {
     uint64_t seed;
     acf_arena *memory, *scratch;
     target *target;         /* (D) */
-    int64_t *turn, n_turns; /* the columns with holes that vary, fewest holes first */
+    int64_t *turn, n_turns; /* non-constant columns with missing cells, fewest missing first */
     int64_t E;
     double *z;             /* (N,E) */
     double *point, *drawn; /* (N,D) the completed table, and the current draw */
     double *rows, *answer; /* (CHUNK,PREDICTORS+1) and (CHUNK,INDICATORS): scratch of predictions */
-    uint32_t sweep;        /* sweeps of draws so far: they key random numbers */
+    uint32_t sweep;        /* sweeps of draws so far: part of the random counter */
 };
 
 static bool is_class(const acf_baseline *b, int64_t j) { return b->t->column[j].classes > 0; }
@@ -68,7 +68,7 @@ static void *capacity(acf_arena *a, int64_t n, size_t size) {
 
 /* ---- column means ------------------------------------------------------------------------------------------------ */
 
-/* A running mean: large values do not overflow. */
+/* A running mean, so that large values do not overflow. */
 static double mean_of(const acf_table *t, int64_t j) {
     double mean = 0, n = 0;
     for (int64_t i = 0; i < t->N; i++) {
@@ -120,7 +120,7 @@ static void describe_number(const acf_baseline *b, target *g, int64_t j) {
     }
 }
 
-/* Of two classes the more frequent first, of equals the lower. */
+/* Order: the more frequent class first, of equals the lower. */
 typedef struct ranked {
     int64_t count;
     int32_t class;
@@ -132,7 +132,7 @@ static int by_count(const void *p, const void *q) {
     return (a->class > b->class) - (a->class < b->class);
 }
 
-/* Indicators for the classes that occur, up to a number; one class alone says nothing. */
+/* Makes indicators for observed classes, up to a limit; none if only one class is observed. */
 static acf_status describe_class(acf_baseline *b, target *g, int64_t j) {
     int64_t C = b->t->column[j].classes, seen = 0, n = 0;
     acf_mark mark = acf_arena_mark(b->scratch);
@@ -155,7 +155,7 @@ static acf_status describe_class(acf_baseline *b, target *g, int64_t j) {
     return ACF_OK;
 }
 
-/* Lists the rows with holes, and observed ones to fit to: all of them, or FIT_ROWS evenly spaced. */
+/* Lists the rows with missing cells, and the observed ones to fit to: all, or FIT_ROWS evenly spaced. */
 static acf_status list_rows(acf_baseline *b, target *g, int64_t j) {
     int64_t N = b->t->N, D = b->t->D, missing = 0, seen = 0;
     for (int64_t i = 0; i < N; i++) g->n_holes += !acf_table_present(b->t->x[i * D + j]);
@@ -175,7 +175,7 @@ static acf_status list_rows(acf_baseline *b, target *g, int64_t j) {
     return ACF_OK;
 }
 
-/* Observed cells as predictors; holes at the mean: 0 for a number, its share for a class. */
+/* Writes observed cells as predictors; missing cells take the mean: 0 for a number, its share for a class. */
 static void encode(acf_baseline *b, const target *g, int64_t j) {
     for (int64_t i = 0; i < b->t->N; i++) {
         double v = b->t->x[i * b->t->D + j], *z = b->z + i * b->E + g->at;
@@ -207,7 +207,7 @@ static int by_column(const void *p, const void *q) {
     return (a > b) - (a < b);
 }
 
-/* Correlation of two columns of z over rows of g, evenly spaced; 0 when one of them does not vary. */
+/* Correlation of two columns of z over rows of g, evenly spaced; 0 if one of them is constant. */
 static double correlation(const acf_baseline *b, const target *g, int64_t p, int64_t q) {
     int64_t n = acf_min(g->n_fit, CORRELATED);
     double mp = 0, mq = 0, pp = 0, qq = 0, pq = 0;
@@ -219,7 +219,7 @@ static double correlation(const acf_baseline *b, const target *g, int64_t p, int
     return vp > 0 && vq > 0 ? c / sqrt(vp * vq) : 0;
 }
 
-/* All other columns of z, or the PREDICTORS of them that go along with this one most. */
+/* Chooses all other columns of z, or the PREDICTORS with the largest correlation. */
 static acf_status choose_predictors(acf_baseline *b, target *g) {
     acf_mark mark = acf_arena_mark(b->scratch);
     int64_t n = 0, others = b->E - g->width;
@@ -263,7 +263,7 @@ static void gather(const acf_baseline *b, const target *g, bool ones, const int6
     }
 }
 
-/* A class without indicator is none of those the regression tells apart: its rows are left out. */
+/* Fits a class. Rows of classes without an indicator are left out. */
 static acf_status fit_class(acf_baseline *b, target *g, int64_t j, double *x, int32_t *y, int64_t *row) {
     int64_t n = 0;
     for (int64_t i = 0; i < g->n_fit; i++) {
@@ -294,14 +294,14 @@ static acf_status fit(acf_baseline *b, int64_t j) {
     return status;
 }
 
-/* A value of z, and how far it moved. */
+/* Writes a value of z; returns its change. */
 static double put(double *z, double value) {
     double moved = fabs(value - *z);
     *z = value;
     return moved;
 }
 
-/* Puts predictions into the holes of column j. Returns the largest change. */
+/* Writes predictions to the missing cells of column j. Returns the largest change. */
 static double predict(acf_baseline *b, int64_t j) {
     const target *g = &b->target[j];
     double moved = 0;
@@ -327,7 +327,7 @@ static acf_rng_counter place(const acf_baseline *b, uint64_t row, int64_t column
     return (acf_rng_counter){b->seed, row, ACF_STREAM_BASELINE, (uint32_t)column, b->sweep};
 }
 
-/* A cell of the table as the draw has it. */
+/* Writes a drawn cell to the table and to z. */
 static void take(acf_baseline *b, int64_t row, int64_t j, double value) {
     const target *g = &b->target[j];
     double *z = b->z + row * b->E + g->at;
@@ -349,13 +349,14 @@ static int by_prediction(const void *p, const void *q) {
     return (a->row > b->row) - (a->row < b->row);
 }
 
-/* DONORS neighbours, from `begin` on, and the donors that are as good: [first,end) of the sorted ones, of which [near,far) are closer than the others.
- * Those are all that are as far as the last neighbour, on both sides: without a predictor that varies, every donor is one of them. */
+/* DONORS neighbours from `begin` on, and the donors that tie with them: [first,end) of the sorted donors, of which
+ * [near,far) are strictly closer. The others are all donors at the distance of the last neighbour, on both sides. If
+ * no predictor varies, all donors tie. */
 typedef struct neighbours {
     int64_t begin, first, near, far, end;
 } neighbours;
 
-/* The first of n sorted donors whose prediction is not below v. */
+/* Index of the first of n sorted donors whose prediction is not below v. */
 static int64_t from_on(const donor *d, int64_t n, double v) {
     int64_t lo = 0, hi = n;
     while (lo < hi) {
@@ -383,7 +384,8 @@ static neighbours nearest(const donor *d, int64_t n, double v) {
     return w;
 }
 
-/* One of the neighbours among n donors, each as likely; if that is one of those that are equally far, then any of these. */
+/* Draws one of the neighbours among n donors with equal probability. If it is one of the ties, draws again among all
+ * ties. */
 static int64_t lender(const acf_baseline *b, neighbours w, int64_t n, uint64_t row, int64_t j) {
     const int64_t closer = w.far - w.near;
     int64_t pick = w.begin + acf_rng_below(place(b, row, j), acf_min(DONORS, n));
@@ -402,8 +404,8 @@ static void predict_donors(acf_baseline *b, const target *g, donor *d) {
     qsort(d, (size_t)g->n_fit, sizeof *d, by_prediction);
 }
 
-/* Predictive mean matching: the hole is predicted with coefficients drawn from their posterior, observed cells with the best ones;
- * one of the cells with the closest predictions lends its value. */
+/* Predictive mean matching. Coefficients drawn from their posterior predict missing cells, the fitted ones predict
+ * observed cells. A missing cell takes the value of one of the observed cells with the closest predictions. */
 static acf_status draw_number(acf_baseline *b, int64_t j) {
     const target *g = &b->target[j];
     acf_mark mark = acf_arena_mark(b->scratch);
@@ -427,7 +429,8 @@ static acf_status draw_number(acf_baseline *b, int64_t j) {
     return ACF_OK;
 }
 
-/* The class at u, 0 < u < 1, of the cumulated probabilities: those with an indicator as predicted, the others by their shares. */
+/* The class at u, 0 < u < 1, of the cumulative probabilities: predicted ones for classes with an indicator, shares
+ * for the others. */
 static int64_t class_at(const target *g, const double *p, int64_t C, double u) {
     for (int64_t k = 0; k < g->width; k++)
         if ((u -= p[k] * g->kept) < 0) return g->code[k];
@@ -450,7 +453,7 @@ static void draw_class(acf_baseline *b, int64_t j) {
     }
 }
 
-/* Every column in turn; refit: with a new regression first. */
+/* One sweep over all columns; refit: with new regressions. */
 static acf_status draw_sweep(acf_baseline *b, bool refit) {
     for (int64_t k = 0; k < b->n_turns; k++) {
         int64_t j = b->turn[k];
@@ -464,9 +467,10 @@ static acf_status draw_sweep(acf_baseline *b, bool refit) {
     return ACF_OK;
 }
 
-/* ---- the whole --------------------------------------------------------------------------------------------------- */
+/* ---- all of it */
 
-/* Columns that vary and have holes, those with the fewest first: they are predicted best and help the others most. */
+/* Orders the non-constant columns with missing cells by their number of missing cells. Columns with few are
+ * predicted best and help the others most. */
 static void order_turns(acf_baseline *b) {
     for (int64_t j = 0; j < b->t->D; j++) {
         if (!b->target[j].width || !b->target[j].n_holes) continue;
@@ -502,7 +506,7 @@ static acf_status prepare(acf_baseline *b) {
     return ACF_OK;
 }
 
-/* What the predictions in z say of a hole; a column that does not vary has its one value. */
+/* The prediction of a missing cell from z; a constant column has its one value. */
 static double decode(const acf_baseline *b, int64_t i, int64_t j) {
     const target *g = &b->target[j];
     const double *z = b->z + i * b->E + g->at;

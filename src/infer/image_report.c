@@ -14,8 +14,8 @@ const acf_fill_metric acf_fill_metrics[] = {
 enum { METRICS = sizeof acf_fill_metrics / sizeof acf_fill_metrics[0] };
 
 #define NAME_WIDTH 24  /* of the first column of a table */
-#define FIELD_WIDTH 11 /* of the others */
-#define CURVE_STEP 10  /* of the angles, one in so many is in the JSON */
+#define FIELD_WIDTH 11 /* of the other columns */
+#define CURVE_STEP 10  /* every so many angles of the curve are in the JSON */
 
 const char *acf_fill_name(int fill) {
     static const char *const name[ACF_FILLS] = {"mean image",    "smooth filling", "best guess",
@@ -27,7 +27,7 @@ static double score_of(const acf_image_evaluation *e, int fill, int metric) {
     return e->fill[fill].sets ? *(const double *)((const char *)&e->fill[fill] + acf_fill_metrics[metric].at) : NAN;
 }
 
-/* The better of two fillings, either of which may be -1: none; one without a score is never better. */
+/* The better of two fillings; either may be -1: none. One without a score is never better. */
 static int better(const acf_image_evaluation *e, int metric, int a, int b) {
     const double x = a < 0 ? NAN : score_of(e, a, metric), y = b < 0 ? NAN : score_of(e, b, metric);
     if (isnan(x)) return isnan(y) ? -1 : b;
@@ -150,7 +150,7 @@ static void add_parts(const acf_image_evaluation *e, acf_text *t) {
                  "nats of what is hidden, an image; bits per dimension of it; PSNR of the best guess, all pixels.\n");
 }
 
-/* Says where a baseline wins; returns in how many scores. */
+/* Appends where a baseline wins; returns in how many scores. */
 static int add_wins(const acf_image_evaluation *e, acf_text *t) {
     int wins = 0, best;
     for (int k = 0; k < METRICS; k++) {
@@ -195,7 +195,7 @@ void acf_image_evaluation_text(const acf_image_evaluation *e, acf_text *t) {
 
 /* ---- JSON -------------------------------------------------------------------------------------------------------- */
 
-/* jansson has no NaN: null. */
+/* NaN becomes null: jansson has no NaN. */
 static json_t *number(double v) { return isfinite(v) ? json_real(v) : json_null(); }
 
 static json_t *fill_json(const acf_image_evaluation *e, int fill) {
@@ -239,7 +239,7 @@ static bool add_wins_json(const acf_image_evaluation *e, json_t *list) {
     return true;
 }
 
-/* A mask may be a path, of any bytes. */
+/* A mask may be a path with any bytes. */
 static const char *masks_of(const acf_image_evaluation *e) {
     size_t n = 0;
     while (e->masks[n]) n++;

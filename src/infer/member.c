@@ -1,4 +1,4 @@
-/* Questions to one member: see member.h. */
+/* Queries to one ensemble member: see member.h. */
 #include "infer/member.h"
 
 #include "table/table_on_device.h"
@@ -50,7 +50,7 @@ void acf_member_free(acf_member *s) {
     acf_release(s);
 }
 
-/* ---- from a question to masks ------------------------------------------------------------------------------------ */
+/* ---- masks of a query */
 
 bool acf_query_asks(acf_query q, acf_purpose why, int64_t cell, bool present) {
     if (q.target) return q.target[cell] && (present || why == ACF_TO_FILL);
@@ -61,8 +61,8 @@ bool acf_query_gives(acf_query q, acf_purpose why, int64_t cell, bool present) {
     return present && !acf_query_asks(q, why, cell, present) && (!q.given || q.given[cell]);
 }
 
-/* A cell a million deviations away, a typing error or a unit mistaken, is as improbable as one farther off; the square of any more would leave the range of
- * floats, and one such cell refuse an answer to the whole table. */
+/* Values are clamped at a million deviations, which a typing error or a wrong unit can reach. Larger squares would
+ * leave the range of floats, and one such cell would fail the query for the whole table. */
 #define FARTHEST ACF_R(1e6)
 static void bring_near(acf_batch *batch) {
     for (int64_t c = 0; c < batch->N * batch->D; c++) {
@@ -77,15 +77,15 @@ static void fill(acf_member *s, const acf_table *t, const int64_t *row, int64_t 
     bring_near(s->batch);
 }
 
-/* A given cell farther away than any that was learned from: a typing error, as a rule. What a straight line makes of it
- * would be as far out, and make the rest of its row look wrong instead. */
+/* Given cells are clamped at ten deviations, because training had none farther away. Farther ones are usually typing
+ * errors; a linear prediction from them would make the rest of the row look wrong instead. */
 #define FARTHEST_GIVEN ACF_R(10.0)
 static acf_real told(acf_real x) {
     if (x > FARTHEST_GIVEN) return FARTHEST_GIVEN;
     return x < -FARTHEST_GIVEN ? -FARTHEST_GIVEN : x;
 }
 
-/* Masks of the rows in the batch. column (n): only that cell of a row is modelled, and not all that q asks for; NULL: all. */
+/* Sets the masks of the batch's rows. column (n): only that cell of each row is modelled; NULL: all targets of q. */
 static void load(acf_member *s, const acf_table *t, acf_query q, acf_purpose why, const int64_t *row,
                  const int32_t *column, int64_t n) {
     acf_batch *batch = s->batch;
@@ -111,7 +111,7 @@ void acf_member_load_cells(acf_member *s, const acf_table *t, acf_query q, const
     load(s, t, q, ACF_TO_FILL, row, column, n);
 }
 
-/* A view of the loaded batch on a fresh, not recording tape. */
+/* A view of the loaded batch on a fresh tape that does not record. */
 static acf_view *view(acf_member *s, uint32_t order) {
     acf_tape_begin(s->t, false);
     acf_view *v = acf_net_view(s->t, s->m->net, s->batch, NULL);
@@ -121,7 +121,7 @@ static acf_view *view(acf_member *s, uint32_t order) {
 
 /* ---- scores ------------------------------------------------------------------------------------------------------ */
 
-/* log |dz/dx| of the modelled cells of row i of the batch, at the very values that score looks at. */
+/* log |dz/dx| of the modelled cells of row i of the batch, at the values that are scored. */
 static double slopes(const acf_member *s, const acf_table *t, int64_t i) {
     const acf_encoder *e = s->m->encoder;
     const acf_batch *batch = s->batch;
@@ -164,7 +164,7 @@ acf_status acf_member_score(acf_member *s, const acf_table *t, double *out) {
     bring_near(s->batch);
     ACF_TRY(ask_logp(s));
     for (int64_t i = 0; i < batch->N; i++)
-        out[i] = s->sum[i] + slopes(s, t, i); /* of encoded values, and the encoder's slopes */
+        out[i] = s->sum[i] + slopes(s, t, i); /* encoded log p, plus the encoder's slopes */
     return ACF_OK;
 }
 

@@ -1,4 +1,4 @@
-/* Captured questions: see query_graph.h. */
+/* Queries by CUDA graphs: see query_graph.h. */
 #include "infer/query_graph.h"
 
 #include "device/plugin.h"
@@ -8,11 +8,11 @@
 #include <math.h>
 #include <string.h>
 
-#define SIZES 16 /* graphs of a question, by the part of the cells that is modelled */
+#define SIZES 16 /* graphs of a query, by the share of modelled cells */
 
 typedef enum query { LOGP, DRAW, GUESS, QUESTIONS } query;
 
-/* One graph, and where its answer lies. */
+/* One graph, and the memory of its answer. */
 typedef struct target {
     acf_tape_graph replay;
     acf_answer answer; /* LOGP: reals has (N) */
@@ -21,10 +21,10 @@ typedef struct target {
 struct acf_query_graph {
     const acf_net *net;
     acf_tape *t;
-    const acf_gmm_draws *gmm; /* of draws; NULL: fitted ones */
+    const acf_gmm_draws *gmm; /* for draws; NULL: the fitted parameters */
     acf_batch *there;
-    uint32_t *now;           /* in device memory: which draw */
-    uint64_t seed;           /* that draws were captured with */
+    uint32_t *now;           /* in device memory: number of the draw */
+    uint64_t seed;           /* seed of the captured draws */
     bool by_hand[QUESTIONS]; /* cannot be captured */
     target target[QUESTIONS][SIZES];
 };
@@ -77,7 +77,8 @@ static int64_t count_cells(const acf_batch *batch, int64_t from, int64_t to) {
     return n;
 }
 
-/* Which graph: the smallest whose room holds the modelled cells of reals and of categories, each a part with room of its own. */
+/* The smallest graph with capacity for the modelled cells of reals and of categories; each part has its own
+ * capacity. */
 static int size_of(const acf_query_graph *r, const acf_batch *batch) {
     int64_t reals, real_cells = 0;
     const int32_t *column = acf_net_reals(r->net, &reals);
@@ -94,9 +95,9 @@ static int size_of(const acf_query_graph *r, const acf_batch *batch) {
     return (int)size - 1;
 }
 
-/* ---- asking ------------------------------------------------------------------------------------------------------ */
+/* ---- queries */
 
-/* What enqueue is told. */
+/* Arguments of enqueue. */
 typedef struct errand {
     acf_query_graph *r;
     query q;
@@ -117,7 +118,7 @@ static acf_status enqueue(void *ctx) {
     return acf_tape_status(t);
 }
 
-/* Runs the question on the batch; *a is its answer, in device memory. */
+/* Runs the query on the batch; *a is its answer, in device memory. */
 static acf_status ask(acf_query_graph *r, acf_batch *batch, query q, uint64_t seed, const acf_answer **a,
                       bool *by_hand) {
     acf_tape *t = r->t;
@@ -141,7 +142,7 @@ acf_status acf_query_graph_logp(acf_query_graph *r, acf_batch *batch, acf_real *
     if (*by_hand) return ACF_OK;
     ACF_TRY(acf_device_copy(dev, out, a->reals, (size_t)batch->N * sizeof *out, ACF_TO_HOST));
     ACF_TRY(acf_device_sync(dev));
-    for (int64_t i = 0; i < batch->N; i++) *by_hand |= !isfinite(out[i]); /* by hand it says where it comes from */
+    for (int64_t i = 0; i < batch->N; i++) *by_hand |= !isfinite(out[i]); /* without a graph the error has a message */
     return ACF_OK;
 }
 
@@ -156,7 +157,7 @@ acf_status acf_query_graph_answer(acf_query_graph *r, acf_batch *batch, const ac
     const query q = d ? DRAW : GUESS;
     const acf_answer *a;
     if ((*by_hand = r->by_hand[q])) return ACF_OK;
-    if (d && d->seed != r->seed) { /* part of what was captured */
+    if (d && d->seed != r->seed) { /* the seed is part of the graph */
         for (int k = 0; k < SIZES; k++) acf_tape_graph_free(&r->target[DRAW][k].replay, r->t->dev);
         r->seed = d->seed;
     }

@@ -1,5 +1,5 @@
-/* What looks wrong: tails as draws have them, a wrong cell that is not given to the others, in any unit, for any batch;
- * levels that were never seen, and numbers far away. */
+/* Surprisal: tails agree with draws; a wrong cell is withheld from the others; any unit, any batch; unseen levels
+ * and numbers far away. */
 #include "harness/donor_lab.h"
 
 #include "harness/lab.h"
@@ -12,7 +12,7 @@
 /* ---- tails ------------------------------------------------------------------------------------------------------- */
 
 enum { DRAWS = 1002, SETS = 3, AT_ONCE = DRAWS / SETS }; /* a draw is of one member: one of each of three */
-#define ERROR 0.06                                       /* of a share of them, 4 deviations */
+#define ERROR 0.06                                       /* of a share of draws, 4 deviations */
 
 static int by_value(const void *a, const void *b) {
     const double x = *(const double *)a, y = *(const double *)b;
@@ -33,7 +33,7 @@ static void draw_column(acf_session *s, const double *row, int j, double *to) {
     acf_table_free(t);
 }
 
-/* The surprise of the row's cell in column j. */
+/* The surprisal of the row's cell in column j. */
 static double surprisal_of(acf_session *s, const double *row, int j) {
     double logp[COLS], surprisal[COLS];
     acf_table *t = acf_donor_lab_table(row, 1, NEW);
@@ -42,7 +42,7 @@ static double surprisal_of(acf_session *s, const double *row, int j) {
     return surprisal[j];
 }
 
-/* Of classes: that of all draws as many are of a class that is no more frequent. */
+/* Of classes: the share of draws of a class that is no more frequent. */
 static void a_class_has_the_tail_of_its_draws(void **state) {
     (void)state;
     for (int members = 1; members <= 3; members += 2)
@@ -68,7 +68,7 @@ static void a_class_has_the_tail_of_its_draws(void **state) {
         }
 }
 
-/* Of numbers: about 0 in the middle, at the 5 % quantiles log 10, and more the farther out. */
+/* Of numbers: about 0 in the middle, log 10 at the 5 % quantiles, and more farther out. */
 static void a_number_has_the_tail_of_its_draws(void **state) {
     (void)state;
     acf_donor_lab b;
@@ -80,7 +80,8 @@ static void a_number_has_the_tail_of_its_draws(void **state) {
         const double level[] = {0.5, 0.95, 1 - 0.5 / DRAWS};
         double at[5];
         for (int k = 0; k < 3; k++) row[REAL] = drawn[(int)(level[k] * DRAWS)], at[k] = surprisal_of(b.net, row, REAL);
-        for (int k = 3; k < 5; k++) row[REAL] = drawn[DRAWS - 1] + (k - 2) * 100, at[k] = surprisal_of(b.net, row, REAL);
+        for (int k = 3; k < 5; k++)
+            row[REAL] = drawn[DRAWS - 1] + (k - 2) * 100, at[k] = surprisal_of(b.net, row, REAL);
         if (!(at[0] < 0.7 && at[2] >= at[1] - 0.1 && at[3] > at[2] && at[4] > at[2]))
             fail_msg("row %d: %g %g %g %g %g", i, at[0], at[1], at[2], at[3], at[4]);
         sum += at[1] / FULL;
@@ -89,7 +90,8 @@ static void a_number_has_the_tail_of_its_draws(void **state) {
     acf_donor_lab_close(&b);
 }
 
-/* Beyond, tails are exponential on the scale of numbers, on either side by its own quantile: here three times as far. */
+/* Beyond the quantiles, tails are exponential on the scale of numbers, on either side by its own quantile: here
+ * three times as far. */
 static void tails_go_on_beyond_the_draws(void **state) {
     (void)state;
     acf_donor_lab b;
@@ -110,10 +112,10 @@ static void tails_go_on_beyond_the_draws(void **state) {
     acf_donor_lab_close(&b);
 }
 
-/* ---- what is given ----------------------------------------------------------------------------------------------- */
+/* ---- withheld cells */
 
-/* A cell far out is not given to the others of its row: they have the surprise that they have without it. Other rows
- * are as they were. */
+/* A cell far out is withheld from the others of its row: they have the same surprisal as without it. Other rows do
+ * not change. */
 static void a_wrong_cell_is_withheld_from_the_others(void **state) {
     (void)state;
     acf_donor_lab b;
@@ -138,7 +140,7 @@ static void a_wrong_cell_is_withheld_from_the_others(void **state) {
     acf_donor_lab_close(&b);
 }
 
-/* With nothing doubtful in a row, log p is that of each cell given all others. */
+/* If a row has no doubtful cell, log p is that of each cell given all others. */
 static void scores_are_those_of_cells(void **state) {
     (void)state;
     acf_donor_lab b;
@@ -159,7 +161,7 @@ static void scores_are_those_of_cells(void **state) {
     acf_donor_lab_close(&b);
 }
 
-/* A column in another unit: log p moves by the logarithm of the unit, the surprise does not. */
+/* A column in another unit: log p moves by the logarithm of the unit, the surprisal does not. */
 static void surprisal_has_no_unit(void **state) {
     (void)state;
     const double unit = 1e5;
@@ -200,10 +202,10 @@ static void batches_and_threads_do_not_matter(void **state) {
         }
         acf_donor_lab_close(&b);
     }
-    assert_memory_equal(surprisal[0], surprisal[2], sizeof surprisal[0]); /* threads: to the bit */
+    assert_memory_equal(surprisal[0], surprisal[2], sizeof surprisal[0]); /* threads: bit for bit */
 }
 
-/* A level that none of n cells had; what else is missing stays so. */
+/* A level that none of n cells has; other missing cells stay missing. */
 static void levels_never_seen_are_improbable(void **state) {
     (void)state;
     acf_donor_lab b;
@@ -226,7 +228,7 @@ static void levels_never_seen_are_improbable(void **state) {
     acf_donor_lab_close(&b);
 }
 
-/* One cell beyond any reason does not refuse an answer to the others, and stands out. */
+/* An absurd cell does not prevent answers for the others, and stands out. */
 static void cells_far_away_are_answered(void **state) {
     (void)state;
     static const double far[] = {1e300, -1e300, 1e30, 1e9};
