@@ -37,8 +37,8 @@ typedef struct target {
     int32_t *slot;      /* (classes) the indicator of each class, -1: none */
     double *share;      /* (classes) of the observed cells */
     double kept;        /* sum of the shares of classes with an indicator */
-    int64_t n_holes, n_fit;
-    int64_t *hole, *fit; /* rows where it is missing; observed rows to fit to */
+    int64_t n_missing, n_fit;
+    int64_t *missing_row, *fit; /* rows where it is missing; observed rows to fit to */
     int64_t P;
     int32_t *from;   /* (P) columns of z that it is predicted from */
     acf_ridge ridge; /* of a number */
@@ -61,7 +61,7 @@ struct acf_baseline {
 
 static bool is_class(const acf_baseline *b, int64_t j) { return b->t->column[j].classes > 0; }
 
-static void *capacity(acf_arena *a, int64_t n, size_t size) {
+static void *allocate(acf_arena *a, int64_t n, size_t size) {
     size_t bytes;
     return acf_bytes(n, size, &bytes) ? acf_arena_alloc(a, bytes) : NULL;
 }
@@ -136,11 +136,11 @@ static int by_count(const void *p, const void *q) {
 static acf_status describe_class(acf_baseline *b, target *g, int64_t j) {
     int64_t C = b->t->column[j].classes, seen = 0, n = 0;
     acf_mark mark = acf_arena_mark(b->scratch);
-    int64_t *count = capacity(b->scratch, C, sizeof *count);
-    ranked *rank = capacity(b->scratch, C, sizeof *rank);
-    g->slot = capacity(b->memory, C, sizeof *g->slot);
-    g->code = capacity(b->memory, INDICATORS, sizeof *g->code);
-    g->share = capacity(b->memory, C, sizeof *g->share);
+    int64_t *count = allocate(b->scratch, C, sizeof *count);
+    ranked *rank = allocate(b->scratch, C, sizeof *rank);
+    g->slot = allocate(b->memory, C, sizeof *g->slot);
+    g->code = allocate(b->memory, INDICATORS, sizeof *g->code);
+    g->share = allocate(b->memory, C, sizeof *g->share);
     if (!count || !rank || !g->slot || !g->code || !g->share) return ACF_EMEMORY;
     g->code[0] = (int32_t)count_classes(b->t, j, count);
     for (int64_t c = 0; c < C; c++) rank[c] = (ranked){count[c], (int32_t)c}, n += count[c], seen += count[c] > 0;
@@ -158,15 +158,15 @@ static acf_status describe_class(acf_baseline *b, target *g, int64_t j) {
 /* Lists the rows with missing cells, and the observed ones to fit to: all, or FIT_ROWS evenly spaced. */
 static acf_status list_rows(acf_baseline *b, target *g, int64_t j) {
     int64_t N = b->t->N, D = b->t->D, missing = 0, seen = 0;
-    for (int64_t i = 0; i < N; i++) g->n_holes += !acf_table_present(b->t->x[i * D + j]);
-    int64_t observed = N - g->n_holes;
+    for (int64_t i = 0; i < N; i++) g->n_missing += !acf_table_present(b->t->x[i * D + j]);
+    int64_t observed = N - g->n_missing;
     g->n_fit = acf_min(observed, FIT_ROWS);
-    g->hole = capacity(b->memory, g->n_holes, sizeof *g->hole);
-    g->fit = capacity(b->memory, g->n_fit, sizeof *g->fit);
-    if (!g->hole || !g->fit) return ACF_EMEMORY;
+    g->missing_row = allocate(b->memory, g->n_missing, sizeof *g->missing_row);
+    g->fit = allocate(b->memory, g->n_fit, sizeof *g->fit);
+    if (!g->missing_row || !g->fit) return ACF_EMEMORY;
     for (int64_t i = 0, fit = 0; i < N; i++) {
         if (!acf_table_present(b->t->x[i * D + j])) {
-            g->hole[missing++] = i;
+            g->missing_row[missing++] = i;
             continue;
         }
         if (fit < g->n_fit && seen * g->n_fit >= fit * observed) g->fit[fit++] = i;
@@ -223,9 +223,9 @@ static double correlation(const acf_baseline *b, const target *g, int64_t p, int
 static acf_status choose_predictors(acf_baseline *b, target *g) {
     acf_mark mark = acf_arena_mark(b->scratch);
     int64_t n = 0, others = b->E - g->width;
-    candidate *list = capacity(b->scratch, b->E, sizeof *list);
+    candidate *list = allocate(b->scratch, b->E, sizeof *list);
     g->P = acf_min(others, PREDICTORS);
-    g->from = capacity(b->memory, g->P, sizeof *g->from);
+    g->from = allocate(b->memory, g->P, sizeof *g->from);
     if (!list || !g->from) return ACF_EMEMORY;
     for (int64_t e = 0; e < b->E; e++) {
         if (e >= g->at && e < g->at + g->width) continue;
@@ -245,7 +245,7 @@ static acf_status create_model(acf_baseline *b, target *g, int64_t j) {
     ACF_TRY(choose_predictors(b, g));
     if (!is_class(b, j)) return acf_ridge_create(b->memory, g->P, &g->ridge);
     g->logit = (acf_logit){
-        .P = g->P + 1, .K = g->width, .base = 0, .coef = capacity(b->memory, (g->P + 1) * g->width, sizeof(double))};
+        .P = g->P + 1, .K = g->width, .base = 0, .coef = allocate(b->memory, (g->P + 1) * g->width, sizeof(double))};
     if (!g->logit.coef) return ACF_EMEMORY;
     memset(g->logit.coef, 0, (size_t)(g->logit.P * g->logit.K) * sizeof *g->logit.coef);
     return ACF_OK;
@@ -280,9 +280,9 @@ static acf_status fit(acf_baseline *b, int64_t j) {
     target *g = &b->target[j];
     acf_mark mark = acf_arena_mark(b->scratch);
     acf_status status = ACF_EMEMORY;
-    double *x = capacity(b->scratch, g->n_fit, (size_t)(g->P + 1) * sizeof *x);
-    double *y = capacity(b->scratch, g->n_fit, sizeof *y);
-    int64_t *row = capacity(b->scratch, g->n_fit, sizeof *row);
+    double *x = allocate(b->scratch, g->n_fit, (size_t)(g->P + 1) * sizeof *x);
+    double *y = allocate(b->scratch, g->n_fit, sizeof *y);
+    int64_t *row = allocate(b->scratch, g->n_fit, sizeof *row);
     if (x && y && row && is_class(b, j)) {
         status = fit_class(b, g, j, x, (int32_t *)y, row);
     } else if (x && y && row) {
@@ -305,15 +305,15 @@ static double put(double *z, double value) {
 static double predict(acf_baseline *b, int64_t j) {
     const target *g = &b->target[j];
     double moved = 0;
-    for (int64_t from = 0; from < g->n_holes; from += CHUNK) {
-        int64_t n = acf_min(CHUNK, g->n_holes - from);
-        gather(b, g, is_class(b, j), g->hole + from, n, b->rows);
+    for (int64_t from = 0; from < g->n_missing; from += CHUNK) {
+        int64_t n = acf_min(CHUNK, g->n_missing - from);
+        gather(b, g, is_class(b, j), g->missing_row + from, n, b->rows);
         if (is_class(b, j))
             acf_logit_predict(&g->logit, b->rows, n, b->answer);
         else
             acf_ridge_predict(g->ridge.coef, g->ridge.bias, b->rows, n, g->P, b->answer);
         for (int64_t i = 0; i < n; i++) {
-            double *z = b->z + g->hole[from + i] * b->E + g->at, *a = b->answer + i * g->width;
+            double *z = b->z + g->missing_row[from + i] * b->E + g->at, *a = b->answer + i * g->width;
             if (!is_class(b, j)) *a = fmin(fmax(*a, g->low), g->high);
             for (int64_t k = 0; k < g->width; k++) moved = fmax(moved, put(z + k, a[k]));
         }
@@ -323,7 +323,7 @@ static double predict(acf_baseline *b, int64_t j) {
 
 /* ---- draws ------------------------------------------------------------------------------------------------------- */
 
-static acf_rng_counter place(const acf_baseline *b, uint64_t row, int64_t column) {
+static acf_rng_counter counter_at(const acf_baseline *b, uint64_t row, int64_t column) {
     return (acf_rng_counter){b->seed, row, ACF_STREAM_BASELINE, (uint32_t)column, b->sweep};
 }
 
@@ -386,11 +386,11 @@ static neighbours nearest(const donor *d, int64_t n, double v) {
 
 /* Draws one of the neighbours among n donors with equal probability. If it is one of the ties, draws again among all
  * ties. */
-static int64_t lender(const acf_baseline *b, neighbours w, int64_t n, uint64_t row, int64_t j) {
+static int64_t draw_donor(const acf_baseline *b, neighbours w, int64_t n, uint64_t row, int64_t j) {
     const int64_t closer = w.far - w.near;
-    int64_t pick = w.begin + acf_rng_below(place(b, row, j), acf_min(DONORS, n));
+    int64_t pick = w.begin + acf_rng_below(counter_at(b, row, j), acf_min(DONORS, n));
     if (pick >= w.near && pick < w.far) return pick;
-    pick = w.first + acf_rng_below(place(b, row, j + TIED), w.end - w.first - closer);
+    pick = w.first + acf_rng_below(counter_at(b, row, j + TIED), w.end - w.first - closer);
     return pick < w.near ? pick : pick + closer;
 }
 
@@ -409,19 +409,19 @@ static void predict_donors(acf_baseline *b, const target *g, donor *d) {
 static acf_status draw_number(acf_baseline *b, int64_t j) {
     const target *g = &b->target[j];
     acf_mark mark = acf_arena_mark(b->scratch);
-    donor *d = capacity(b->scratch, g->n_fit, sizeof *d);
-    double *normal = capacity(b->scratch, g->P, sizeof *normal), *coef = capacity(b->scratch, g->P, sizeof *coef), bias;
+    donor *d = allocate(b->scratch, g->n_fit, sizeof *d);
+    double *normal = allocate(b->scratch, g->P, sizeof *normal), *coef = allocate(b->scratch, g->P, sizeof *coef), bias;
     if (!d || !normal || !coef) return ACF_EMEMORY;
-    for (int64_t p = 0; p < g->P; p++) normal[p] = acf_rng_normal(place(b, (uint64_t)p, j + POSTERIOR));
+    for (int64_t p = 0; p < g->P; p++) normal[p] = acf_rng_normal(counter_at(b, (uint64_t)p, j + POSTERIOR));
     acf_ridge_posterior(&g->ridge, normal, coef, &bias);
     predict_donors(b, g, d);
-    for (int64_t from = 0; from < g->n_holes; from += CHUNK) {
-        int64_t n = acf_min(CHUNK, g->n_holes - from);
-        gather(b, g, false, g->hole + from, n, b->rows);
+    for (int64_t from = 0; from < g->n_missing; from += CHUNK) {
+        int64_t n = acf_min(CHUNK, g->n_missing - from);
+        gather(b, g, false, g->missing_row + from, n, b->rows);
         acf_ridge_predict(coef, bias, b->rows, n, g->P, b->answer);
         for (int64_t i = 0; i < n; i++) {
-            int64_t row = g->hole[from + i];
-            int64_t pick = lender(b, nearest(d, g->n_fit, b->answer[i]), g->n_fit, acf_table_row_id(b->t, row), j);
+            int64_t row = g->missing_row[from + i];
+            int64_t pick = draw_donor(b, nearest(d, g->n_fit, b->answer[i]), g->n_fit, acf_table_row_id(b->t, row), j);
             take(b, row, j, acf_table_row(b->t, d[pick].row)[j]);
         }
     }
@@ -441,13 +441,13 @@ static int64_t class_at(const target *g, const double *p, int64_t C, double u) {
 
 static void draw_class(acf_baseline *b, int64_t j) {
     const target *g = &b->target[j];
-    for (int64_t from = 0; from < g->n_holes; from += CHUNK) {
-        int64_t n = acf_min(CHUNK, g->n_holes - from);
-        gather(b, g, true, g->hole + from, n, b->rows);
+    for (int64_t from = 0; from < g->n_missing; from += CHUNK) {
+        int64_t n = acf_min(CHUNK, g->n_missing - from);
+        gather(b, g, true, g->missing_row + from, n, b->rows);
         acf_logit_predict(&g->logit, b->rows, n, b->answer);
         for (int64_t i = 0; i < n; i++) {
-            int64_t row = g->hole[from + i];
-            double u = acf_rng_uniform(place(b, acf_table_row_id(b->t, row), j));
+            int64_t row = g->missing_row[from + i];
+            double u = acf_rng_uniform(counter_at(b, acf_table_row_id(b->t, row), j));
             take(b, row, j, (double)class_at(g, b->answer + i * g->width, b->t->column[j].classes, u));
         }
     }
@@ -473,20 +473,20 @@ static acf_status draw_sweep(acf_baseline *b, bool refit) {
  * predicted best and help the others most. */
 static void order_turns(acf_baseline *b) {
     for (int64_t j = 0; j < b->t->D; j++) {
-        if (!b->target[j].width || !b->target[j].n_holes) continue;
+        if (!b->target[j].width || !b->target[j].n_missing) continue;
         int64_t k = b->n_turns++;
-        for (; k > 0 && b->target[b->turn[k - 1]].n_holes > b->target[j].n_holes; k--) b->turn[k] = b->turn[k - 1];
+        for (; k > 0 && b->target[b->turn[k - 1]].n_missing > b->target[j].n_missing; k--) b->turn[k] = b->turn[k - 1];
         b->turn[k] = j;
     }
 }
 
 static acf_status prepare(acf_baseline *b) {
     int64_t N = b->t->N, D = b->t->D;
-    b->target = capacity(b->memory, D, sizeof *b->target);
-    b->turn = capacity(b->memory, D, sizeof *b->turn);
-    b->rows = capacity(b->memory, CHUNK * (PREDICTORS + 1), sizeof *b->rows);
-    b->answer = capacity(b->memory, CHUNK * INDICATORS, sizeof *b->answer);
-    b->point = capacity(b->memory, N, (size_t)D * sizeof *b->point);
+    b->target = allocate(b->memory, D, sizeof *b->target);
+    b->turn = allocate(b->memory, D, sizeof *b->turn);
+    b->rows = allocate(b->memory, CHUNK * (PREDICTORS + 1), sizeof *b->rows);
+    b->answer = allocate(b->memory, CHUNK * INDICATORS, sizeof *b->answer);
+    b->point = allocate(b->memory, N, (size_t)D * sizeof *b->point);
     if (!b->target || !b->turn || !b->rows || !b->answer || !b->point) return ACF_EMEMORY;
     for (int64_t j = 0; j < D; j++) {
         target *g = &b->target[j];
@@ -498,7 +498,7 @@ static acf_status prepare(acf_baseline *b) {
         ACF_TRY(list_rows(b, g, j));
         b->E += g->width;
     }
-    b->z = capacity(b->memory, N, (size_t)b->E * sizeof *b->z);
+    b->z = allocate(b->memory, N, (size_t)b->E * sizeof *b->z);
     if (!b->z) return ACF_EMEMORY;
     for (int64_t j = 0; j < D; j++) encode(b, &b->target[j], j);
     order_turns(b);
@@ -529,7 +529,8 @@ static acf_status complete(acf_baseline *b) {
     memcpy(b->point, b->t->x, (size_t)(b->t->N * b->t->D) * sizeof *b->point);
     for (int64_t j = 0; j < b->t->D; j++) {
         const target *g = &b->target[j];
-        for (int64_t k = 0; k < g->n_holes; k++) b->point[g->hole[k] * b->t->D + j] = decode(b, g->hole[k], j);
+        for (int64_t k = 0; k < g->n_missing; k++)
+            b->point[g->missing_row[k] * b->t->D + j] = decode(b, g->missing_row[k], j);
     }
     return ACF_OK;
 }

@@ -460,9 +460,9 @@ static void compare(const acf_safetensors *f, const char *name) {
     acf_baseline_point(b, out);
     for (int k = 1; k <= DRAWS; k++) assert_int_equal(acf_baseline_draw(b, out + k * cells), ACF_OK);
     scores s = score(t, truth, out, out + cells);
-    print_message(
-        "%-8s NRMSE %.3f (scikit-learn %.3f)  PFC %.3f (%.3f)  CRPS %.3f (mice %.3f)  90 %% %.3f (%.3f)  W1 %.3f (%.3f)\n",
-        name, s.nrmse, peer[0], s.pfc, peer[1], s.crps, peer[2], s.cover, peer[3], s.w1, peer[4]);
+    print_message("%-8s NRMSE %.3f (scikit-learn %.3f)  PFC %.3f (%.3f)  CRPS %.3f (mice %.3f)  "
+                  "90 %% %.3f (%.3f)  W1 %.3f (%.3f)\n",
+                  name, s.nrmse, peer[0], s.pfc, peer[1], s.crps, peer[2], s.cover, peer[3], s.w1, peer[4]);
     assert_true(s.nrmse < 1.02 * peer[0] && s.nrmse > 0.9 * peer[0]);
     assert_true(isnan(peer[1]) || s.pfc < 1.02 * peer[1]);
     assert_true(s.crps < 1.05 * peer[2] && s.w1 < 1.3 * peer[4] && fabs(s.cover - peer[3]) < 0.03);
@@ -480,8 +480,8 @@ static void is_as_good_as_scikit_learn(void **state) {
              shared ? shared : "../shared", path);
     int status = system(command);
     if (status == -1 || !WIFEXITED(status) || WEXITSTATUS(status) != 0)
-        acf_skip(
-            "the linear baseline beside scikit-learn's needs python3-sklearn, python3-pandas, ../shared/peers and ../shared/data");
+        acf_skip("the comparison with scikit-learn needs python3-sklearn, python3-pandas, "
+                 "../shared/peers and ../shared/data");
     acf_safetensors *f;
     if (acf_safetensors_open(path, &f)) fail_msg("%s", acf_error());
     unlink(path);

@@ -99,8 +99,7 @@ typedef struct work {
     double *truth, *value;    /* (n) */
     double *drawn;            /* (n·m) */
     double *table;            /* (N,D) answers of a method */
-    double *
-        scale; /* (D) standard deviation of a number's known values; 0: it does not vary, and is not scored. Classes: 1 */
+    double *scale;          /* (D) standard deviation of a number's known values; 0: constant, not scored. Classes: 1 */
     double *scratch;        /* (2·most cells of a column + m) */
     acf_shared *shared;     /* (D) values that shown cells of a number share */
     int64_t *count;         /* (most classes) */
@@ -179,11 +178,10 @@ static acf_status hide(work *w) {
         return acf_fail(ACF_EDATA,
                         "the table to complete lacks no cell that the true one has, so nothing can be scored");
     if (w->n == 0)
-        return acf_fail(
-            ACF_EDATA,
-            "no cell of the table's %lld rows and %lld columns can be hidden, so nothing can be scored; expected columns "
-            "with two observed cells or more, and eval-hide above 0",
-            (long long)t->N, (long long)t->D);
+        return acf_fail(ACF_EDATA,
+                        "no cell of the table's %lld rows and %lld columns can be hidden, so nothing can be scored; "
+                        "expected columns with two observed cells or more, and eval-hide above 0",
+                        (long long)t->N, (long long)t->D);
     if (!w->job->shown) {
         ACF_TRY(cut(w, t, false, &w->made));
         w->shown = w->made;

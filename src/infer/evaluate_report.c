@@ -237,16 +237,17 @@ void acf_evaluation_text(const acf_evaluation *e, acf_text *t) {
     acf_text_addf(t, ".\n%lld draws, %lld mask%s, seed %llu.\n\n", (long long)e->set.draws, (long long)e->set.masks,
                   e->set.masks == 1 ? "" : "s", (unsigned long long)e->set.seed);
     add_overall(e, t);
-    acf_text_add(
-        t,
-        "\nLower is better; 90 % should be 0.900, and is compared over all only: in single columns it is mostly chance.\n"
-        "NRMSE  numbers: root of the mean squared error, in standard deviations of the column; its mean scores about 1\n"
-        "PFC    classes: the part that is wrong\n"
-        "CRPS   numbers: distance of the draws to the truth, sharp and right ones are near; in the same unit\n"
-        "90 %   numbers: how often the 90 % interval of the draws holds the truth\n"
-        "W1     numbers: how far all imputed values together lie from the true ones; in the same unit\n"
-        "TV     classes: how far the shares of imputed classes are from the true ones\n"
-        "NLL    -log p of what is hidden, nats per cell; mean ± deviation over masks\n");
+    acf_text_add(t,
+                 "\nLower is better; 90 % should be 0.900, and is compared over all only: "
+                 "in single columns it is mostly chance.\n"
+                 "NRMSE  numbers: root of the mean squared error, in standard deviations of the column; "
+                 "its mean scores about 1\n"
+                 "PFC    classes: the part that is wrong\n"
+                 "CRPS   numbers: distance of the draws to the truth, sharp and right ones are near; in the same unit\n"
+                 "90 %   numbers: how often the 90 % interval of the draws holds the truth\n"
+                 "W1     numbers: how far all imputed values together lie from the true ones; in the same unit\n"
+                 "TV     classes: how far the shares of imputed classes are from the true ones\n"
+                 "NLL    -log p of what is hidden, nats per cell; mean ± deviation over masks\n");
     add_rows_alone(e, t);
     add_columns(e, t, false, of_numbers, NUMBER_FIELDS);
     add_columns(e, t, true, of_classes, CLASS_FIELDS);

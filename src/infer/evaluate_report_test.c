@@ -84,9 +84,9 @@ static void names_winning_baselines(void **state) {
     assert_int_equal(acf_evaluation_winner(&e, 3, -1), ACF_EVAL_LINEAR);
     assert_non_null(strstr(text_of(&e), "    90 %   over all: linear regressions, 0.850 against 0.960\n"));
     e.fitted = e.chosen = false;
-    assert_non_null(strstr(
-        text_of(&e),
-        "6 of the 30 known cells of 10 rows and 3 columns are missing from the table to complete; the model was given"));
+    assert_non_null(strstr(text_of(&e),
+                           "6 of the 30 known cells of 10 rows and 3 columns are missing from the table to complete; "
+                           "the model was given"));
 }
 
 /* Every listed win has a star or its figures, and no other score has a star. Differences that are not printed are no

@@ -26,7 +26,7 @@ typedef struct work {
     acf_image_masks *masks; /* NULL: unknown */
     acf_image_session *s;   /* NULL: no model */
     acf_features *f;        /* NULL: no comparison of features */
-    acf_arena *capacity;    /* owns the arrays below */
+    acf_arena *memory;      /* owns the arrays below */
     int64_t n, size;        /* numbers per image; in all images */
     uint64_t *id;           /* (N) 0, 1, 2, ... */
     uint8_t *b;             /* (N,H,W) masks number 0; NULL: unknown */
@@ -169,7 +169,7 @@ static void add_parts(work *w) {
 
 static acf_status ask_logp(work *w) {
     const int64_t N = w->im->N, masks = w->job->how.masks;
-    double *nll = acf_arena_alloc(w->capacity, (size_t)(2 * masks) * sizeof *nll), *bits = nll ? nll + masks : NULL;
+    double *nll = acf_arena_alloc(w->memory, (size_t)(2 * masks) * sizeof *nll), *bits = nll ? nll + masks : NULL;
     if (!nll) return ACF_EMEMORY;
     for (int64_t k = 0; k < masks; k++) {
         uint8_t *b = k ? w->later : w->b;
@@ -189,21 +189,21 @@ static acf_status ask_logp(work *w) {
 
 /* ---- all of it --------------------------------------------------------------------------------------------------- */
 
-static void *room_for(work *w, int64_t n, size_t size) {
+static void *array(work *w, int64_t n, size_t size) {
     size_t bytes;
-    return acf_bytes(n, size, &bytes) ? acf_arena_alloc(w->capacity, bytes) : NULL;
+    return acf_bytes(n, size, &bytes) ? acf_arena_alloc(w->memory, bytes) : NULL;
 }
 
-static acf_status make_room(work *w) {
+static acf_status make_arrays(work *w) {
     const int64_t N = w->im->N, P = w->im->H * w->im->W;
-    ACF_TRY(acf_arena_create(&acf_heap, 0, &w->capacity));
-    w->id = room_for(w, N, sizeof *w->id), w->b = room_for(w, N * P, 1), w->later = room_for(w, N * P, 1),
-    w->level = room_for(w, w->size, 1);
-    w->value = room_for(w, w->size, sizeof *w->value), w->mean = room_for(w, w->size, sizeof *w->mean);
-    w->each = room_for(w, N, sizeof *w->each), w->logp = room_for(w, N, sizeof *w->logp);
-    w->real = room_for(w, N * ACF_FEATURES_MAX, sizeof *w->real),
-    w->done = room_for(w, N * ACF_FEATURES_MAX, sizeof *w->done);
-    w->sum = room_for(w, ACF_FILLS, sizeof *w->sum);
+    ACF_TRY(acf_arena_create(&acf_heap, 0, &w->memory));
+    w->id = array(w, N, sizeof *w->id), w->b = array(w, N * P, 1), w->later = array(w, N * P, 1),
+    w->level = array(w, w->size, 1);
+    w->value = array(w, w->size, sizeof *w->value), w->mean = array(w, w->size, sizeof *w->mean);
+    w->each = array(w, N, sizeof *w->each), w->logp = array(w, N, sizeof *w->logp);
+    w->real = array(w, N * ACF_FEATURES_MAX, sizeof *w->real),
+    w->done = array(w, N * ACF_FEATURES_MAX, sizeof *w->done);
+    w->sum = array(w, ACF_FILLS, sizeof *w->sum);
     if (!w->id || !w->b || !w->later || !w->level || !w->value || !w->mean || !w->each || !w->logp || !w->real ||
         !w->done || !w->sum)
         return ACF_EMEMORY;
@@ -238,7 +238,7 @@ static acf_status learn_features(work *w) {
 }
 
 static acf_status run(work *w) {
-    ACF_TRY(make_room(w));
+    ACF_TRY(make_arrays(w));
     ACF_TRY(hide(w));
     if (w->job->model) ACF_TRY(acf_image_session_open(w->job->model, &w->s));
     if (w->s) w->e->passes = acf_image_session_passes(w->s);
@@ -279,7 +279,7 @@ acf_status acf_image_evaluate(const acf_image_job *job, acf_image_evaluation **o
     acf_image_masks_free(w.masks);
     acf_image_session_free(w.s);
     acf_features_free(w.f);
-    if (w.capacity) acf_arena_free(w.capacity);
+    if (w.memory) acf_arena_free(w.memory);
     if (status)
         acf_release(e);
     else

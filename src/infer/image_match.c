@@ -139,11 +139,10 @@ static acf_status match(const search *s, const char *path, acf_image_matches *ou
 
 static acf_status same_size(const char *path, const acf_images *done, const acf_images *truth) {
     if (done->H == truth->H && done->W == truth->W) return ACF_OK;
-    return acf_fail(
-        ACF_EDATA,
-        "%s: the completed images have %lld x %lld pixels, the true ones %lld x %lld; image-pad, image-size and image-crop make the true ones "
-        "what the model was asked about",
-        path, (long long)done->W, (long long)done->H, (long long)truth->W, (long long)truth->H);
+    return acf_fail(ACF_EDATA,
+                    "%s: the completed images have %lld x %lld pixels, the true ones %lld x %lld; "
+                    "set image-pad, image-size and image-crop as for the completion",
+                    path, (long long)done->W, (long long)done->H, (long long)truth->W, (long long)truth->H);
 }
 
 static bool is_folder(const char *path) {

@@ -68,7 +68,7 @@ static void add_what(const acf_image_evaluation *e, acf_text *t) {
     if (*e->masks)
         acf_text_addf(t, "masks %s, which hide %.0f %% of the pixels.", e->masks, 100 * e->share);
     else
-        acf_text_add(t, "what was hidden is not known: --mask says it.");
+        acf_text_add(t, "the masks are unknown; set them with --mask.");
     if (e->fitted)
         acf_text_addf(t, "\nThe model was fitted to %lld others.", (long long)e->trained);
     else if (e->model)
@@ -79,14 +79,13 @@ static void add_what(const acf_image_evaluation *e, acf_text *t) {
     acf_text_addf(t, "seed %llu.\n", (unsigned long long)e->set.seed);
     if (e->passes > 1)
         acf_text_addf(
-            t,
-            "Hidden pixels were asked for in %d rounds, coarse ones first; --image-single-pass asks for all at once.\n",
+            t, "Hidden pixels were predicted in %d passes, coarse ones first; --image-single-pass uses a single one.\n",
             e->passes);
     if (e->changed > 0)
-        acf_text_addf(
-            t,
-            "The completed images differ from the true ones in %.2g %% of what is given, too: were they made with this --mask, --seed and --image-pad?\n",
-            100 * e->changed);
+        acf_text_addf(t,
+                      "The completed images differ from the true ones in %.2g %% of the given numbers, too: "
+                      "were they made with this --mask, --seed and --image-pad?\n",
+                      100 * e->changed);
     acf_text_add(t, "\n");
 }
 
@@ -119,15 +118,15 @@ static void add_fills(const acf_image_evaluation *e, acf_text *t) {
         for (int k = 0; k < METRICS; k++) add_number(t, format[k], score_of(e, fill, k));
         acf_text_add(t, "\n");
     }
-    acf_text_addf(
-        t,
-        "\nPSNR: dB, of all pixels, given ones included, as the paper counts%s. Higher is better. MSE: of %s pixels, 0..255; lower is better.\n",
-        *e->masks ? "; hidden: of hidden ones alone" : "", *e->masks ? "hidden" : "all");
+    acf_text_addf(t,
+                  "\nPSNR: dB, of all pixels, given ones included, as the paper counts%s. Higher is better. "
+                  "MSE: of %s pixels, 0..255; lower is better.\n",
+                  *e->masks ? "; hidden: of hidden ones alone" : "", *e->masks ? "hidden" : "all");
     if (e->own_features)
         acf_text_addf(
             t,
-            "Recall (F8) and precision (F1/8) of distributions, over %lld features that were made from these images: comparable with each other,\n"
-            "not with figures over other features.\n",
+            "Recall (F8) and precision (F1/8) of distributions, over %lld features that were made from these images: "
+            "comparable with each other,\nnot with figures over other features.\n",
             (long long)e->features);
     else if (e->N < ACF_PRD_IMAGES)
         acf_text_addf(t, "Recall and precision of distributions take %d images or more.\n", ACF_PRD_IMAGES);
@@ -169,7 +168,8 @@ static void add_features(const acf_image_evaluation *e, acf_text *t) {
     const acf_fill_scores *f = &e->fill[ACF_FILL_OTHER];
     acf_text_addf(
         t,
-        "recall (F8):      %.4f\nprecision (F1/8): %.4f\n\nOf %lld set%s of completions, over %lld features; %lld real images, %d clusters, %d runs, seed %llu.\n",
+        "recall (F8):      %.4f\nprecision (F1/8): %.4f\n\n"
+        "Of %lld set%s of completions, over %lld features; %lld real images, %d clusters, %d runs, seed %llu.\n",
         f->recall, f->precision, (long long)f->sets, f->sets == 1 ? "" : "s", (long long)e->features,
         (long long)e->trained, ACF_PRD_CLUSTERS, ACF_PRD_RUNS, (unsigned long long)e->set.seed);
 }
@@ -248,7 +248,8 @@ static const char *masks_of(const acf_image_evaluation *e) {
 
 static json_t *head_json(const acf_image_evaluation *e) {
     return json_pack(
-        "{s:I, s:I, s:I, s:I, s:i, s:s?, s:o, s:o, s:b, s:b, s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:b, s:i}",
+        "{s:I, s:I, s:I, s:I, s:i, s:s?, s:o, s:o, s:b, s:b, s:I, "
+        "s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:b, s:i}",
         "images", (json_int_t)e->N, "width", (json_int_t)e->W, "height", (json_int_t)e->H, "channels", (json_int_t)e->C,
         "bits", e->bits, "mask", masks_of(e), "hidden", number(*e->masks ? e->share : NAN), "changed",
         number(e->changed), "model", e->model, "fitted", e->fitted, "draws", (json_int_t)e->fill[ACF_FILL_DRAW].sets,

@@ -170,7 +170,8 @@ static acf_image_code code_of(const acf_image_session *s, const acf_images *im) 
 }
 
 /* Draws one pass of one batch. Its levels go to out, other levels of out stay. A temperature T below 1 is lower in
- * early passes: each later pass raises its power by 1/2. Coarse pixels determine the content, fine ones the texture. */
+ * early passes: each remaining pass adds 1/2 to the exponent of T. Coarse pixels determine the content, fine ones the
+ * texture. */
 static acf_status draw_round(const target *a, uint8_t *out) {
     acf_image_session *s = a->s;
     const acf_image_code code = code_of(s, a->im);

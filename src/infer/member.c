@@ -63,26 +63,26 @@ bool acf_query_gives(acf_query q, acf_purpose why, int64_t cell, bool present) {
 
 /* Values are clamped at a million deviations, which a typing error or a wrong unit can reach. Larger squares would
  * leave the range of floats, and one such cell would fail the query for the whole table. */
-#define FARTHEST ACF_R(1e6)
-static void bring_near(acf_batch *batch) {
+#define VALUE_MAX ACF_R(1e6)
+static void clamp_values(acf_batch *batch) {
     for (int64_t c = 0; c < batch->N * batch->D; c++) {
-        if (batch->x[c] > FARTHEST) batch->x[c] = FARTHEST;
-        if (batch->x[c] < -FARTHEST) batch->x[c] = -FARTHEST;
+        if (batch->x[c] > VALUE_MAX) batch->x[c] = VALUE_MAX;
+        if (batch->x[c] < -VALUE_MAX) batch->x[c] = -VALUE_MAX;
     }
 }
 
 static void fill(acf_member *s, const acf_table *t, const int64_t *row, int64_t n) {
     for (int64_t i = 0; i < n; i++) s->row[i] = row[i];
     acf_batch_fill(s->dev, s->batch, t, s->m->encoder, NULL, ACF_BATCH_TRAIN, s->row, n);
-    bring_near(s->batch);
+    clamp_values(s->batch);
 }
 
 /* Given cells are clamped at ten deviations, because training had none farther away. Farther ones are usually typing
  * errors; a linear prediction from them would make the rest of the row look wrong instead. */
-#define FARTHEST_GIVEN ACF_R(10.0)
-static acf_real told(acf_real x) {
-    if (x > FARTHEST_GIVEN) return FARTHEST_GIVEN;
-    return x < -FARTHEST_GIVEN ? -FARTHEST_GIVEN : x;
+#define GIVEN_MAX ACF_R(10.0)
+static acf_real clamp_given(acf_real x) {
+    if (x > GIVEN_MAX) return GIVEN_MAX;
+    return x < -GIVEN_MAX ? -GIVEN_MAX : x;
 }
 
 /* Sets the masks of the batch's rows. column (n): only that cell of each row is modelled; NULL: all targets of q. */
@@ -97,7 +97,7 @@ static void load(acf_member *s, const acf_table *t, acf_query q, acf_purpose why
             const bool present = batch->m[k], target = acf_query_asks(q, why, cell, present);
             const bool given = acf_query_gives(q, why, cell, present);
             batch->b[k] = given;
-            if (given) batch->x[k] = told(batch->x[k]);
+            if (given) batch->x[k] = clamp_given(batch->x[k]);
             batch->m[k] = given || (column ? j == column[i] : target);
         }
 }
@@ -161,7 +161,7 @@ static acf_status ask_logp(acf_member *s) {
 acf_status acf_member_score(acf_member *s, const acf_table *t, double *out) {
     const acf_batch *batch = s->batch;
     acf_batch_dequantise(s->dev, s->batch, t, s->m->encoder, s->row, SCORE_SEED, ACF_NOISE_FIXED);
-    bring_near(s->batch);
+    clamp_values(s->batch);
     ACF_TRY(ask_logp(s));
     for (int64_t i = 0; i < batch->N; i++)
         out[i] = s->sum[i] + slopes(s, t, i); /* encoded log p, plus the encoder's slopes */

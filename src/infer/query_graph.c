@@ -10,7 +10,7 @@
 
 #define SIZES 16 /* graphs of a query, by the share of modelled cells */
 
-typedef enum query { LOGP, DRAW, GUESS, QUESTIONS } query;
+typedef enum query { LOGP, DRAW, GUESS, QUERIES } query;
 
 /* One graph, and the memory of its answer. */
 typedef struct target {
@@ -23,10 +23,10 @@ struct acf_query_graph {
     acf_tape *t;
     const acf_gmm_draws *gmm; /* for draws; NULL: the fitted parameters */
     acf_batch *there;
-    uint32_t *now;           /* in device memory: number of the draw */
-    uint64_t seed;           /* seed of the captured draws */
-    bool by_hand[QUESTIONS]; /* cannot be captured */
-    target target[QUESTIONS][SIZES];
+    uint32_t *now;         /* in device memory: number of the draw */
+    uint64_t seed;         /* seed of the captured draws */
+    bool by_hand[QUERIES]; /* cannot be captured */
+    target target[QUERIES][SIZES];
 };
 
 acf_status acf_query_graph_create(const acf_net *net, acf_tape *t, int64_t rows, const acf_gmm_draws *gmm,
@@ -50,7 +50,7 @@ done:
 }
 
 void acf_query_graph_forget(acf_query_graph *r) {
-    for (int q = 0; r && q < QUESTIONS; q++)
+    for (int q = 0; r && q < QUERIES; q++)
         for (int k = 0; k < SIZES; k++) acf_tape_graph_free(&r->target[q][k].replay, r->t->dev);
 }
 
@@ -98,15 +98,15 @@ static int size_of(const acf_query_graph *r, const acf_batch *batch) {
 /* ---- queries */
 
 /* Arguments of enqueue. */
-typedef struct errand {
+typedef struct capture_args {
     acf_query_graph *r;
     query q;
     acf_draw draw;
     acf_answer *out;
-} errand;
+} capture_args;
 
 static acf_status enqueue(void *ctx) {
-    const errand *e = ctx;
+    const capture_args *e = ctx;
     acf_tape *t = e->r->t;
     acf_tape_begin(t, false);
     acf_view *v = acf_net_view(t, e->r->net, e->r->there, NULL);
@@ -124,7 +124,7 @@ static acf_status ask(acf_query_graph *r, acf_batch *batch, query q, uint64_t se
     acf_tape *t = r->t;
     const int size = size_of(r, batch);
     target *s = &r->target[q][size];
-    errand e = {r, q, {.seed = seed, .now = r->now}, &s->answer};
+    capture_args e = {r, q, {.seed = seed, .now = r->now}, &s->answer};
     ACF_TRY(acf_batch_send(batch, r->there));
     t->capacity = (double)(size + 1) / SIZES;
     acf_status status = acf_tape_graph_run(&s->replay, t, enqueue, &e, 1);

@@ -12,7 +12,7 @@ int64_t acf_session_classes(const acf_session *s) {
 }
 
 /* Sets s->top_level_share if a class stands for several levels. */
-static acf_status find_leading(acf_session *s) {
+static acf_status find_top_level_shares(acf_session *s) {
     const acf_schema *schema = s->m->schema;
     bool any = false;
     for (int64_t c = 0; schema && c < schema->n; c++) any = any || schema->column[c].pooled > 0;
@@ -53,7 +53,7 @@ acf_status acf_session_open(acf_device *dev, const acf_model *m, int64_t rows, a
     if (m->donors) ACF_TRY_DONE(acf_donor_answers_create(m->donors, s->dev->threads, &s->donor_answers));
     if (m->donors) ACF_TRY_DONE(acf_autoregression_order(m->encoder, &s->order));
     ACF_TRY_DONE(acf_session_set_orders(s, acf_max(m->orders, 1)));
-    ACF_TRY_DONE(find_leading(s));
+    ACF_TRY_DONE(find_top_level_shares(s));
     ACF_TRY_DONE(make_memory(s));
     *out = s;
 done:
@@ -102,12 +102,12 @@ int64_t acf_session_take(acf_session *s, const acf_table *t, int64_t from) {
 /* ---- scores ------------------------------------------------------------------------------------------------------ */
 
 /* log of the mean of K densities exp(x[0]), exp(x[stride]), ... */
-static double log_mean_exp(const double *x, int K, int64_t apart) {
+static double log_mean_exp(const double *x, int K, int64_t stride) {
     double most = x[0], sum = 0;
     if (K == 1) return x[0];
-    for (int k = 1; k < K; k++) most = fmax(most, x[k * apart]);
+    for (int k = 1; k < K; k++) most = fmax(most, x[k * stride]);
     if (!isfinite(most)) return most;
-    for (int k = 0; k < K; k++) sum += exp(x[k * apart] - most);
+    for (int k = 0; k < K; k++) sum += exp(x[k * stride] - most);
     return most + log(sum / K);
 }
 
@@ -130,7 +130,7 @@ static acf_status logp_by_networks(acf_session *s, const acf_table *t, acf_query
 
 /* Scores each row cell by cell, in the order of columns, by networks and donors, given the given cells and the
  * earlier ones. */
-static acf_status logp_in_turn(acf_session *s, const acf_table *t, acf_query q, double *out) {
+static acf_status logp_autoregressive(acf_session *s, const acf_table *t, acf_query q, double *out) {
     acf_autoregression chain;
     ACF_TRY(acf_autoregression_begin(&chain, t, q, ACF_TO_SCORE, s->order));
     double *one = acf_alloc((size_t)acf_max(t->N, 1) * sizeof *one, "scores of cells");
@@ -150,7 +150,7 @@ static acf_status logp_in_turn(acf_session *s, const acf_table *t, acf_query q, 
 
 acf_status acf_session_query_logp(acf_session *s, const acf_table *t, acf_query q, double *out) {
     ACF_TRY(check(s, t));
-    return s->donor_answers ? logp_in_turn(s, t, q, out) : logp_by_networks(s, t, q, out);
+    return s->donor_answers ? logp_autoregressive(s, t, q, out) : logp_by_networks(s, t, q, out);
 }
 
 acf_status acf_session_query_cells(acf_session *s, const acf_table *t, double *out) {
@@ -255,8 +255,8 @@ static acf_status draw_by_networks(acf_session *s, const acf_table *t, acf_query
 
 /* Draws each row cell by cell, as scores are computed. Each cell is a draw of the networks, or a donor's value
  * instead. */
-static acf_status draw_in_turn(acf_session *s, const acf_table *t, acf_query q, uint64_t seed, uint32_t draw,
-                               double *out) {
+static acf_status draw_autoregressive(acf_session *s, const acf_table *t, acf_query q, uint64_t seed, uint32_t draw,
+                                      double *out) {
     acf_autoregression chain;
     acf_table filled = *t; /* with the drawn cells */
     const size_t bytes = (size_t)(t->N * t->D) * sizeof(double);
@@ -286,29 +286,30 @@ static acf_status draw_in_turn(acf_session *s, const acf_table *t, acf_query q, 
 acf_status acf_session_query_draw(acf_session *s, const acf_table *t, acf_query q, uint64_t seed, uint32_t draw,
                                   double *out) {
     ACF_TRY(check(s, t));
-    return s->donor_answers ? draw_in_turn(s, t, q, seed, draw, out) : draw_by_networks(s, t, q, seed, draw, out);
+    return s->donor_answers ? draw_autoregressive(s, t, q, seed, draw, out)
+                            : draw_by_networks(s, t, q, seed, draw, out);
 }
 
 /* ---- best guesses ------------------------------------------------------------------------------------------------ */
 
 /* The most frequent of K values, of a tie the first. */
-static double vote(const double *x, int K, int64_t apart) {
+static double vote(const double *x, int K, int64_t stride) {
     double best = x[0];
     int most = 0;
     for (int k = 0; k < K; k++) {
         int n = 0;
-        for (int l = 0; l < K; l++) n += x[l * apart] == x[k * apart];
-        if (n > most) most = n, best = x[k * apart];
+        for (int l = 0; l < K; l++) n += x[l * stride] == x[k * stride];
+        if (n > most) most = n, best = x[k * stride];
     }
     return best;
 }
 
 /* Combines the members' guesses of a cell, x[0], x[stride], ..., into one value that the column can have. */
-static double one_guess(const acf_session *s, int64_t j, const double *x, int64_t apart) {
+static double one_guess(const acf_session *s, int64_t j, const double *x, int64_t stride) {
     double sum = 0;
     if (s->K == 1) return x[0];
-    if (s->m->encoder->column[j].classes > 0) return vote(x, s->K, apart);
-    for (int k = 0; k < s->K; k++) sum += x[k * apart];
+    if (s->m->encoder->column[j].classes > 0) return vote(x, s->K, stride);
+    for (int k = 0; k < s->K; k++) sum += x[k * stride];
     return acf_encoder_round(s->m->encoder, j, sum / s->K);
 }
 
@@ -406,8 +407,8 @@ static acf_status draw_some(acf_session *s, const acf_table *t, acf_query q, uin
 }
 
 /* The same for a model with donors, on a table of these rows only. */
-static acf_status draw_all_in_turn(acf_session *s, const acf_table *t, acf_query q, uint64_t seed, int32_t draws,
-                                   int64_t from, int64_t n, double *drawn) {
+static acf_status draw_all_autoregressive(acf_session *s, const acf_table *t, acf_query q, uint64_t seed, int32_t draws,
+                                          int64_t from, int64_t n, double *drawn) {
     const int64_t D = t->D;
     acf_table part = *t;
     part.N = n, part.x = t->x + from * D, part.first_id = t->first_id + (uint64_t)from,
@@ -416,7 +417,7 @@ static acf_status draw_all_in_turn(acf_session *s, const acf_table *t, acf_query
     double *one = acf_alloc((size_t)(n * D) * sizeof *one, "draws");
     acf_status status = one ? ACF_OK : ACF_EMEMORY;
     for (int32_t i = 0; !status && i < draws; i++) {
-        status = draw_in_turn(s, &part, of, seed, (uint32_t)i, one);
+        status = draw_autoregressive(s, &part, of, seed, (uint32_t)i, one);
         for (int64_t c = 0; !status && c < n * D; c++) drawn[c * draws + i] = one[c];
     }
     acf_release(one);
@@ -426,7 +427,7 @@ static acf_status draw_all_in_turn(acf_session *s, const acf_table *t, acf_query
 /* All draws of these rows. */
 static acf_status draw_all(acf_session *s, const acf_table *t, acf_query q, uint64_t seed, int32_t draws, int64_t from,
                            int64_t n, double *drawn) {
-    if (s->donor_answers) return draw_all_in_turn(s, t, q, seed, draws, from, n, drawn);
+    if (s->donor_answers) return draw_all_autoregressive(s, t, q, seed, draws, from, n, drawn);
     for (int k = 0; k < s->K; k++)
         for (int first = 0; first < s->K; first++)
             for (uint32_t at = 0; at < beginnings(s, t, k); at++)

@@ -301,8 +301,8 @@ static void draws_could_be_observed(void **state) {
         for (int i = 0; i < CELLS; i++) {
             if (!isnan(b.x[i])) continue;
             double tenth = out[i] * 10;
-            const acf_encoder *e =
-                b.m->encoder; /* half of the values are the least: none is below, and what is above the largest goes on in steps */
+            /* Half of the values are the least: no draw is below. Above the largest, steps continue. */
+            const acf_encoder *e = b.m->encoder;
             assert_true(i % 2 == 0 || (e->least[i % COLS] == (i % COLS == 1 ? 1 : 0.1) && e->most[i % COLS] > 11));
             if (i % COLS == 1) assert_true(out[i] == floor(out[i]) && out[i] >= 1 && guess[i] == floor(guess[i]));
             if (i % COLS == 3) assert_true(fabs(tenth - nearbyint(tenth)) < 1e-9 * fmax(tenth, 1) && out[i] >= 0.1);
@@ -437,12 +437,14 @@ static void a_shared_class_counts_as_its_first_level(void **state) {
         acf_params *ps = acf_net_params(b.m->net);
         ps->value[acf_params_find(ps, "categories.net.head.b")->offset + 2] +=
             ACF_R(1.0); /* the last class is the most probable in some rows */
-        snprintf(
-            text, sizeof text,
-            "{\"rows\": 9, \"named\": true, \"missing_markers\": [\"\"], \"columns\": [{\"name\": \"a\", \"observed\": 9, \"missing\": 0, \"kind\": \"real\", \"min\": 0, \"max\": 9},"
-            "{\"name\": \"b\", \"observed\": 9, \"missing\": 0, \"kind\": \"real\", \"min\": 0, \"max\": 9}, {\"name\": \"c\", \"observed\": 9, \"missing\": 0, \"kind\": \"category\","
-            "\"levels\": [\"u\", \"v\", \"w\", \"x\", \"y\"], \"counts\": [3, 3, %s], \"pooled\": 3}, {\"name\": \"d\", \"observed\": 9, \"missing\": 0, \"kind\": \"real\", \"min\": 0, \"max\": 9}]}",
-            counts[k]);
+        snprintf(text, sizeof text,
+                 "{\"rows\": 9, \"named\": true, \"missing_markers\": [\"\"], \"columns\": ["
+                 "{\"name\": \"a\", \"observed\": 9, \"missing\": 0, \"kind\": \"real\", \"min\": 0, \"max\": 9},"
+                 "{\"name\": \"b\", \"observed\": 9, \"missing\": 0, \"kind\": \"real\", \"min\": 0, \"max\": 9}, "
+                 "{\"name\": \"c\", \"observed\": 9, \"missing\": 0, \"kind\": \"category\","
+                 "\"levels\": [\"u\", \"v\", \"w\", \"x\", \"y\"], \"counts\": [3, 3, %s], \"pooled\": 3}, "
+                 "{\"name\": \"d\", \"observed\": 9, \"missing\": 0, \"kind\": \"real\", \"min\": 0, \"max\": 9}]}",
+                 counts[k]);
         assert_int_equal(acf_json_parse(from, text, strlen(text), sizeof text, &v), ACF_OK);
         if (acf_schema_from_json(from, v, true, &b.m->schema) != ACF_OK) fail_msg("%s", acf_error());
         json_decref(v);

@@ -22,7 +22,7 @@ typedef struct span {
     double *low, *high;       /* (N,D) */
     const acf_shared *shared; /* (D) shared values; NULL: every repeated value is shared */
     double *value;            /* (rows, K·ACF_MEAN_VALUES) of the networks */
-    acf_weighted *desk;       /* (threads) all values of one cell */
+    acf_weighted *weighted;   /* (threads) all values of one cell */
 } span;
 
 static bool is_category(const acf_session *s, int32_t j) { return s->m->encoder->column[j].classes > 0; }
@@ -88,7 +88,7 @@ static int ascending(const void *a, const void *b) {
 /* The interval of number i of the batch. The donors that this thread found last have the weight h. */
 static acf_interval interval_of(acf_session *s, const span *w, int64_t i, double h) {
     const int64_t n = s->K * ACF_MEAN_VALUES, j = s->column[i];
-    acf_weighted *d = &w->desk[omp_get_thread_num()];
+    acf_weighted *d = &w->weighted[omp_get_thread_num()];
     double *value = w->value + i * n;
     d->n = 0;
     if (h > 0) acf_donor_answers_distribution(s->donor_answers, j, h, d);
@@ -155,18 +155,19 @@ static void share_values(const acf_donors *a, int64_t j, acf_shared *out) {
 }
 
 /* Allocates memory for a batch and for every thread, in one block. */
-static acf_status open_desks(const acf_session *s, span *w) {
+static acf_status open_weighted(const acf_session *s, span *w) {
     const int64_t values = s->K * ACF_MEAN_VALUES,
                   donors = s->donor_answers ? acf_donor_answers_capacity(s->donor_answers) : 0;
     const int64_t capacity = values + donors, threads = acf_max(s->dev->threads, 1);
     size_t bytes;
-    w->desk = acf_alloc_zero((size_t)threads * sizeof *w->desk, "intervals");
-    if (!w->desk || !acf_bytes(2 * threads * capacity + s->rows * values, sizeof *w->value, &bytes)) return ACF_EMEMORY;
+    w->weighted = acf_alloc_zero((size_t)threads * sizeof *w->weighted, "intervals");
+    if (!w->weighted || !acf_bytes(2 * threads * capacity + s->rows * values, sizeof *w->value, &bytes))
+        return ACF_EMEMORY;
     w->value = acf_alloc(bytes, "intervals");
     if (!w->value) return ACF_EMEMORY;
     for (int64_t k = 0; k < threads; k++) {
-        w->desk[k].value = w->value + s->rows * values + 2 * k * capacity;
-        w->desk[k].weight = w->desk[k].value + capacity;
+        w->weighted[k].value = w->value + s->rows * values + 2 * k * capacity;
+        w->weighted[k].weight = w->weighted[k].value + capacity;
     }
     return ACF_OK;
 }
@@ -180,11 +181,11 @@ acf_status acf_session_query_interval(acf_session *s, const acf_table *t, acf_qu
     span w = {.level = level, .low = low, .high = high};
     acf_shared *shared = a ? acf_alloc_zero((size_t)a->D * sizeof *shared, "intervals") : NULL;
     double *out = mean ? mean : acf_alloc(cells * sizeof *out, "intervals");
-    acf_status status = out && (shared || !a) ? open_desks(s, &w) : ACF_EMEMORY;
+    acf_status status = out && (shared || !a) ? open_weighted(s, &w) : ACF_EMEMORY;
     for (int64_t j = 0; !status && a && j < a->D; j++) share_values(a, j, &shared[j]);
     w.shared = shared;
     if (!status) status = ask_table(s, t, q, out, &w);
     if (!mean) acf_release(out);
-    acf_release(shared), acf_release(w.value), acf_release(w.desk);
+    acf_release(shared), acf_release(w.value), acf_release(w.weighted);
     return status;
 }

@@ -3,7 +3,7 @@
  *     surprisal = -log P(a cell at least as far out as this one | the rest of the row)
  *
  * It processes a batch of rows and one column at a time. For a class the tail is a sum over classes. For a number it
- * is computed from ACF_MEAN_VALUES values of the networks' conditional, of every member, and DONORS values of the donors, by their
+ * is computed from ACF_MEAN_VALUES values of every member's conditional and DONORS values of the donors, by their
  * weights. Beyond the 5 % and 95 % quantiles the tails are exponential.
  *
  * A wrong given cell makes right cells improbable. So if a cell's tail probability is below 1 %, the most surprising
@@ -21,8 +21,8 @@
 
 enum { DONORS = 32 };
 #define DOUBTFUL 4.605170186 /* nats, log 100: cells above it may be withheld */
-#define ROUNDS 3             /* most cells withheld in a row */
-#define TRIED 3              /* cells tried for each of them, the most surprising */
+#define WITHHELD_MAX 3       /* most cells withheld in a row */
+#define TRIALS 3             /* cells tried for each of them, the most surprising */
 #define LEVEL 0.05           /* quantiles beyond which tails are exponential */
 #define SEEN 0.02            /* a tail holding this share of the values is at least as probable as they say */
 #define LEAST_SPREAD 1e-3    /* least deviation of a conditional, in deviations of the column */
@@ -77,7 +77,7 @@ static acf_status open_work(work *w, acf_session *s, const acf_table *t, double 
                 {&w->points, rows * (w->K + DONORS), sizeof *w->points},
                 {&w->probs, rows * (w->M + 1), sizeof *w->probs},
                 {&w->mixed, rows * (w->M + 1), sizeof *w->mixed},
-                {&w->pending, TRIED * t->N + 1, sizeof *w->pending},
+                {&w->pending, TRIALS * t->N + 1, sizeof *w->pending},
                 {&w->withheld, t->N * D + 1, 1}};
     for (size_t k = 0; k < sizeof list / sizeof *list; k++) {
         size_t bytes;
@@ -157,7 +157,7 @@ static double curve(const acf_encoder *e, int64_t j, double x) {
     return LINEAR * asinh(fmin(fmax(u, -FAR_OUT), FAR_OUT) / LINEAR);
 }
 
-static int by_place(const void *a, const void *b) {
+static int by_value(const void *a, const void *b) {
     const double x = ((const point *)a)->at, y = ((const point *)b)->at;
     return (x > y) - (x < y);
 }
@@ -218,7 +218,7 @@ static acf_status ask_number(work *w, int64_t j) {
         point *p = w->points + i * capacity;
         if (!acf_table_present(acf_table_row(&w->part, i)[j])) continue;
         const int64_t points = add_donors(w, i, j, p);
-        qsort(p, (size_t)points, sizeof *p, by_place);
+        qsort(p, (size_t)points, sizeof *p, by_value);
         w->out[i] = tail_of_number(e, j, p, points, acf_table_row(&w->part, i)[j]);
     }
     return ACF_OK;
@@ -273,7 +273,7 @@ static int64_t add_trials(work *w, int64_t row, item *to) {
     const double *surprisal = w->surprisal + row * w->t->D;
     double below = (double)INFINITY;
     int64_t n = 0;
-    for (int64_t j; n < TRIED && (j = most_surprising(w, row, surprisal, -1, below)) >= 0 && surprisal[j] > DOUBTFUL;
+    for (int64_t j; n < TRIALS && (j = most_surprising(w, row, surprisal, -1, below)) >= 0 && surprisal[j] > DOUBTFUL;
          n++) {
         to[n] = (item){row, j}, below = surprisal[j];
         if (most_surprising(w, row, surprisal, j, (double)INFINITY) < 0) return 0;
@@ -321,12 +321,12 @@ static acf_status ask_all(work *w) {
     int64_t pending = w->t->N;
     for (int64_t i = 0; i < pending; i++) w->pending[i] = (item){i, -1};
     ACF_TRY(ask_pending(w, pending, w->logp, w->surprisal));
-    for (int round = 0; round < ROUNDS; round++) ACF_TRY(withhold(w, &pending));
+    for (int round = 0; round < WITHHELD_MAX; round++) ACF_TRY(withhold(w, &pending));
     return ACF_OK;
 }
 
 /* An unseen level: none of the n training cells has it. The n+1st cell would be the first, so P = 1/(n+1). */
-static void score_strangers(const work *w) {
+static void score_unseen_levels(const work *w) {
     const acf_table *t = w->t;
     for (int64_t k = 0; t->file && k < t->file->unseen_levels.n; k++) {
         const int64_t cell = t->file->unseen_levels.cell[k];
@@ -341,7 +341,7 @@ acf_status acf_session_query_surprisal(acf_session *s, const acf_table *t, doubl
     ACF_TRY(acf_encoder_check(s->m->encoder, t));
     acf_status status = open_work(&w, s, t, logp, surprisal);
     if (!status) status = ask_all(&w);
-    if (!status) score_strangers(&w);
+    if (!status) score_unseen_levels(&w);
     for (int64_t c = 0; !status && given && c < t->N * t->D; c++)
         given[c] = acf_table_present(t->x[c]) && !w.withheld[c];
     close_work(&w);

@@ -2,7 +2,8 @@
  * its own, so a flipped bit in a weight would go unnoticed. It protects against damage, not against an adversary.
  *
  *     sum over all entries of e          metadata texts except "checksum" itself, and tensors; in any order
- *     e = words(name) words(type, dims or "") words(data)     chained: h <- (h ^ h >> 32 ^ word) 0x100000001b3, mod 2^64
+ *     e = words(name) words(type, dims or "") words(data)
+ *     chained over words: h <- (h ^ h >> 32 ^ word) 0x100000001b3, mod 2^64
  *
  * from h = 0xcbf29ce484222325. For a given word every step is a bijection of h, so a single flipped bit always
  * shows. docs/format.md has the details. Speed: a few GB/s. */

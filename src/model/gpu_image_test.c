@@ -186,13 +186,13 @@ static void same_answers(void **state) {
 /* ---- captured work ----------------------------------------------------------------------------------------------- */
 
 /* The query's arrays in device memory, and what a captured run needs there. */
-typedef struct errand {
+typedef struct capture_args {
     acf_image_lab *l;
     acf_image_query there;
     uint32_t *now;
     acf_tensor *answer;
     bool train;
-} errand;
+} capture_args;
 
 static void *place(acf_device *dev, const void *data, size_t bytes) {
     void *p = dev->memory.alloc(dev->memory.ctx, bytes);
@@ -202,23 +202,23 @@ static void *place(acf_device *dev, const void *data, size_t bytes) {
     return p;
 }
 
-static void open_errand(errand *e, acf_image_lab *l) {
+static void open_capture(capture_args *e, acf_image_lab *l) {
     const size_t pixels = (size_t)(l->N * l->H * l->W);
     const uint32_t zero = 0;
-    *e = (errand){.l = l, .now = place(l->dev, &zero, sizeof zero)};
+    *e = (capture_args){.l = l, .now = place(l->dev, &zero, sizeof zero)};
     e->there = (acf_image_query){.N = l->N,
                                  .x = place(l->dev, l->x, pixels * (size_t)l->C * sizeof *l->x),
                                  .role = place(l->dev, l->role, pixels),
                                  .there = true};
 }
 
-static void close_errand(errand *e) {
+static void close_capture(capture_args *e) {
     const acf_memory *m = &e->l->dev->memory;
     m->free(m->ctx, (void *)e->there.x), m->free(m->ctx, (void *)e->there.role), m->free(m->ctx, e->now);
 }
 
 static acf_status enqueue_draw(void *ctx) {
-    errand *e = ctx;
+    capture_args *e = ctx;
     acf_tape *t = e->l->t;
     acf_tape_begin(t, false);
     e->answer = acf_image_net_answer(t, acf_image_net_view(t, e->l->net, &e->there, NULL),
@@ -232,12 +232,12 @@ static void replays_give_distinct_draws(void **state) {
     if (!acf_test_device()->plugin) acf_skip("nothing is captured on the CPU");
     for (int k = 1; k < KINDS; k++) {
         acf_image_lab l;
-        errand e;
+        capture_args e;
         acf_tape_graph r = {0};
         const acf_image_sizes s = sizes_of(k);
         acf_test_device()->precision = ACF_PRECISION_FLOAT;
         acf_image_lab_open_on(&l, acf_test_device(), &s, 6, ACF_IMAGE_SOME, 0.1);
-        open_errand(&e, &l);
+        open_capture(&e, &l);
         const int64_t n = 6 * s.H * s.W * s.C;
         acf_real *hand[4], *replayed[4];
         for (uint32_t draw = 0; draw < 4; draw++) {
@@ -259,7 +259,7 @@ static void replays_give_distinct_draws(void **state) {
         }
         for (int draw = 0; draw < 4; draw++) free(hand[draw]), free(replayed[draw]);
         acf_tape_graph_free(&r, l.dev);
-        close_errand(&e);
+        close_capture(&e);
         acf_image_lab_close(&l);
     }
 }
@@ -269,7 +269,7 @@ static void replays_give_distinct_draws(void **state) {
 static const acf_adam adam = {.lr = 3e-3, .beta1 = 0.9, .beta2 = 0.99, .eps = 1e-8};
 
 static acf_status enqueue_step(void *ctx) {
-    errand *e = ctx;
+    capture_args *e = ctx;
     acf_tape *t = e->l->t;
     acf_params *ps = acf_image_net_params(e->l->net);
     acf_tape_begin(t, true);
@@ -295,9 +295,9 @@ static void draw_edges(acf_image_lab *l, int step) {
 static void train(acf_image_lab *l, int steps, double *losses) {
     acf_params *ps = acf_image_net_params(l->net);
     const bool captured = l->dev->plugin;
-    errand e;
+    capture_args e;
     acf_tape_graph r = {0};
-    open_errand(&e, l);
+    open_capture(&e, l);
     const acf_pace pace = {.lr = adam.lr, .step = 1};
     if (captured) must(acf_device_copy(l->dev, ps->pace, &pace, sizeof pace, ACF_TO_DEVICE));
     for (int k = 0; k < steps; k++) {
@@ -324,7 +324,7 @@ static void train(acf_image_lab *l, int steps, double *losses) {
     }
     if (captured) assert_true(acf_tape_graph_ready(&r));
     acf_tape_graph_free(&r, l->dev);
-    close_errand(&e);
+    close_capture(&e);
 }
 
 /* The first losses are equal until rounding grows; the final ones are similar. */
