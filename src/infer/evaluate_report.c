@@ -123,8 +123,7 @@ static const field of_classes[] = {{PFC, ACF_EVAL_MEAN},  {PFC, ACF_EVAL_LINEAR}
 
 static void add_heading(acf_text *t, const char *kind, const field *f, int n) {
     static const char *const short_name[] = {"mean", "linear", "acflow"};
-    int gap =
-        0; /* a title stands over the first of its fields; nothing but spaces is put off until something follows */
+    int gap = 0; /* a title is above its first field; spaces are written only before another title */
     acf_text_add(t, "\n");
     add_left(t, kind, NAME_WIDTH + 7);
     for (int k = 0; k < n; k++) {

@@ -15,8 +15,9 @@
 #define CODES 64  /* features from the middle of the network */
 #define THUMB 8   /* width and height of the thumbnail in pixels; fewer for smaller images */
 #define FIRST 16  /* channels of the first convolution; the others have two and four times as many */
-#define WAYS                                                                                                           \
-    8 /* turned by 0, 90, 180, 270 degrees, and mirrored; images that are not square: 4, without the quarter turns */
+/* Orientations: rotated by 0, 90, 180, 270 degrees, each also flipped. Images that are not square have 4, without
+ * quarter turns. */
+#define WAYS 8
 
 struct acf_features {
     int64_t H, W, C, n; /* n = H W C */

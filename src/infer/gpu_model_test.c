@@ -179,7 +179,7 @@ static void compare_likelihoods(const char *const *settings) {
         must(acf_session_query_logp(b.gpu.s, b.table, questions[q], y));
         for (int i = 0; i < ROWS; i++)
             if (!(fabs(x[i] - y[i]) <= 1e-3))
-                fail_msg("question %d, row %d: log p is %.6f here and %.6f there", q, i, x[i], y[i]);
+                fail_msg("query %d, row %d: log p is %.6f here and %.6f there", q, i, x[i], y[i]);
     }
     must(acf_session_query_cells(b.cpu.s, b.table, each));
     must(acf_session_query_cells(b.gpu.s, b.table, there));
@@ -398,7 +398,7 @@ static void compare_training(const char *const *settings, bool stream) {
     if (!(fabs(x - y) <= 0.02)) fail_msg("validation is %.5f here and %.5f there", x, y);
     const acf_train_graph *c = b.gpu.tr->graph;
     if (b.gpu.dev->plugin && (!c || acf_train_graph_streams(c) != stream))
-        fail_msg("steps were not captured, or not %s", stream ? "streamed" : "resident");
+        fail_msg("steps were not captured, or not %s", stream ? "streamed" : "from a device table");
     close_bench(&b);
 }
 

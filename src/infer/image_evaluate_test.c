@@ -246,7 +246,7 @@ static void features_detect_rotations_and_errors(void **state) {
     double right;
     assert_int_equal(acf_features_learn(one, im, 200, 1, &f), ACF_OK);
     assert_int_equal(acf_features_right(f, other, MANY, &right), ACF_OK);
-    if (!(right > 0.9)) fail_msg("tells %g of the turns", right);
+    if (!(right > 0.9)) fail_msg("recognises %g of the orientations", right);
     acf_features_free(f);
     assert_int_equal(acf_features_learn(one, im, 20, 1, &f), ACF_OK);
     assert_int_equal(acf_features_learn(two, im, 20, 1, &g), ACF_OK);

@@ -42,7 +42,7 @@ static int64_t find_stem(const search *s, const entry *key) {
     return e ? e->i : -1;
 }
 
-/* Finds which completion of which image a file is; false: none. */
+/* Finds the image and the kind of completion that a file belongs to; false: none. */
 static bool recognise(const search *s, const char *file, found *out) {
     entry key;
     if (snprintf(key.stem, sizeof key.stem, "%s", file) >= (int)sizeof key.stem) return false;

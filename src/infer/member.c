@@ -5,8 +5,7 @@
 
 #include <math.h>
 
-#define SCORE_SEED                                                                                                     \
-    0 /* of the noise that stands in for what rounding took away (table/encode.h): scores are reproducible */
+#define SCORE_SEED 0 /* of the noise that dequantises rounded values (table/encode.h): scores are reproducible */
 
 acf_status acf_member_create(acf_device *dev, const acf_model *m, int64_t rows, acf_member **out) {
     acf_status status = ACF_OK;

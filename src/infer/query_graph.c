@@ -35,7 +35,7 @@ acf_status acf_query_graph_create(const acf_net *net, acf_tape *t, int64_t rows,
     acf_device *dev = t->dev;
     *out = NULL;
     if (!dev->plugin) return ACF_OK;
-    acf_query_graph *r = acf_alloc_zero(sizeof *r, "captured questions");
+    acf_query_graph *r = acf_alloc_zero(sizeof *r, "CUDA graphs of queries");
     if (!r) return ACF_EMEMORY;
     r->net = net, r->t = t, r->gmm = gmm;
     ACF_TRY_DONE(acf_batch_place(dev, rows, acf_net_columns(net), &r->there));

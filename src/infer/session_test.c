@@ -265,7 +265,7 @@ static void scores_are_densities(void **state) {
             b.m->encoder->mean[0] + b.m->encoder->scale[0] * acf_normal_scores_inverse(w, -12 + 24.0 * (i + 0.5) / N);
     scores_of(&b, 0, v, N, lp);
     for (int i = 0; i < N; i++) sum += exp(lp[i] - acf_encode_log_slope(b.m->encoder, 0, v[i])) * 24.0 / N;
-    acf_assert_close(sum, 1, 1e-3, "integral of a warped column");
+    acf_assert_close(sum, 1, 1e-3, "integral of a column with normal scores");
     enum { VALUES = 200 }; /* whole numbers from -95 to 104, a hundred rows each */
     for (int i = 0; i < N; i++) v[i] = i % VALUES - 95;
     scores_of(&b, 1, v, N, lp);

@@ -81,7 +81,7 @@ static acf_status open_work(work *w, acf_session *s, const acf_table *t, double 
                 {&w->withheld, t->N * D + 1, 1}};
     for (size_t k = 0; k < sizeof list / sizeof *list; k++) {
         size_t bytes;
-        void *p = acf_bytes(list[k].n, list[k].size, &bytes) ? acf_alloc_zero(bytes, "surprises") : NULL;
+        void *p = acf_bytes(list[k].n, list[k].size, &bytes) ? acf_alloc_zero(bytes, "surprisals") : NULL;
         if (!p) return ACF_EMEMORY;
         memcpy(list[k].to, &p, sizeof p);
     }
@@ -297,11 +297,11 @@ static int64_t best_trial(const work *w, const item *trial, int64_t n, const dou
 static acf_status withhold(work *w, int64_t *pending) {
     const int64_t D = w->t->D;
     int64_t n = 0, left = 0;
-    item *rows = acf_alloc((size_t)(*pending + 1) * sizeof *rows, "surprises");
+    item *rows = acf_alloc((size_t)(*pending + 1) * sizeof *rows, "surprisals");
     if (!rows) return ACF_EMEMORY;
     memcpy(rows, w->pending, (size_t)*pending * sizeof *rows);
     for (int64_t i = 0; i < *pending; i++) n += add_trials(w, rows[i].row, w->pending + n);
-    double *logp = acf_alloc((size_t)(2 * n * D + 1) * sizeof *logp, "surprises"), *surprisal = logp + n * D;
+    double *logp = acf_alloc((size_t)(2 * n * D + 1) * sizeof *logp, "surprisals"), *surprisal = logp + n * D;
     acf_status status = logp ? ask_pending(w, n, logp, surprisal) : ACF_EMEMORY;
     for (int64_t i = 0, to; !status && i < n; i = to) {
         const int64_t row = w->pending[i].row;

@@ -219,7 +219,8 @@ static void levels_never_seen_are_improbable(void **state) {
     t->file->unseen_levels = (acf_unseen_levels){acf_alloc(sizeof(int64_t), "a test"), 1, 1};
     t->file->unseen_levels.cell[0] = COLS + CLASS;
     assert_int_equal(acf_session_query_surprisal(b.s, t, logp, surprisal, NULL), ACF_OK);
-    acf_assert_close(logp[COLS + CLASS], -log(1 + (double)b.m->encoder->observed[CLASS]), 1e-12, "log p of a stranger");
+    acf_assert_close(logp[COLS + CLASS], -log(1 + (double)b.m->encoder->observed[CLASS]), 1e-12,
+                     "log p of an unseen level");
     assert_true(surprisal[COLS + CLASS] > 0 && surprisal[COLS + CLASS] <= -logp[COLS + CLASS]);
     for (int c = 0; c < 2 * COLS; c++)
         if (c != COLS + CLASS)

@@ -113,7 +113,7 @@ static void save_and_load_keep_every_bit(void **state) {
     check_round_trip("sets");
 }
 
-/* Puts the text of a metadata key in place of what there is. */
+/* Replaces the text of a metadata key. */
 static void replace_text(acf_safetensors_text *text, int64_t n, const char *key, const char *value) {
     for (int64_t i = 0; i < n; i++)
         if (strcmp(text[i].key, key) == 0) text[i].value = value;

@@ -205,7 +205,7 @@ static acf_cond category_cond(acf_tape *t, const acf_view *v) {
                       .pass = v->trains ? &v->pass : NULL};
 }
 
-/* ---- questions --------------------------------------------------------------------------------------------------- */
+/* ---- queries ----------------------------------------------------------------------------------------------------- */
 
 /* The modelled values as input of the chain; *logdet stays NULL if there is no mixture. */
 static acf_tensor *through_gmm(acf_tape *t, const acf_view *v, acf_tensor **logdet) {
