@@ -467,7 +467,7 @@ static acf_status draw_sweep(acf_baseline *b, bool refit) {
     return ACF_OK;
 }
 
-/* ---- all of it */
+/* ---- all of it --------------------------------------------------------------------------------------------------- */
 
 /* Orders the non-constant columns with missing cells by their number of missing cells. Columns with few are
  * predicted best and help the others most. */

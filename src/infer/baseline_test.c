@@ -399,7 +399,7 @@ static void memory_failing_in_turn(void **state) {
     acf_table_free(t);
 }
 
-/* ---- comparison with scikit-learn */
+/* ---- comparison with scikit-learn -------------------------------------------------------------------------------- */
 
 static const double *array(const acf_safetensors *f, const char *table, const char *name, int64_t *dim) {
     char key[64];

@@ -33,7 +33,7 @@ static double distance(const acf_real *a, const acf_real *b, int64_t F) {
     return sum;
 }
 
-/* ---- start */
+/* ---- start ------------------------------------------------------------------------------------------------------- */
 
 /* k-means++: the first centre is any point. Each further one is a point drawn with probability proportional to its
  * squared distance to the nearest centre so far. If all points coincide with centres, no more are added. */

@@ -288,7 +288,7 @@ static void summaries_are_of_the_draws(void **state) {
     }
 }
 
-/* ---- batches, order and threads */
+/* ---- batches, order and threads ---------------------------------------------------------------------------------- */
 
 /* All answers of a session about a table of N rows. */
 typedef struct answers {

@@ -515,7 +515,7 @@ static acf_status score_likelihoods(work *w) {
     return status;
 }
 
-/* ---- all of it */
+/* ---- all of it --------------------------------------------------------------------------------------------------- */
 
 static acf_status open_evaluation(work *w, acf_evaluation **out) {
     const acf_table *t = w->job->truth;

@@ -136,7 +136,7 @@ static void a_column_keeps_a_cell(void **state) {
     acf_table_free(t);
 }
 
-/* ---- hidden cells stay unseen */
+/* ---- hidden cells stay unseen ------------------------------------------------------------------------------------ */
 
 typedef struct witness {
     const bench *b;
@@ -534,7 +534,7 @@ static void columns_alone_have_a_likelihood_too(void **state) {
     acf_evaluation_free(e), acf_evaluation_free(f);
 }
 
-/* ---- errors */
+/* ---- errors ------------------------------------------------------------------------------------------------------ */
 
 static void wrong_jobs_get_a_sentence(void **state) {
     const bench *b = *state;

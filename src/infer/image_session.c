@@ -137,7 +137,7 @@ static acf_image_view *look(const target *a) {
                               &(acf_image_query){.N = n, .x = batch->x, .role = batch->b, .id = batch->id}, NULL);
 }
 
-/* ---- queries */
+/* ---- queries ----------------------------------------------------------------------------------------------------- */
 
 static acf_status add_logp(const target *a, double share, double *out) {
     acf_tape *t = a->s->t;

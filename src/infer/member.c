@@ -49,7 +49,7 @@ void acf_member_free(acf_member *s) {
     acf_release(s);
 }
 
-/* ---- masks of a query */
+/* ---- masks of a query -------------------------------------------------------------------------------------------- */
 
 bool acf_query_asks(acf_query q, acf_purpose why, int64_t cell, bool present) {
     if (q.target) return q.target[cell] && (present || why == ACF_TO_FILL);

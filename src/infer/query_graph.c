@@ -95,7 +95,7 @@ static int size_of(const acf_query_graph *r, const acf_batch *batch) {
     return (int)size - 1;
 }
 
-/* ---- queries */
+/* ---- queries ----------------------------------------------------------------------------------------------------- */
 
 /* Arguments of enqueue. */
 typedef struct capture_args {

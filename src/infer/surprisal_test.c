@@ -112,7 +112,7 @@ static void tails_go_on_beyond_the_draws(void **state) {
     acf_donor_lab_close(&b);
 }
 
-/* ---- withheld cells */
+/* ---- withheld cells ---------------------------------------------------------------------------------------------- */
 
 /* A cell far out is withheld from the others of its row: they have the same surprisal as without it. Other rows do
  * not change. */

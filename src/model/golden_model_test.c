@@ -75,7 +75,7 @@ static void write_golden(const acf_golden *g) {
     free(bytes);
 }
 
-/* ---- they load --------------------------------------------------------------------------------------------------- */
+/* ---- loading ----------------------------------------------------------------------------------------------------- */
 
 /* Every query of one row: the joint, and every set of target columns given the others. */
 static void check_answers(acf_golden *g, const acf_model *m) {
@@ -197,7 +197,7 @@ static void an_old_record_says_whether_it_is_calibrated(void **state) {
     }
 }
 
-/* ---- they are refused -------------------------------------------------------------------------------------------- */
+/* ---- refused files ----------------------------------------------------------------------------------------------- */
 
 static void refused(const char *what, const char *says) {
     acf_model *m = NULL;

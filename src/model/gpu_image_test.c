@@ -183,7 +183,7 @@ static void same_answers(void **state) {
     }
 }
 
-/* ---- captured work ----------------------------------------------------------------------------------------------- */
+/* ---- CUDA graphs ------------------------------------------------------------------------------------------------- */
 
 /* The query's arrays in device memory, and what a captured run needs there. */
 typedef struct capture_args {

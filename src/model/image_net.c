@@ -132,7 +132,7 @@ acf_image_view *acf_image_net_view(acf_tape *t, const acf_image_net *net, const 
     return t->failure.status ? NULL : v;
 }
 
-/* ---- queries */
+/* ---- queries ----------------------------------------------------------------------------------------------------- */
 
 acf_tensor *acf_image_net_forward(acf_tape *t, const acf_image_view *v, acf_tensor **logdet) {
     if (logdet) *logdet = &t->empty;

@@ -384,7 +384,7 @@ static void refuses_an_unknown_flow(void **state) {
     assert_int_equal(acf_alloc_live(), live);
 }
 
-/* ---- the peer ---------------------------------------------------------------------------------------------------- */
+/* ---- comparison with PyTorch ------------------------------------------------------------------------------------- */
 
 /* Runs the script; the test is skipped if PyTorch or the peer is absent. */
 static void make_peer_file(const char *path, int d, int layers) {
