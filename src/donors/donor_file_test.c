@@ -485,7 +485,7 @@ static void models_of_images_have_none(void **state) {
     }
     assert_int_equal(acf_safetensors_write(other, list, acf_safetensors_count(good), text, texts), ACF_OK);
     assert_int_equal(acf_model_read(l.dev, other, &none), ACF_EMODEL);
-    snprintf(says, sizeof says, "%s: it has an 'donors' of rows; expected nothing of that in a model of images", other);
+    snprintf(says, sizeof says, "%s: it has 'donors'; expected none in a model of images", other);
     assert_string_equal(acf_error(), says);
     acf_safetensors_close(good);
     lab_close(&l);
