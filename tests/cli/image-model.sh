@@ -16,7 +16,7 @@ small="--preset tiny --image-scales 1 --image-width 8 --image-like-width 8 --thr
 "$ACFLOW" impute few --mask left --model m.safetensors --draws 2 --image-temperature 0.5 -o cool && cmp -s out/few-0.guess.png cool/few-0.guess.png && ! cmp -s out/few-0.1.png cool/few-0.1.png && echo "other draws"
 "$ACFLOW" fit bars $small --steps 5 --image-passes 3 --image-flip -o r.safetensors && "$ACFLOW" info r.safetensors --json | grep -E '"(image-passes|flipped)"'
 "$ACFLOW" score few --model r.safetensors -o rounds.csv && "$ACFLOW" score few --model r.safetensors --image-single-pass -o once.csv && ! cmp -s rounds.csv once.csv && echo "other scores"
-"$ACFLOW" eval few --model r.safetensors --mask left --eval-draws 1 --eval-masks 1 | grep rounds
+"$ACFLOW" eval few --model r.safetensors --mask left --eval-draws 1 --eval-masks 1 | grep passes
 "$ACFLOW" fit bars --init-from r.safetensors --steps 4 --seed 2 --threads 1 -q -o on.safetensors && "$ACFLOW" info on.safetensors | grep -o 'started.*' | cut -d';' -f1
 "$ACFLOW" info on.safetensors --json | grep -E '"(image-passes|flipped|image-like-width|before)"'
 "$ACFLOW" impute out/few-0.1.png --mask hole.png --model m.safetensors -o third && ls third
