@@ -48,7 +48,7 @@ sources() {
         while read -r name; do
             name=${name#../}
             [[ $name == *NAME* || $name == _* || -e src/$name || -e $name ]] && continue
-            [[ $name != */* && -n $(find src tests bench experiments examples -name "$name" -print -quit) ]] && continue
+            [[ $name != */* && -n $(find include src tests bench experiments examples -name "$name" -print -quit) ]] && continue
             echo "$page: there is no $name"
             bad=1
         done < <(grep -oE '[A-Za-z0-9_./-]+\.(c|h|cu|sh)\b' "$page" | sort -u)
