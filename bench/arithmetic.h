@@ -39,7 +39,7 @@ static inline bool bench_is_one_of(const char *name, const char *const *ends) {
  * modelled element, those of the other networks each of the N rows. 0: it is no factor of a product. */
 static inline double bench_rows_met(const char *name, bench_work w) {
     static const char *const none[] = {"base",           "columns",     "slots",           ".wi",
-                                       "anchor.mean",    "anchor.load", "attention.times", "attention.plus",
+                                       "gmm.mean",    "gmm.load", "attention.times", "attention.plus",
                                        "attention.next", NULL};
     static const char *const element[] = {".wx", ".head.w1", ".head.w2", ".head.w", ".mixture.w", ".classes.w", NULL};
     bool block =

@@ -154,6 +154,10 @@ typedef struct acf_option_info {
 ACF_API int acf_options_count(const acf_options *o);
 ACF_API acf_status acf_options_at(const acf_options *o, int i, acf_option_info *out);
 
+/* Today's name of an option that acflow 0.1 called `old`; NULL: it was not renamed. For a program's own messages:
+ * acf_options_set names it, too. NULL is allowed. */
+ACF_API const char *acf_options_new_name(const char *old);
+
 /* ---- tables ------------------------------------------------------------------------------------------------- */
 
 /* Rows and columns in memory. Read-only after creation: any number of threads may share it. */

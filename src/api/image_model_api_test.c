@@ -212,7 +212,7 @@ static void a_file_holds_the_model(void **state) {
     assert_int_equal(acf_model_info(m, ACF_JSON, text, sizeof text, NULL), ACF_OK);
     assert_non_null(strstr(text, "\"height\": 8"));
     assert_non_null(strstr(text, "\"image-masks\": \"left + right + mcar:0.5\""));
-    assert_null(strstr(text, "\"anchor\""));
+    assert_null(strstr(text, "\"gmm\""));
     assert_int_equal(acf_model_info(m, ACF_TEXT, text, sizeof text, NULL), ACF_OK);
     assert_non_null(strstr(text, "images: 8 x 8 pixels (width, height), grey, 8 bits"));
     assert_non_null(strstr(text, "nats per held-out image"));

@@ -16,7 +16,7 @@ static acf_status open_device(const acf_options *o, bool recurrent, acf_device *
 acf_status acf_api_set_query_options(acf_model *m, const acf_options *o) {
     const acf_precision precision = o ? (acf_precision)acf_options_choice(o, "query-precision") : ACF_PRECISION_FLOAT;
     if (!acf_device_multiplies(m->dev, precision))
-        return acf_fail(ACF_EDEVICE, "the option 'query-precision' is %s; use answers float",
+        return acf_fail(ACF_EDEVICE, "the option 'query-precision' is %s; use query-precision float",
                         precision == ACF_PRECISION_BF16 ? "bf16, but this CPU has no AVX512-BF16"
                                                         : "tf32, which needs a GPU");
     m->query_precision = precision;

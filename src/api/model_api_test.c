@@ -123,7 +123,7 @@ static void answers_in_a_precision_that_is_there(void **state) {
     acf_model_free(again);
     assert_int_equal(acf_options_set(o, "query-precision", "tf32"), ACF_OK);
     assert_int_equal(acf_model_load(path, o, &again), ACF_EDEVICE);
-    assert_string_equal(acf_error(), "the option 'query-precision' is tf32, which needs a GPU; use answers float");
+    assert_string_equal(acf_error(), "the option 'query-precision' is tf32, which needs a GPU; use query-precision float");
     unlink(path);
     acf_options_free(o);
     acf_model_free(m);

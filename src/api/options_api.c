@@ -6,6 +6,7 @@
 #include "base/arena.h"
 #include "base/file.h"
 #include "base/options.h"
+#include "base/renamed.h"
 
 #include <string.h>
 
@@ -81,3 +82,5 @@ acf_status acf_options_at(const acf_options *o, int i, acf_option_info *out) {
                              .given = acf_options_origin(o, d->name) == ACF_FROM_USER};
     return ACF_OK;
 }
+
+const char *acf_options_new_name(const char *old) { return old ? acf_renamed_option(old) : NULL; }

@@ -69,8 +69,27 @@ static const cli_elsewhere *find_elsewhere(const cli_line *line, const char *nam
     return NULL;
 }
 
-/* A name that another command knows is not a mistyped one. */
+/* Flags of commands that were renamed in acflow 0.2; of options the library knows. */
+static const char *const renamed_flags[][2] = {{"holes", "masked"}, {"holes", "mechanism"}};
+
+/* Today's name of an option or flag of this command; NULL: it was not renamed. */
+static const char *new_name(const cli_line *line, const char *old) {
+    const char *now = acf_options_new_name(old);
+    acf_option_info d;
+    if (now && find_option(line, now, &d)) return now;
+    for (size_t i = 0; i < sizeof renamed_flags / sizeof renamed_flags[0]; i++)
+        if (cli_same_name(renamed_flags[i][0], old) && flag_at(line, renamed_flags[i][1]) >= 0)
+            return renamed_flags[i][1];
+    return NULL;
+}
+
+/* A name that another command knows is not a mistyped one, and neither is one of an older version. */
 static acf_status unknown(cli_line *line, const char *name) {
+    const bool no = strncmp(name, "no-", 3) == 0;
+    const char *now = new_name(line, no ? name + 3 : name);
+    if (now)
+        return fail(line, ACF_EUSAGE, "the option '%.64s' is called '--%s%s' since acflow 0.2", name, no ? "no-" : "",
+                    now);
     const cli_elsewhere *other = find_elsewhere(line, name);
     if (other)
         return fail(line, ACF_EUSAGE, "'--%s' is an option of %s, not of this command", other->name, other->command);
@@ -276,7 +295,9 @@ static acf_status check_options(cli_line *line, const char *path, json_t *rest) 
         if (other)
             return fail(line, ACF_EUSAGE, "%s: '%s' is an option of %s, not of this command", path, other->name,
                         other->command);
-        const char *near = nearest(line, key);
+        const char *near = nearest(line, key), *now = new_name(line, key);
+        if (now)
+            return fail(line, ACF_EUSAGE, "%s: the option '%.64s' is called '%s' since acflow 0.2", path, key, now);
         cli_excerpt(seen, key);
         if (!near) return fail(line, ACF_EUSAGE, "%s: unknown option '%s'", path, seen);
         return fail(line, ACF_EUSAGE, "%s: unknown option '%s'; did you mean '%s'?", path, seen, near);

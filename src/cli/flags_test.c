@@ -233,6 +233,35 @@ static void a_name_in_two_spellings_is_given_twice(void **state) {
     unlink(path);
 }
 
+/* Names of acflow 0.1 are answered with those of today, on the command line and in config files. */
+static void old_names_get_the_new_one(void **state) {
+    (void)state;
+    static const char *value;
+    static const cli_flag flags[] = {{"masked", 0, "FILE", "input", "", &value}};
+    cli_line l = {.flags = flags, .n_flags = 1};
+    static const char *const cases[][2] = {
+        {"--recall", "the option 'recall' is called '--donors' since acflow 0.2"},
+        {"--no-recall", "the option 'no-recall' is called '--no-donors' since acflow 0.2"},
+        {"--anchor-rank=3", "the option 'anchor-rank' is called '--factors' since acflow 0.2"},
+        {"--holes", "the option 'holes' is called '--masked' since acflow 0.2"},
+    };
+    char path[64], old[32], *keep;
+    int n_rest;
+    assert_int_equal(acf_options_create(&l.o), ACF_OK);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        snprintf(old, sizeof old, "%s", cases[i][0]);
+        assert_int_equal(cli_parse(&l, 1, (char *[]){old}, &n_rest), ACF_EUSAGE);
+        assert_string_equal(l.why, cases[i][1]);
+    }
+    snprintf(path, sizeof path, "/tmp/acflow-flags-old-%d.json", (int)getpid());
+    FILE *f = fopen(path, "w");
+    assert_true(f && fputs("{\"average\": 0.9}", f) >= 0 && fclose(f) == 0);
+    assert_int_equal(cli_load(&l, path, &keep), ACF_EUSAGE);
+    assert_non_null(strstr(l.why, "the option 'average' is called 'ema' since acflow 0.2"));
+    unlink(path);
+    acf_options_free(l.o);
+}
+
 /* An option of a section that the command does not have is none of its options. */
 static void sections_are_kept_apart(void **state) {
     (void)state;
@@ -251,7 +280,8 @@ static void sections_are_kept_apart(void **state) {
     acf_options_free(l.o);
 }
 
-ACF_TESTS(flags, cmocka_unit_test(sections_are_kept_apart), cmocka_unit_test(a_name_in_two_spellings_is_given_twice),
-          cmocka_unit_test(config_files_have_flags_too), cmocka_unit_test(wrong_config_files_are_refused_whole),
-          cmocka_unit_test(every_spelling_is_read), cmocka_unit_test(values_may_begin_with_a_dash),
-          cmocka_unit_test(no_turns_off_and_names_may_begin_with_it), cmocka_unit_test(mistakes_are_named))
+ACF_TESTS(flags, cmocka_unit_test(old_names_get_the_new_one), cmocka_unit_test(sections_are_kept_apart),
+          cmocka_unit_test(a_name_in_two_spellings_is_given_twice), cmocka_unit_test(config_files_have_flags_too),
+          cmocka_unit_test(wrong_config_files_are_refused_whole), cmocka_unit_test(every_spelling_is_read),
+          cmocka_unit_test(values_may_begin_with_a_dash), cmocka_unit_test(no_turns_off_and_names_may_begin_with_it),
+          cmocka_unit_test(mistakes_are_named))

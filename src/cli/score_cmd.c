@@ -105,7 +105,7 @@ typedef struct found {
 } found;
 
 /* What looks most wrong first; of equals, as in the table. */
-static int by_surprise(const void *a, const void *b) {
+static int by_surprisal(const void *a, const void *b) {
     const found *p = a, *q = b;
     if (p->surprisal != q->surprisal) return p->surprisal > q->surprisal ? -1 : 1;
     return (p->cell > q->cell) - (p->cell < q->cell);
@@ -143,7 +143,7 @@ static int take_texts(const acf_table *t, found *list, size_t n) {
     reading r = {.list = list, .n = n, .columns = acf_table_columns(t)};
     qsort(list, n, sizeof *list, by_cell);
     int code = acf_table_texts(t, take_text, &r) == ACF_OK ? 0 : cli_failed("score");
-    qsort(list, n, sizeof *list, by_surprise);
+    qsort(list, n, sizeof *list, by_surprisal);
     return r.no_memory ? cli_no_memory("the cells") : code;
 }
 
@@ -198,12 +198,12 @@ static int score_cells(acf_session *s, const acf_table *t, long long top, FILE *
     if (!code && acf_session_surprisal(s, t, lp, lp + size, given) != ACF_OK) code = cli_failed("score");
     for (int64_t k = 0; !code && k < size; k++)
         if (!isnan(lp[k])) list[n++] = (found){lp[k], lp[size + k], k, NULL};
-    if (!code) qsort(list, n, sizeof *list, by_surprise);
+    if (!code) qsort(list, n, sizeof *list, by_surprisal);
     if (n > (size_t)top) n = (size_t)top;
     if (!code && !(to = malloc((n + 1) * sizeof *to))) code = cli_no_memory("the scores");
     if (!code) code = take_texts(t, list, n);
     if (!code) code = expect(s, t, list, n, given, lp, to);
-    if (!code) fputs("row,column,value,expected,low,high,logp,surprise\n", f);
+    if (!code) fputs("row,column,value,expected,low,high,logp,surprisal\n", f);
     for (size_t k = 0; !code && k < n; k++) put_cell(f, t, &list[k], to[k]);
     for (size_t k = 0; list && k < n; k++) free(list[k].text);
     free(to);

@@ -245,8 +245,8 @@ acf_status acf_cuda_colsum(acf_device *dev, acf_real *out, const acf_real *x, co
                            int64_t C, int64_t ld) {
     if (C <= 0 || capacity <= 0) return ACF_OK;
     ACF_ASSERT(C <= 32 * (int64_t)ACF_TICKETS);
-    const int64_t capacity = (int64_t)(ACF_SCRATCH / sizeof(acf_real)) / C;
-    const int64_t pieces = acf_max(acf_min(acf_min(acf_ceil_div(capacity, PIECE_ROWS), PIECES), capacity), 1);
+    const int64_t most = (int64_t)(ACF_SCRATCH / sizeof(acf_real)) / C; /* pieces that scratch memory holds */
+    const int64_t pieces = acf_max(acf_min(acf_min(acf_ceil_div(capacity, PIECE_ROWS), PIECES), most), 1);
     dim3 grid(acf_blocks(C, 32), (unsigned)pieces);
     colsum<<<grid, 32 * LANES, 0, acf_cuda_stream(dev)>>>(out, (acf_real *)acf_cuda_scratch(dev), acf_cuda_tickets(dev),
                                                           x, rows, capacity, C, ld, acf_ceil_div(capacity, pieces));

@@ -255,7 +255,7 @@ static json_t *head_json(const acf_image_evaluation *e) {
         "masks", (json_int_t)e->set.masks, "seed", (json_int_t)e->set.seed, "nll", number(e->nll.mean), "nll_deviation",
         number(e->nll.deviation), "bits_per_dimension", number(e->bpd.mean), "bits_per_dimension_deviation",
         number(e->bpd.deviation), "joint_nll", number(e->joint), "joint_bits_per_dimension", number(e->joint_bpd),
-        "features", (json_int_t)e->features, "own_features", e->own_features, "rounds", e->passes);
+        "features", (json_int_t)e->features, "own_features", e->own_features, "passes", e->passes);
 }
 
 acf_status acf_image_evaluation_json(const acf_image_evaluation *e, json_t **out) {

@@ -178,7 +178,7 @@ acf_status acf_image_model_from_json(acf_json_source from, const json_t *o, acf_
     ACF_TRY(read_truth(from, o, "flipped", &seen->flipped));
     if (seen->rotated && shape[0] != shape[1])
         return acf_fail(from.status,
-                        "%s: 'turned' is true, but images of %lld x %lld pixels cannot be turned by 90 degrees",
+                        "%s: 'rotated' is true, but images of %lld x %lld pixels cannot be turned by 90 degrees",
                         from.name, (long long)shape[1], (long long)shape[0]);
     return read_map(from, o, kind, (int)bits, map);
 }

@@ -66,7 +66,7 @@ static acf_table *some_table(int D, bool mixed) {
  * random they would be none. */
 static void shake(acf_params *ps) {
     for (int k = 0; k < ps->n; k++)
-        for (int64_t i = 0; strncmp(ps->list[k]->name, "anchor.", 7) != 0 && i < acf_tensor_count(&ps->list[k]->t); i++)
+        for (int64_t i = 0; strncmp(ps->list[k]->name, "gmm.", 4) != 0 && i < acf_tensor_count(&ps->list[k]->t); i++)
             ps->list[k]->t.data[i] += (acf_real)acf_lab_random(60 + (uint64_t)k, i, -0.2, 0.2);
 }
 
@@ -74,7 +74,7 @@ static void open_subject(subject *s, const kind *k, int D, bool mixed, bool trai
     char flow[96], likelihood[32], gmm[32];
     snprintf(flow, sizeof flow, "flow=%s", k->flow);
     snprintf(likelihood, sizeof likelihood, "likelihood=%s", k->likelihood);
-    snprintf(gmm, sizeof gmm, "anchor=%d", k->gmm);
+    snprintf(gmm, sizeof gmm, "gmm=%d", k->gmm);
     snprintf(s->name, sizeof s->name, "%s of %d%s columns, flow '%s'%s, %s", k->likelihood, D, mixed ? " mixed" : "",
              k->flow, k->gmm ? " behind an anchor" : "", trained ? "trained" : "random");
     s->D = D, s->mixed = mixed;

@@ -43,5 +43,5 @@ offered acflow fit --schema o
 offered acflow fit --checkpoint o
 offered acflow impute other.csv --truth o
 offered acflow synth clinic --mechanism ''
-# what is offered for --holes is what the help lists
+# what is offered for --mechanism is what the help lists
 "$ACFLOW" synth --help --all | grep -A4 -e "--mechanism KIND"

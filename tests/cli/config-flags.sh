@@ -5,7 +5,7 @@ small='"steps": 10, "batch": 32, "gmm": 2, "mlp-width": 8, "likelihood-units": 8
 echo "{$small, \"draws\": 3, \"long\": true, \"output\": \"long.csv\", \"quiet\": true}" > c.json
 "$ACFLOW" impute t.csv --config c.json && wc -l < long.csv
 "$ACFLOW" impute t.csv --config c.json --draws 1 -o one.csv && wc -l < one.csv
-echo '{"rows": 5, "seed": 3, "holes": "mcar", "rate": 0.25}' > synth.json
+echo '{"rows": 5, "seed": 3, "mechanism": "mcar", "rate": 0.25}' > synth.json
 "$ACFLOW" synth moons --config synth.json | wc -l
 try() { printf '%s' "$1" > wrong.json; shift; "$ACFLOW" "$@" --config wrong.json > /dev/null; echo "exit $?"; }
 try '{"draws": 3}' fit t.csv -o m

@@ -48,7 +48,7 @@ try 2 eval --features real.npy
 try 2 eval real.npy --features real.npy --mask left
 try 2 eval out --truth few --model m.safetensors
 try 2 eval few four --model m.safetensors
-try 2 eval few --holes four --model m.safetensors
+try 2 eval few --masked four --model m.safetensors
 try 2 eval few --model m.safetensors --mask midle -o x
 try 3 eval four --truth few -o x
 try 3 eval out --truth four -o x

@@ -8,17 +8,17 @@ base64 -d > hole.png <<< iVBORw0KGgoAAAANSUhEUgAAAAgAAAAICAAAAADhZOFXAAAAEklEQVR
 small="--preset tiny --image-scales 1 --image-width 8 --image-like-width 8 --threads 1 -q"
 "$ACFLOW" fit bars $small --steps 30 --checkpoint c -o m.safetensors && [ ! -e c ] || echo "the checkpoint is still there"
 "$ACFLOW" info m.safetensors | grep -E 'images|training'
-"$ACFLOW" info m.safetensors --json | grep -E '"(height|bits|reach|image-scales|image-map|end)"'
-"$ACFLOW" fit bars $small --steps 5 --image-dequantise uniform-logit -o l.safetensors && "$ACFLOW" info l.safetensors --json | grep -E '"(bits|reach|image-map)"'
+"$ACFLOW" info m.safetensors --json | grep -E '"(height|bits|reach|image-scales|image-dequantise|end)"'
+"$ACFLOW" fit bars $small --steps 5 --image-dequantise uniform-logit -o l.safetensors && "$ACFLOW" info l.safetensors --json | grep -E '"(bits|reach|image-dequantise)"'
 "$ACFLOW" score few --model l.safetensors | wc -l
 "$ACFLOW" impute few --mask left --model m.safetensors --draws 2 -o out && ls out
 "$ACFLOW" impute few --mask left --model m.safetensors --draws 2 -o again && diff -r out again && echo "the same again"
 "$ACFLOW" impute few --mask left --model m.safetensors --draws 2 --image-temperature 0.5 -o cool && cmp -s out/few-0.guess.png cool/few-0.guess.png && ! cmp -s out/few-0.1.png cool/few-0.1.png && echo "other draws"
-"$ACFLOW" fit bars $small --steps 5 --image-passes 3 --image-flip -o r.safetensors && "$ACFLOW" info r.safetensors --json | grep -E '"(image-rounds|mirrored)"'
+"$ACFLOW" fit bars $small --steps 5 --image-passes 3 --image-flip -o r.safetensors && "$ACFLOW" info r.safetensors --json | grep -E '"(image-passes|flipped)"'
 "$ACFLOW" score few --model r.safetensors -o rounds.csv && "$ACFLOW" score few --model r.safetensors --image-single-pass -o once.csv && ! cmp -s rounds.csv once.csv && echo "other scores"
 "$ACFLOW" eval few --model r.safetensors --mask left --eval-draws 1 --eval-masks 1 | grep rounds
 "$ACFLOW" fit bars --init-from r.safetensors --steps 4 --seed 2 --threads 1 -q -o on.safetensors && "$ACFLOW" info on.safetensors | grep -o 'started.*' | cut -d';' -f1
-"$ACFLOW" info on.safetensors --json | grep -E '"(image-rounds|mirrored|image-like-width|before)"'
+"$ACFLOW" info on.safetensors --json | grep -E '"(image-passes|flipped|image-like-width|before)"'
 "$ACFLOW" impute out/few-0.1.png --mask hole.png --model m.safetensors -o third && ls third
 mkdir two && cp out/few-0.1.png two/a.png && cp out/few-1.1.png two/a.jpg && "$ACFLOW" impute two --mask hole.png --model m.safetensors --truth two -o named && ls named
 "$ACFLOW" fit bars $small --image-pad 11 --steps 1 -o padded.safetensors && "$ACFLOW" info padded.safetensors | grep ^images

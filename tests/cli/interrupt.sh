@@ -5,7 +5,7 @@ echo "$config" > c.json
 "$ACFLOW" fit t.csv -o whole.safetensors --config c.json -q --log whole.log
 "$ACFLOW" score t.csv --model whole.safetensors > a
 fit() { "$ACFLOW" fit t.csv -o m.safetensors --config c.json --checkpoint state.ckpt --progress json "$@"; }
-for at in '1, "ensemble": 2, "pass": 1' '1, "ensemble": 2, "pass": 2' '2, "ensemble": 2, "pass": 1'; do
+for at in '1, "members": 2, "pass": 1' '1, "members": 2, "pass": 2' '2, "members": 2, "pass": 1'; do
     echo "member $at"
     rm -f m.safetensors
     "$ACFLOW" fit t.csv -o m.safetensors --config c.json --checkpoint state.ckpt --progress json -q --log fit.log 2> log & pid=$!

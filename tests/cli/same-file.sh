@@ -41,8 +41,8 @@ no eval t.csv --log t.csv
 no plot missing t.png -o t.png
 timeout 20 "$ACFLOW" impute t.csv -m m.st >> t.csv 2> err; echo "exit $?"; head -n 1 err
 echo "-- what else is read"
-no eval truth.csv --holes t.csv -o t.csv
-no eval truth.csv --holes t.csv --log t.csv
+no eval truth.csv --masked t.csv -o t.csv
+no eval truth.csv --masked t.csv --log t.csv
 no eval faces --truth mask.png -o mask.png
 no eval faces -m m.st --mask mask.png -o mask.png
 no eval a.npy t.csv --features truth.csv -o t.csv

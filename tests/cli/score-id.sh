@@ -11,7 +11,7 @@ for m in number id; do
     for by in "" "--id key"; do
         echo "$m by '$by'" >&2
         "$ACFLOW" score t.csv -m $m.st $by -o "$m${by:+-id}"
-        "$ACFLOW" eval t.csv --holes t.csv -m $m.st $by -o report.txt || true
+        "$ACFLOW" eval t.csv --masked t.csv -m $m.st $by -o report.txt || true
     done
 done
 # each by its own: no row is its own donor; the other way it is. Eight steps end elsewhere with other random numbers: nats of some 30 that a twin is worth

@@ -10,7 +10,7 @@ echo "eval" >&2
 cmp -s half.txt tenth.txt || echo "another share, another report"
 "$ACFLOW" eval t.csv -m m.st --eval-masks 1 --eval-draws 4 --steps 9 --no-refit -o report.txt
 echo "holes" >&2
-"$ACFLOW" eval t.csv -m m.st --holes holes.csv --eval-rate 0.5 --eval-draws 4 --eval-masks 1 -o report.txt
-"$ACFLOW" eval t.csv --config c.json --holes holes.csv --eval-rate 0.5 --eval-draws 4 --eval-masks 1 -o report.txt
+"$ACFLOW" eval t.csv -m m.st --masked holes.csv --eval-rate 0.5 --eval-draws 4 --eval-masks 1 -o report.txt
+"$ACFLOW" eval t.csv --config c.json --masked holes.csv --eval-rate 0.5 --eval-draws 4 --eval-masks 1 -o report.txt
 echo "impute" >&2
 "$ACFLOW" impute t.csv -m m.st --draw --seed 3 --lr 0.1 -o filled.csv
