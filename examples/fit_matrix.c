@@ -1,4 +1,4 @@
-/* Learns a table with holes, fills them, scores its rows, keeps the model: the whole of acflow's C interface in one page.
+/* Fits a model to a table with missing cells, fills them, scores its rows, saves the model: the C interface in one page.
  *
  *     cc fit_matrix.c $(pkg-config --cflags --libs acflow) -lm && ./a.out */
 #include <acflow.h>
@@ -21,7 +21,7 @@ int main(void) {
              acf_table_create(x[0], NULL, ROWS, COLUMNS, NULL, NULL, &table) == ACF_OK &&
              acf_model_fit(table, options, NULL, NULL, &model) == ACF_OK && /* learns p(any columns | any others) */
              acf_session_create(model, &session) == ACF_OK &&
-             acf_session_draw(session, table, NULL, NULL, 1, 0, done[0]) == ACF_OK && /* fills every hole with a draw */
+             acf_session_draw(session, table, NULL, NULL, 1, 0, done[0]) == ACF_OK && /* fills every missing cell with a draw */
              acf_session_logp(session, table, NULL, NULL, score) == ACF_OK &&         /* log p of what each row holds */
              acf_model_save(model, "fit_matrix.safetensors") == ACF_OK;
     if (!ok) fprintf(stderr, "%s\n", acf_error());
