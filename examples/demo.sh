@@ -21,7 +21,7 @@ run() {
 }
 say() { printf '\n%s\n' "$*"; }
 
-say "A table of 2,000 patients. In seven of its columns one cell in five is missing, for some patients more often than for others (mar); the truth is kept aside."
+say "A table of 2,000 patients. In seven of its columns one cell in five is missing at random, given the rest of the row."
 run acflow synth clinic -n 2000 --mechanism mar --rate 0.2 --truth truth.csv -o clinic.csv
 head -n 6 clinic.csv
 

@@ -241,7 +241,8 @@ static void put_table(void) {
     put_header_row(&incomplete, incomplete.columns);
     for (int i = 1; i <= SHOWN; i++) {
         put("<tr>");
-        for (int j = 0; j < incomplete.columns; j++) put_cell(*at(&incomplete, i, j) ? "" : "hole", at(&incomplete, i, j));
+        for (int j = 0; j < incomplete.columns; j++)
+            put_cell(*at(&incomplete, i, j) ? "" : "hole", at(&incomplete, i, j));
         put("</tr>\n");
     }
     put("</table></div>\n");
@@ -488,7 +489,8 @@ static void print_numbers(void) {
     printf("\n%ld missing cells filled in.\n", missing);
     printf("Error of the numbers (NRMSE): acflow %.3f, linear regressions %.3f, column means %.3f.\n",
            score(ACFLOW, -1, "nrmse"), score(1, -1, "nrmse"), score(0, -1, "nrmse"));
-    printf("The 90 %% intervals hold the truth in %.1f %% of the missing cells.\n", 100 * score(ACFLOW, -1, "coverage"));
+    printf("The 90 %% intervals hold the truth in %.1f %% of the missing cells.\n",
+           100 * score(ACFLOW, -1, "coverage"));
 }
 
 int main(int argc, char **argv) {
