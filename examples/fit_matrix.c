@@ -1,4 +1,4 @@
-/* Fits a model to a table with missing cells, fills them, scores its rows, saves the model: the C interface on one page.
+/* Fits a model to an incomplete table, fills it, scores its rows, saves the model: the C interface on one page.
  *
  *     cc fit_matrix.c $(pkg-config --cflags --libs acflow) -lm && ./a.out */
 #include <acflow.h>
