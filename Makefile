@@ -14,7 +14,8 @@
 # ARCH=native is for the machine that builds; ARCH=x86-64-v3 makes a binary for any CPU since about 2015.
 
 VERSION := $(shell sed -n 's/^.define ACF_VERSION "\(.*\)"/\1/p' include/acflow.h)
-SOVERSION := $(firstword $(subst ., ,$(VERSION)))
+# Before 1.0 a minor version may change the interface.
+SOVERSION := $(if $(filter 0.%,$(VERSION)),$(basename $(VERSION)),$(firstword $(subst ., ,$(VERSION))))
 PREFIX ?= /usr/local
 ARCH ?= native
 CC := gcc
