@@ -1,6 +1,6 @@
-/* The products a table model must do for a batch, in FLOP: what its rate is measured by. Only modelled columns count,
- * in a transformer given ones too: what an implementation computes for padding, or again in the backward, is not work.
- * Gates, activations, norms, mixtures, LU and Adam are not counted. */
+/* The FLOP of the products that a table model needs for a batch, the basis of its rate. Only modelled columns count, in
+ * a transformer given ones too. Work on padding, or recomputation in the backward, does not count. Gates, activations,
+ * norms, mixtures, LU and Adam are not counted. */
 #ifndef ACF_BENCH_ARITHMETIC_H
 #define ACF_BENCH_ARITHMETIC_H
 
@@ -9,13 +9,13 @@
 #include <math.h>
 #include <string.h>
 
-/* What there is to do in a batch. */
+/* The counts of a batch. */
 typedef struct bench_work {
     double rows;     /* N */
     double elements; /* T: modelled cells */
     double started;  /* rows with at least one of them */
     double tokens;   /* cells that are given or modelled */
-    double pairs;    /* of a token and one that it attends to: of its row, itself or before it */
+    double pairs;    /* of a token and one that it attends to: in its row, itself or before it */
 } bench_work;
 
 /* The mean of Bernoulli(given) masks over N complete rows of D columns; given 0: all is modelled. */
@@ -34,12 +34,12 @@ static inline bool bench_is_one_of(const char *name, const char *const *ends) {
     return *ends != NULL;
 }
 
-/* How many rows a weight matrix meets in one pass: those of a GRU, of a set's blocks and of their heads each of the T
- * modelled elements (recurrent ones not the first of a row), those of a transformer each token, but of its heads each
- * modelled element, those of the other networks each of the N rows. 0: it is no factor of a product. */
+/* How many rows a weight matrix multiplies in one pass. Of a GRU, of the blocks of deep sets and of their heads: each
+ * of the T modelled elements (recurrent matrices: except the first of a row). Of a transformer: each token, but of its
+ * heads each modelled element. Of the other networks: each of the N rows. 0: it is no factor of a product. */
 static inline double bench_rows_met(const char *name, bench_work w) {
-    static const char *const none[] = {"base",           "columns",     "slots",           ".wi",
-                                       "gmm.mean",    "gmm.load", "attention.times", "attention.plus",
+    static const char *const none[] = {"base",           "columns",  "slots",           ".wi",
+                                       "gmm.mean",       "gmm.load", "attention.times", "attention.plus",
                                        "attention.next", NULL};
     static const char *const element[] = {".wx", ".head.w1", ".head.w2", ".head.w", ".mixture.w", ".classes.w", NULL};
     bool block =
@@ -50,11 +50,11 @@ static inline double bench_rows_met(const char *name, bench_work w) {
     return bench_ends_with(name, ".wh") ? w.elements - w.started : w.rows;
 }
 
-/* Scores and sums of values, 2·W each for a pair, over all heads of a block W wide. */
+/* FLOP of scores and sums of values, 2·W each per pair, over all heads of a block of width W. */
 static inline double bench_attention_flops(int64_t W, bench_work w) { return 4 * (double)W * w.pairs; }
 
-/* FLOP of one pass over the batch, 2·O·I for each row that a matrix (O,I) meets. Backward is twice that, for weights and inputs; but
- * what only meets the observed values needs no gradient of its input. */
+/* FLOP of one pass over the batch, 2·O·I for each row that a matrix (O,I) multiplies. Backward takes twice that, for
+ * weights and inputs; a matrix that only multiplies the observed values needs no gradient of its input. */
 static inline double bench_flops(const acf_params *ps, bench_work w, bool back) {
     double sum = 0;
     for (int i = 0; i < ps->n; i++) {

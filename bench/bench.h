@@ -1,4 +1,4 @@
-/* What the benchmarks share: a clock, and an end for calls that must not fail. */
+/* Shared by the benchmarks: a clock, and an exit for calls that must not fail. */
 #ifndef ACF_BENCH_H
 #define ACF_BENCH_H
 
@@ -14,7 +14,7 @@ static inline double now(void) {
     return (double)ts.tv_sec + 1e-9 * (double)ts.tv_nsec;
 }
 
-/* The same for one thread as time of the processor, which others on a busy machine do not stretch. */
+/* The same; with one thread the processor time, which other processes on a busy machine do not lengthen. */
 static inline double bench_watch(int threads) {
     struct timespec ts;
     if (threads != 1) return now();

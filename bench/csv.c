@@ -1,11 +1,11 @@
-/* Speed of reading text tables on one core: megabytes of text per second, best of some rounds, for tables that are made here.
+/* Speed of reading text tables on one core: megabytes of text per second, best of several rounds, for generated tables.
  *
  *     bench-csv [MEGABYTES] [ROUNDS]
  *
  *     bytes      the source alone: system call, checksum (and inflate)
  *     tokens     acf_csv_next over all records: bytes, UTF-8, records, fields
  *     doubles    the same, and acf_number_parse on every cell (0 where cells are no numbers)
- *     lines      counting line ends with memchr in the text in memory: a yardstick for the machine */
+ *     lines      line ends counted with memchr in the text in memory, as a reference for the machine */
 #define _GNU_SOURCE /* memfd_create */
 #include "bench.h"
 
@@ -22,7 +22,7 @@
 
 enum { COLUMNS = 20 };
 
-/* One cell of a kind of table, into at most 32 bytes. */
+/* One cell of a kind of table, at most 32 bytes. */
 typedef int cell_maker(char *out, uint32_t random, int column);
 
 static int short_decimal(char *out, uint32_t random, int column) {
@@ -111,7 +111,7 @@ static int64_t read_records(const char *path, bool parse) {
 static int64_t run_tokens(const char *path) { return read_records(path, false); }
 static int64_t run_doubles(const char *path) { return read_records(path, true); }
 
-/* Time of this process alone: all of it is work, nothing waits, and a busy machine disturbs less. */
+/* Processor time of this process: it never waits, and a busy machine disturbs this less. */
 static double cpu_now(void) {
     struct timespec ts;
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &ts);

@@ -1,9 +1,11 @@
-/* Speed of the engine, as ratios inside one run: GRU and MLP against one large sgemm on the same cores, ragged against full
- * subsets, batched LU against LAPACK, the tape's own cost. The yardsticks come from OpenBLAS where it is installed (openblas.h); without it
- * the large product is acflow's own, and the line against LAPACK is left out. Machines are shared and noisy, so every figure is the best of
- * several interleaved rounds, and none is compared with a figure of another run.
+/* Speed of the engine, as ratios inside one run: GRU and MLP against one large sgemm on the same cores, ragged against
+ * full subsets, batched LU against LAPACK, and the tape's own cost. The references are OpenBLAS where it is installed
+ * (openblas.h). Without it the large product is acflow's own, and the line against LAPACK is left out. Machines are
+ * shared and noisy, so every figure is the best of several interleaved rounds, and none is compared with a figure of
+ * another run.
  *
- *     bench-engine [--threads N] [--rounds N]          prints one table; bench/run.sh adds PyTorch's GRU where it is installed */
+ *     bench-engine [--threads N] [--rounds N]          prints one table; bench/run.sh adds PyTorch's GRU if
+ * installed */
 #include "bench.h"
 #include "openblas.h"
 #include "ops/gru.h"
@@ -22,13 +24,13 @@ static void fill(acf_real *x, int64_t n) {
     for (int64_t i = 0; i < n; i++) x[i] = (acf_real)((double)(i * 2654435761u % 2000) / 1000.0 - 1.0);
 }
 
-/* ---- one workload: something to time, and the FLOPs it does ------------------------------------------------------- */
+/* ---- one workload: a function to time, and its FLOP -------------------------------------------------------------- */
 
 typedef struct bench bench;
 struct bench {
     const char *name;
     double flops;          /* of one run; 0 where a rate makes no sense */
-    void (*run)(bench *b); /* NULL where the yardstick is not installed */
+    void (*run)(bench *b); /* NULL where the reference is not installed */
     double best;           /* seconds */
     const openblas *blas;
     acf_device *dev;
@@ -56,11 +58,11 @@ static void time_all(bench *b, int n, int rounds) {
         }
 }
 
-/* ---- sgemm --------------------------------------------------------------------------------------------------------- */
+/* ---- sgemm ------------------------------------------------------------------------------------------------------- */
 
 #define GEMM 1536
 
-/* OpenBLAS with its own threads: what the machine can do. */
+/* OpenBLAS with its own threads: the speed of the machine. */
 static void run_sgemm(bench *b) {
     b->blas->set_threads(b->dev->threads);
     b->blas->sgemm(BLAS_ROWS, BLAS_PLAIN, BLAS_TRANSPOSED, GEMM, GEMM, GEMM, 1, b->x, GEMM, b->w, GEMM, 0, b->y, GEMM);
@@ -95,7 +97,7 @@ static void make_gemm(bench *b, bench *tiled, acf_device *dev, const openblas *b
     tiled->run = run_tiled;
 }
 
-/* ---- GRU: hidden 256, 2 layers, batch 256, 8 steps ------------------------------------------------------------------ */
+/* ---- GRU: hidden 256, 2 layers, batch 256, 8 steps --------------------------------------------------------------- */
 
 enum { HIDDEN = 256, BATCH = 256, STEPS = 8, LAYERS = 2 };
 
@@ -105,7 +107,8 @@ static void open_engine(bench *b, acf_device *dev) {
     need(acf_params_create(dev, &b->params));
 }
 
-/* Forward, backward and the loss sum of x over the subset; the loss's own cost is that of one linear layer with one output. */
+/* Forward, backward and the loss sum of x over the subset; the loss's own cost is that of one linear layer with one
+ * output. */
 static void run_gru(bench *b) {
     acf_tape *t = b->tape;
     const acf_subset *u;
@@ -154,7 +157,7 @@ static void make_gru(bench *b, acf_device *dev, const char *name, bool half) {
     b->flops -= 2.0 * (double)T * 3.0 * HIDDEN * HIDDEN;                /* no dx for the first layer's input */
 }
 
-/* ---- MLP: 256 -> 256 -> 256 -> 256, tanh, batch 2048 ------------------------------------------------------------------ */
+/* ---- MLP: 256 -> 256 -> 256 -> 256, tanh, batch 2048 ------------------------------------------------------------- */
 
 enum { MLP_BATCH = 2048, MLP_LAYERS = 3 };
 
@@ -188,7 +191,7 @@ static void make_mlp(bench *b, acf_device *dev) {
     b->flops = (3.0 * MLP_LAYERS - 1) * 2.0 * MLP_BATCH * HIDDEN * HIDDEN; /* no dx for the first layer */
 }
 
-/* ---- the tape's own cost: 1,000 operations on one element, recorded, run forward and back ------------------------------- */
+/* ---- the tape's own cost: 1,000 operations on one element, recorded, run forward and back ------------------------ */
 
 enum { TAPE_OPS = 1000 };
 
@@ -206,11 +209,11 @@ static void make_tape(bench *b, acf_device *dev) {
     need(acf_params_build(b->params, 1, true));
 }
 
-/* ---- log|det| of 1,024 matrices of size 32 ---------------------------------------------------------------------------- */
+/* ---- log|det| of 1,024 matrices of size 32 ----------------------------------------------------------------------- */
 
 enum { LU_ROWS = 1024, LU_SIZE = 32 };
 
-/* What one would write with LAPACK: factor one by one, add up the logarithms. */
+/* The usual code with LAPACK: factorise one by one, add up the logarithms. */
 static void run_sgetrf(bench *b) {
     const int n = LU_SIZE;
     int pivots[LU_SIZE], info;
@@ -249,13 +252,13 @@ static void make_lu(bench *lapack, bench *ours, acf_device *dev, const openblas 
     ours->w = get(sizeof *ours->w);
 }
 
-/* ---- the table ------------------------------------------------------------------------------------------------------------ */
+/* ---- the table --------------------------------------------------------------------------------------------------- */
 
 enum { SGEMM, TILED, GRU, GRU_HALF, MLP, SGETRF, LU, TAPE, BENCHES };
 
 static int missed;
 
-/* One line: a ratio, what it is of, and whether the target is met. */
+/* One line: a ratio, its reference, and whether the target is met. */
 static void line(const bench *b, const char *rate, double ratio, const char *of, bool at_least, double target) {
     bool ok = at_least ? ratio >= target : ratio <= target;
     missed += !ok;
@@ -289,7 +292,7 @@ int main(int argc, char **argv) {
     make_lu(&b[SGETRF], &b[LU], dev, blas);
     make_tape(&b[TAPE], dev);
     time_all(b, BENCHES, rounds);
-    /* The limit is the faster of the two ways to run one large product; one that did not run has a rate of 0. */
+    /* The limit is the faster of the two large products; one that did not run has a rate of 0. */
     double limit = fmax(b[SGEMM].flops / b[SGEMM].best, b[TILED].flops / b[TILED].best);
     char text[32];
     printf("%d threads, best of %d interleaved rounds; OpenBLAS %s\n", dev->threads, rounds,

@@ -1,20 +1,20 @@
-/* Speed of a table model on a GPU, of d columns: the paper's network, or the attention likelihood 384 units wide and 6
- * blocks deep with mixtures of 64 Gaussians. bench/gpu sets PyTorch beside it; this program measures one d and one
- * batch, and prints lines of comma-separated values as it goes:
+/* Speed of a table model of d columns on a GPU: the paper's network, or the attention likelihood of 384 units and 6
+ * blocks with mixtures of 64 Gaussians. bench/gpu compares it with PyTorch. This program measures one d and one batch,
+ * and prints lines of comma-separated values as it goes:
  *
  *     rows,acflow,PRECISION,D,BATCH,JOB,ROWS_PER_SECOND,MS,TFLOP_PER_SECOND     the median of five blocks of runs
- *     kernels,acflow,PRECISION,D,BATCH,JOB,MS,LAUNCHES              of a run: the device worked so long (trace.h)
- *     failed,acflow,PRECISION,D,BATCH,JOB,SENTENCE
+ *     kernels,acflow,PRECISION,D,BATCH,JOB,MS,LAUNCHES              of a run: time the device worked (trace.h)
+ *     failed,acflow,PRECISION,D,BATCH,JOB,MESSAGE
  *
  *     bench-gpu [--model paper|attention] [--device cuda] [--d 6] [--batch 512] [--precision float,tf32,bf16]
  *               [--jobs train,...] [--seconds 0.7] [--cupti FILE]
  *
  * Jobs. train, guess: steps of the trainer that `acflow fit` runs, with clipping, without and with the best-guess loss,
- * which attention does not have; no dropout, as the peers have none. The paper's network learns Bernoulli(1/2) masks,
- * attention whole rows, with a moving average of the weights and weight decay, as its peer.
- * loglik, sample: log p and one draw of a batch that is on the host, answers back to the host; Bernoulli(1/2) masks.
- * score, impute: the same through a session, which also encodes and decodes the cells; as users get it, in float. Where
- * precision is a list, float does no training, unless it is all there is. */
+ * which attention does not have; no dropout, as in the peers. The paper's network learns Bernoulli(1/2) masks.
+ * Attention learns whole rows, with a moving average of the weights and weight decay, as its peer. loglik, sample: log
+ * p and one draw of a batch on the host, results back to the host; Bernoulli(1/2) masks. score, impute: the same
+ * through a session, which also encodes and decodes the cells; in float, as for users. If precision is a list, float
+ * does no training unless it is the only one. */
 #include "arithmetic.h"
 #include "bench.h"
 #include "infer/query_graph.h"
@@ -26,11 +26,11 @@
 #include "trace.h"
 #include "train/trainer.h"
 
-/* What is measured: options beside those that all have in common, ended by NULL. */
+/* A measured model: its options beside the common ones, ended by NULL. */
 typedef struct model {
     const char *name;
     const char *set[9][2];
-    double given; /* part of the cells that training gives */
+    double given; /* share of the cells that training gives */
 } model;
 
 static const model models[] = {
@@ -53,27 +53,27 @@ typedef struct bench {
     int64_t N, D;
     double seconds; /* of a measurement */
     acf_device *dev;
-    acf_table *data, *batch_table; /* to train on; the first N rows of it */
+    acf_table *data, *batch_table; /* the training table; its first N rows */
     acf_model *model;
-    bool tracing; /* this pass is the one with CUPTI */
-    /* of the job at hand */
+    bool tracing; /* this pass traces with CUPTI */
+    /* of the current job */
     acf_precision precision;
     acf_trainer *tr;
     acf_session *session;
     acf_tape *t;
-    acf_query_graph *replayed; /* NULL on the CPU */
+    acf_query_graph *graph; /* NULL on the CPU */
     acf_batch *batch;
     acf_query query;
-    uint8_t *cells; /* (2,N,D): given, asked */
-    double *answer; /* (N,D) */
+    uint8_t *cells; /* (2,N,D): given cells, targets */
+    double *result; /* (N,D) */
     acf_real *draw; /* (N,D) */
 } bench;
 
 static const char *const precision_name[] = {"float", "tf32", "bf16"};
 
-/* ---- what the jobs stand on ---------------------------------------------------------------------------------------------- */
+/* ---- the model and its data -------------------------------------------------------------------------------------- */
 
-/* Gives the options of the model and its training; the guess's weight and precision are a job's. */
+/* Gives the options of the model and its training; the job sets the guess's weight and the precision. */
 static acf_status make_options(const bench *b, double guess, acf_options **out) {
     char batch[32], weight[32];
     snprintf(batch, sizeof batch, "%lld", (long long)b->N);
@@ -124,20 +124,20 @@ static acf_status make_model(bench *b) {
     if (status)
         acf_options_free(o);
     else
-        status = acf_model_make(b->dev, o, encoder, 1, true, &b->model); /* takes both over */
+        status = acf_model_make(b->dev, o, encoder, 1, true, &b->model); /* takes ownership of both */
     return status;
 }
 
-/* Masks of the questions, drawn once, as the peer does; and room for answers. */
-static acf_status make_question(bench *b) {
+/* Masks of the queries, drawn once, as in the peer; and memory for results. */
+static acf_status make_query(bench *b) {
     int64_t cells = b->N * b->D;
     acf_masks masks;
     ACF_TRY(acf_masks_parse("bernoulli:0.5", &masks));
     ACF_TRY(acf_batch_stage(b->dev, b->N, b->D, &b->batch));
     b->cells = acf_alloc((size_t)(2 * cells), "masks");
-    b->answer = acf_alloc((size_t)cells * sizeof *b->answer, "query-precision");
+    b->result = acf_alloc((size_t)cells * sizeof *b->result, "results");
     b->draw = acf_alloc((size_t)cells * sizeof *b->draw, "draws");
-    if (!b->cells || !b->answer || !b->draw) return ACF_EMEMORY;
+    if (!b->cells || !b->result || !b->draw) return ACF_EMEMORY;
     b->batch->N = b->N;
     for (int64_t i = 0; i < b->N; i++) b->batch->id[i] = (uint64_t)i;
     for (int64_t i = 0; i < cells; i++)
@@ -157,13 +157,13 @@ static acf_status open_bench(bench *b, const char *device) {
     }
     ACF_TRY(make_tables(b));
     ACF_TRY(make_model(b));
-    return make_question(b);
+    return make_query(b);
 }
 
 static void close_bench(bench *b) {
     acf_batch_free(b->batch);
     acf_release(b->cells);
-    acf_release(b->answer);
+    acf_release(b->result);
     acf_release(b->draw);
     acf_model_free(b->model);
     acf_table_free(b->batch_table);
@@ -171,7 +171,7 @@ static void close_bench(bench *b) {
     if (b->dev) acf_device_close(b->dev);
 }
 
-/* ---- the jobs -------------------------------------------------------------------------------------------------------------- */
+/* ---- the jobs ---------------------------------------------------------------------------------------------------- */
 
 static acf_status start_training(bench *b, double guess) {
     acf_options *o;
@@ -192,11 +192,11 @@ static acf_status start_query(bench *b) {
     if (!acf_device_multiplies(b->dev, b->precision))
         return acf_fail(ACF_EDEVICE, "%s does not multiply in %s", b->dev->table->name, precision_name[b->precision]);
     ACF_TRY(acf_tape_create(b->dev, NULL, &b->t));
-    return acf_query_graph_create(b->model->net, b->t, b->N, NULL, &b->replayed);
+    return acf_query_graph_create(b->model->net, b->t, b->N, NULL, &b->graph);
 }
 static acf_status start_session(bench *b) { return acf_session_open(b->dev, b->model, b->N, &b->session); }
 
-/* So many steps of a run that goes on: what `acflow fit` calls. */
+/* Runs `times` more steps of a continuing training, by the function that `acflow fit` calls. */
 static acf_status run_steps(bench *b, int64_t times) {
     b->tr->set.steps = b->tr->state.step + times;
     return acf_trainer_run(b->tr, NULL, NULL);
@@ -204,7 +204,7 @@ static acf_status run_steps(bench *b, int64_t times) {
 
 static acf_status loglik(bench *b) {
     bool by_hand = true;
-    if (b->replayed) ACF_TRY(acf_query_graph_logp(b->replayed, b->batch, b->draw, &by_hand));
+    if (b->graph) ACF_TRY(acf_query_graph_logp(b->graph, b->batch, b->draw, &by_hand));
     if (!by_hand) return ACF_OK;
     acf_tape_begin(b->t, false);
     acf_tensor *logp = acf_net_logp(b->t, acf_net_view(b->t, b->model->net, b->batch, NULL));
@@ -214,15 +214,15 @@ static acf_status loglik(bench *b) {
 
 static acf_status sample(bench *b) {
     bool by_hand = true;
-    if (b->replayed) ACF_TRY(acf_query_graph_answer(b->replayed, b->batch, &(acf_draw){.seed = 1}, b->draw, &by_hand));
+    if (b->graph) ACF_TRY(acf_query_graph_answer(b->graph, b->batch, &(acf_draw){.seed = 1}, b->draw, &by_hand));
     if (!by_hand) return ACF_OK;
     acf_tape_begin(b->t, false);
     return acf_net_draw(b->t, acf_net_view(b->t, b->model->net, b->batch, NULL), &(acf_draw){.seed = 1}, b->draw);
 }
 
-static acf_status score(bench *b) { return acf_session_query_logp(b->session, b->batch_table, b->query, b->answer); }
+static acf_status score(bench *b) { return acf_session_query_logp(b->session, b->batch_table, b->query, b->result); }
 static acf_status impute(bench *b) {
-    return acf_session_query_draw(b->session, b->batch_table, b->query, 1, 0, b->answer);
+    return acf_session_query_draw(b->session, b->batch_table, b->query, 1, 0, b->result);
 }
 
 typedef struct job {
@@ -231,7 +231,7 @@ typedef struct job {
     acf_status (*once)(bench *); /* NULL: steps of training */
     bool back;
     double passes; /* forward, or forward and backward, over the whole network */
-    bool in_float; /* in float alone */
+    bool in_float; /* in float only */
 } job;
 
 static const job jobs[] = {
@@ -240,7 +240,7 @@ static const job jobs[] = {
     {"score", start_session, score, false, 1, true},  {"impute", start_session, impute, false, 1, true},
 };
 
-/* In the job's precision, and all of it done when it returns. */
+/* In the job's precision; all work is done when it returns. */
 static acf_status run(bench *b, const job *j, int64_t times) {
     acf_status status = ACF_OK;
     if (!j->once) {
@@ -254,7 +254,7 @@ static acf_status run(bench *b, const job *j, int64_t times) {
     return status;
 }
 
-/* ---- measuring -------------------------------------------------------------------------------------------------------------- */
+/* ---- measuring --------------------------------------------------------------------------------------------------- */
 
 enum { WARM = 4, BLOCKS = 5, TRACED = 3 };
 
@@ -263,7 +263,7 @@ static int by_value(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* Seconds of a run: the median of blocks, each of as many runs as fill its part of the time. */
+/* Seconds of a run: the median of blocks, each of as many runs as fill its share of the time. */
 static acf_status time_job(bench *b, const job *j, double *out) {
     double each[BLOCKS], t0 = now();
     ACF_TRY(run(b, j, 2));
@@ -305,20 +305,20 @@ static acf_status trace(bench *b, const job *j) {
     return ACF_OK;
 }
 
-/* One job, from nothing: a failure is a line, and the next one begins anew. */
+/* One job from the start: a failure is printed as a line, and the next job begins anew. */
 static void do_job(bench *b, const job *j) {
     acf_status status = j->start(b);
-    if (!status) status = run(b, j, WARM); /* arenas, plans of products, captured graphs */
+    if (!status) status = run(b, j, WARM); /* arenas, plans of products, CUDA graphs */
     if (!status) status = b->tracing ? trace(b, j) : measure(b, j);
     if (status) {
         label(b, j, "failed");
         printf("%s\n", acf_error());
     }
-    acf_trainer_free(b->tr), acf_query_graph_free(b->replayed), acf_tape_free(b->t), acf_session_free(b->session);
-    b->tr = NULL, b->replayed = NULL, b->t = NULL, b->session = NULL;
+    acf_trainer_free(b->tr), acf_query_graph_free(b->graph), acf_tape_free(b->t), acf_session_free(b->session);
+    b->tr = NULL, b->graph = NULL, b->t = NULL, b->session = NULL;
 }
 
-/* The word is in the comma-separated list. */
+/* True if the comma-separated list has the word. */
 static bool listed(const char *list, const char *word) {
     size_t n = strlen(word);
     for (const char *at = list; (at = strstr(at, word)); at += n)
@@ -374,7 +374,7 @@ int main(int argc, char **argv) {
         else if (strcmp(name, "--cupti") == 0)
             b.cupti = value;
     }
-    setvbuf(stdout, NULL, _IOLBF, 0); /* a time limit may end this: what was measured counts */
+    setvbuf(stdout, NULL, _IOLBF, 0); /* a time limit may end this process: printed lines count */
     need(open_bench(&b, device));
     do_all(&b);
     if (b.dev->kind == ACF_DEVICE_CUDA) {

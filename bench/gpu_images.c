@@ -1,14 +1,15 @@
-/* Speed of the image model on a GPU. bench/gpu_images sets PyTorch beside it; this program measures one size and one batch, and prints lines of
- * comma-separated values:
+/* Speed of the image model on a GPU. bench/gpu_images compares it with PyTorch. This program measures one size and one
+ * batch, and prints lines of comma-separated values:
  *
  *     images,acflow,PRECISION,SIDE,BATCH,JOB,IMAGES_PER_SECOND,MS       the median of five blocks of runs
- *     failed,acflow,PRECISION,SIDE,BATCH,JOB,SENTENCE
+ *     failed,acflow,PRECISION,SIDE,BATCH,JOB,MESSAGE
  *
- *     bench-gpu_images [--device cuda] [--side 28] [--channels 1] [--batch 64] [--precision tf32] [--jobs train,loglik,sample] [--like pixelcnn]
- *                      [--scales 3] [--width 32] [--blocks 2] [--like-width 64] [--like-blocks 4] [--seconds 1]
+ *     bench-gpu_images [--device cuda] [--side 28] [--channels 1] [--batch 64] [--precision tf32]
+ *                      [--jobs train,loglik,sample] [--like pixelcnn] [--scales 3] [--width 32] [--blocks 2]
+ *                      [--like-width 64] [--like-blocks 4] [--seconds 1]
  *
- * Jobs: a step of training (log p of random images of which half the pixels are given, its gradient, clipping, Adam), log p, and a draw of the
- * others; all on images in device memory, captured and replayed where the device does that. */
+ * Jobs: a step of training (log p of random images with half the pixels given, its gradient, clipping, Adam), log p,
+ * and a draw of the other half. All on images in device memory, in a CUDA graph where the device has them. */
 #include "bench.h"
 #include "model/image_net.h"
 #include "ops/adam.h"
@@ -35,7 +36,7 @@ typedef struct bench {
 
 static const char *const precision_name[] = {"float", "tf32", "bf16"};
 
-/* ---- the jobs ---------------------------------------------------------------------------------------------------------------- */
+/* ---- the jobs ---------------------------------------------------------------------------------------------------- */
 
 static const acf_adam adam = {.lr = 1e-4, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8};
 
@@ -79,7 +80,7 @@ static const struct job {
     acf_status (*enqueue)(void *ctx);
 } jobs[] = {{"train", train}, {"loglik", loglik}, {"sample", sample}};
 
-/* ---- what they stand on -------------------------------------------------------------------------------------------------------- */
+/* ---- the model and its data -------------------------------------------------------------------------------------- */
 
 static acf_status place(bench *b, const void *data, size_t bytes, const void **out) {
     void *p = b->dev->memory.alloc(b->dev->memory.ctx, bytes);
@@ -118,7 +119,7 @@ static acf_status open_bench(bench *b, const char *device) {
     return make_images(b);
 }
 
-/* ---- measuring ----------------------------------------------------------------------------------------------------------------- */
+/* ---- measuring --------------------------------------------------------------------------------------------------- */
 
 static int by_size(const void *a, const void *b) {
     return (*(const double *)a > *(const double *)b) - (*(const double *)a < *(const double *)b);
@@ -129,7 +130,7 @@ static acf_status measure(bench *b, const struct job *j, double *seconds) {
     double each[BLOCKS];
     acf_status status = acf_tape_graph_run(&r, b->t, j->enqueue, b, WARM);
     if (!status) status = acf_device_sync(b->dev);
-    for (int k = -1; k < BLOCKS && !status; k++) { /* the first says how many make a block */
+    for (int k = -1; k < BLOCKS && !status; k++) { /* the first one sets the number of runs per block */
         const int64_t n = k < 0 ? 1 : acf_max(1, (int64_t)(b->seconds / BLOCKS / *seconds));
         const double begin = now();
         status = acf_tape_graph_run(&r, b->t, j->enqueue, b, n);
@@ -166,7 +167,7 @@ static const acf_image_like_kind *like_named(const char *name) {
     exit(2);
 }
 
-/* Whole numbers among the options. */
+/* Sets an option to a whole number. */
 static void set_number(bench *b, const char *name, int64_t v) {
     if (strcmp(name, "--side") == 0)
         b->size.H = b->size.W = v;

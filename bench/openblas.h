@@ -1,5 +1,5 @@
-/* OpenBLAS as a yardstick. It is loaded where it is installed (Debian's libopenblas0-pthread); nothing else of acflow uses it, and
- * without it the benchmarks leave out its figures. */
+/* OpenBLAS as a reference. It is loaded at run time if it is installed (Debian's libopenblas0-pthread). Nothing else of
+ * acflow uses it, and without it the benchmarks leave out its figures. */
 #ifndef ACF_BENCH_OPENBLAS_H
 #define ACF_BENCH_OPENBLAS_H
 
@@ -14,10 +14,10 @@ typedef struct openblas {
                   int ldb, float beta, float *c, int ldc);
     void (*sgetrf)(const int *m, const int *n, float *a, const int *lda, int *pivots, int *info);
     void (*set_threads)(int threads);
-    char *(*core)(void); /* kernels that it picked for this CPU */
+    char *(*core)(void); /* the kernels chosen for this CPU */
 } openblas;
 
-/* NULL: it is not installed. On one thread at first. */
+/* NULL: it is not installed. Starts with one thread. */
 static inline const openblas *openblas_load(void) {
     static openblas b;
     void *library = dlopen("libopenblas.so.0", RTLD_NOW);

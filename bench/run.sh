@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# make bench: one table, ratios inside one run. PyTorch's GRU is measured first where python3-torch is installed.
+# make bench: one table of ratios inside one run. Measures PyTorch's GRU first if python3-torch is installed.
 set -u
 cd "$(dirname "$0")/.."
 B=${B:-build}

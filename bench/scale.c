@@ -1,15 +1,16 @@
-/* How training grows with the table, at default options.
+/* Cost of training against the size of the table, at default options.
  *
- * Width: 10,000 rows of 8, 32, 128 and 512 columns. Time per row of a training step and its ratio to 8 columns beside (d/8)², the
- * exponent of the line through all four in log-log, peak memory, and what scoring and drawing cost per row afterwards.
- * Length: 10,000 and 1,000,000 rows of 20 columns. Time per row, what comes before the first step, a validation, and memory above
- * the table's own size.
+ * Width: 10,000 rows of 8, 32, 128 and 512 columns. Time per row of a training step and its ratio to 8 columns beside
+ * (d/8)², the exponent of a log-log line through all four, peak memory, and the cost per row of scoring and drawing
+ * afterwards. Length: 10,000 and 1,000,000 rows of 20 columns. Time per row, time before the first step, time of a
+ * validation, and memory above the table's own size.
  *
- * Each case is a process of its own, because peak memory only grows. The cases take turns and the best of several rounds counts,
- * because machines are shared; for the same reason time is the processor's where ACF_NUM_THREADS=1, else the clock's.
+ * Each case is a process of its own, because peak memory only grows. The cases alternate and the best of several rounds
+ * counts, because machines are shared. For the same reason time is processor time where ACF_NUM_THREADS=1, else wall
+ * time.
  *
- *     bench-scale [ROUNDS [SECONDS [COLUMNSxROWS|NAME=VALUE ...]]]     3 rounds of 2 seconds of steps; the six tables above; other
- *                                                                      values of options */
+ *     bench-scale [ROUNDS [SECONDS [COLUMNSxROWS|NAME=VALUE ...]]]     3 rounds of 2 seconds of steps; the six tables
+ *                                                                      above; other values of options */
 #include "bench.h"
 #include "infer/session.h"
 #include "model/config.h"
@@ -23,10 +24,10 @@
 enum { CAUSES = 8, ASKED = 128, CASES_MAX = 16, WARM = 3, LENGTH_COLUMNS = 20 };
 
 typedef struct result {
-    double step;           /* seconds per row of a training step */
-    double before, valid;  /* seconds before the first step; of a validation */
-    double logp, draw;     /* seconds per row of scoring all cells, and of drawing half of them */
-    double fit_mb, ask_mb; /* peak memory above the table's, of training and of the questions */
+    double step;             /* seconds per row of a training step */
+    double before, valid;    /* seconds before the first step; of a validation */
+    double logp, draw;       /* seconds per row of scoring all cells, and of drawing half of them */
+    double fit_mb, query_mb; /* peak memory above the table's, of training and of queries */
     double batch;
 } result;
 
@@ -35,7 +36,7 @@ typedef struct table_case {
     result best;
 } table_case;
 
-/* ---- a table ---------------------------------------------------------------------------------------------------------- */
+/* ---- a table ----------------------------------------------------------------------------------------------------- */
 
 static double uniform(void) {
     static uint64_t state = 88172645463325252u;
@@ -43,7 +44,7 @@ static double uniform(void) {
     return ((double)(state >> 11) + 0.5) * 0x1p-53;
 }
 
-/* Columns that share a few causes, with a little noise each. */
+/* Columns that share a few causes, plus a little noise each. */
 static acf_table *make_table(int64_t D, int64_t N) {
     double *x = acf_alloc((size_t)(N * D) * sizeof *x, "a table"), cause[CAUSES];
     acf_table *t;
@@ -61,14 +62,14 @@ static acf_table *make_table(int64_t D, int64_t N) {
     return t;
 }
 
-/* ---- clocks ----------------------------------------------------------------------------------------------------------- */
+/* ---- clocks ------------------------------------------------------------------------------------------------------ */
 
 static double watch(void) {
     const char *threads = getenv("ACF_NUM_THREADS");
     return bench_watch(threads ? atoi(threads) : 0);
 }
 
-/* A line of /proc/self/status in MB: VmRSS is what is resident, VmHWM the most since its last reset. */
+/* A line of /proc/self/status in MB: VmRSS is the resident memory, VmHWM its maximum since the last reset. */
 static double memory_mb(const char *key) {
     FILE *f = fopen("/proc/self/status", "r");
     char line[256];
@@ -86,9 +87,9 @@ static void reset_peak(void) {
     fclose(f);
 }
 
-/* ---- one case --------------------------------------------------------------------------------------------------------- */
+/* ---- one case ---------------------------------------------------------------------------------------------------- */
 
-/* Steps for so many seconds after a few that only find their memory, then one validation. */
+/* A few steps for allocation, then steps for `seconds`, then one validation. */
 static void train(acf_trainer *tr, double seconds, result *r) {
     acf_train_step step;
     double rows = 0, begun = 0, nll;
@@ -110,8 +111,8 @@ static void ask(acf_device *dev, const acf_model *m, const acf_table *t, result 
     acf_table part = *t;
     part.N = acf_min(t->N, ASKED);
     size_t cells = (size_t)(part.N * t->D);
-    double *out = acf_alloc(cells * sizeof *out, "query-precision"), begun;
-    uint8_t *target = acf_alloc(cells, "questions");
+    double *out = acf_alloc(cells * sizeof *out, "results"), begun;
+    uint8_t *target = acf_alloc(cells, "targets");
     if (!out || !target) need(ACF_EMEMORY);
     for (size_t k = 0; k < cells; k++) target[k] = uniform() < 0.5;
     need(acf_session_open(dev, m, acf_config_rows(t->D), &s));
@@ -126,7 +127,7 @@ static void ask(acf_device *dev, const acf_model *m, const acf_table *t, result 
     acf_release(target);
 }
 
-/* NAME=VALUE; anything else is not meant for here. */
+/* NAME=VALUE; any other text is skipped. */
 static void set_option(acf_options *o, const char *text) {
     char name[64] = "";
     const char *value = strchr(text, '=');
@@ -135,7 +136,7 @@ static void set_option(acf_options *o, const char *text) {
     need(acf_options_set_text(o, name, value + 1));
 }
 
-/* What acf_model_fit does, with a clock. */
+/* The steps of acf_model_fit, timed. */
 static result run(int64_t D, int64_t N, double seconds, char **set) {
     result r = {0};
     acf_table *t = make_table(D, N);
@@ -162,11 +163,11 @@ static result run(int64_t D, int64_t N, double seconds, char **set) {
     acf_trainer_free(tr);
     reset_peak();
     ask(dev, m, t, &r);
-    r.ask_mb = memory_mb("VmHWM:") - base;
+    r.query_mb = memory_mb("VmHWM:") - base;
     return r; /* the process ends here: nothing is freed */
 }
 
-/* In a child; the result comes back through a pipe. */
+/* Runs a case in a child process; the result comes back through a pipe. */
 static result run_apart(const table_case *c, double seconds, char **set) {
     int ends[2], status;
     result r = {0};
@@ -190,12 +191,13 @@ static void keep_best(result *best, const result *r) {
     best->step = lower(best->step, r->step), best->before = lower(best->before, r->before);
     best->valid = lower(best->valid, r->valid), best->logp = lower(best->logp, r->logp);
     best->draw = lower(best->draw, r->draw), best->batch = r->batch;
-    best->fit_mb = fmax(best->fit_mb, r->fit_mb), best->ask_mb = fmax(best->ask_mb, r->ask_mb);
+    best->fit_mb = fmax(best->fit_mb, r->fit_mb), best->query_mb = fmax(best->query_mb, r->query_mb);
 }
 
-/* ---- the report ------------------------------------------------------------------------------------------------------- */
+/* ---- the report -------------------------------------------------------------------------------------------------- */
 
-/* Slope of log(time per row) over log(columns), least squares, over the cases of as many rows as the first; 0 for one alone. */
+/* Slope of log(time per row) over log(columns), least squares, over the cases with the same number of rows as the
+ * first; 0 for a single one. */
 static double exponent(const table_case *c, int n) {
     double sx = 0, sy = 0, sxx = 0, sxy = 0, k = 0;
     for (int i = 0; i < n; i++) {
@@ -211,7 +213,7 @@ static void print_case(const table_case *c, const table_case *first) {
     double wider = (double)c->D / (double)first->D;
     printf("%7lld %9lld %6.0f %10.1f %8.2f %8.0f %9.2f %8.2f %8.0f %8.0f %10.0f %10.0f %8.0f\n", c->D, c->N, r->batch,
            1e6 * r->step, r->step / first->best.step, wider * wider, r->before, r->valid,
-           (double)(c->D * c->N) * 8 / 0x1p20, r->fit_mb, 1e6 * r->logp, 1e6 * r->draw, r->ask_mb);
+           (double)(c->D * c->N) * 8 / 0x1p20, r->fit_mb, 1e6 * r->logp, 1e6 * r->draw, r->query_mb);
 }
 
 int main(int argc, char **argv) {
@@ -228,7 +230,7 @@ int main(int argc, char **argv) {
             keep_best(&c[i].best, &r);
         }
     printf("%7s %9s %6s %10s %8s %8s %9s %8s %8s %8s %10s %10s %8s\n", "columns", "rows", "batch", "us a row", "ratio",
-           "(d/d0)^2", "before, s", "valid, s", "table MB", "train MB", "logp us", "draw us", "ask MB");
+           "(d/d0)^2", "before, s", "valid, s", "table MB", "train MB", "logp us", "draw us", "query MB");
     for (int i = 0; i < n; i++) print_case(&c[i], &c[0]);
     double slope = exponent(c, n);
     if (slope != 0) printf("time per row grows as d^%.2f\n", slope);

@@ -1,9 +1,10 @@
-/* Speed of the table model: the paper's network at d columns, Bernoulli(1/2) masks, on the CPU. One line of JSON: for sampling,
- * log-likelihood, training and training with best guess the rows per second, peak memory, the arithmetic of a row in GFLOP, and the
- * distance to the limit: that arithmetic's rate as a fraction of one large sgemm's, taken in turns with it. bench/table.sh sets
- * the PyTorch peer beside it.
+/* Speed of the table model on the CPU: the paper's network at d columns, Bernoulli(1/2) masks. Prints one line of JSON.
+ * For sampling, log-likelihood, training and training with best guess: rows per second, peak memory, arithmetic per row
+ * in GFLOP, and its rate as a fraction of one large sgemm's, timed alternately. bench/table.sh compares it with the
+ * PyTorch peer.
  *
- *     bench-table [D] [BATCH] [ROUNDS] [PRESET] [float|bf16]          ACF_NUM_THREADS: threads; bf16: products of training steps */
+ *     bench-table [D] [BATCH] [ROUNDS] [PRESET] [float|bf16]
+ *                                                 ACF_NUM_THREADS: threads; bf16: products of training steps */
 #include "arithmetic.h"
 #include "bench.h"
 #include "device/cpu.h"
@@ -64,9 +65,9 @@ static void run_sample(bench *b) {
     need(acf_net_draw(b->t, acf_net_view(b->t, b->net, b->batch, NULL), &(acf_draw){.seed = 1}, b->out));
 }
 
-/* ---- arithmetic ---------------------------------------------------------------------------------------------------------- */
+/* ---- arithmetic -------------------------------------------------------------------------------------------------- */
 
-/* Of the batch as it is masked now. */
+/* FLOP of the batch with its current masks. */
 static double flops(const bench *b, bool back) {
     bench_work w = bench_work_mean(b->batch->N, b->batch->D, 1); /* tokens and their pairs; nothing is modelled yet */
     for (int64_t i = 0; i < b->batch->N; i++) {
@@ -79,7 +80,8 @@ static double flops(const bench *b, bool back) {
 
 enum { SGEMM = 1536 };
 
-/* Rate of one large product in FLOP/s. Its memory is there for this call only: it is not the model's. */
+/* Rate of one large product in FLOP/s. Its memory is freed after this call, so the model's memory does not include
+ * it. */
 static double sgemm_rate(bench *b) {
     const int64_t n = (int64_t)SGEMM * SGEMM;
     size_t bytes = (size_t)(2 * n) * sizeof(acf_real);
@@ -102,7 +104,7 @@ static double sgemm_rate(bench *b) {
     return 2.0 * SGEMM * SGEMM * SGEMM / seconds;
 }
 
-/* ---- the four jobs ------------------------------------------------------------------------------------------------------- */
+/* ---- the four jobs ----------------------------------------------------------------------------------------------- */
 
 typedef struct job {
     const char *name;
@@ -111,7 +113,7 @@ typedef struct job {
     double passes; /* forward or forward and backward, of the whole network */
 } job;
 
-/* Peak memory so far, after some runs: before any large product, whose own buffers BLAS keeps. */
+/* Peak memory so far, after some runs. Measured before any large product, because BLAS keeps its buffers. */
 static double peak_mb(bench *b, const job *j) {
     struct rusage usage;
     for (int i = 0; i < 3; i++) j->run(b);
@@ -130,10 +132,10 @@ static void measure(bench *b, const job *j, int rounds, double peak) {
         if (s < best) best = s, work = j->passes * flops(b, j->back);
     }
     double rows = (double)b->batch->N / best;
-    printf(
-        ", \"%s_rows_s\": %.0f, \"%s_peak_mb\": %.0f, \"%s_gflop_row\": %.4f, \"%s_limit_rows_s\": %.0f, \"%s_of_sgemm\": %.2f",
-        j->name, rows, j->name, peak, j->name, 1e-9 * work / (double)b->batch->N, j->name,
-        limit / work * (double)b->batch->N, j->name, work / best / limit);
+    printf(", \"%s_rows_s\": %.0f, \"%s_peak_mb\": %.0f, \"%s_gflop_row\": %.4f, \"%s_limit_rows_s\": %.0f, "
+           "\"%s_of_sgemm\": %.2f",
+           j->name, rows, j->name, peak, j->name, 1e-9 * work / (double)b->batch->N, j->name,
+           limit / work * (double)b->batch->N, j->name, work / best / limit);
     b->sgemm = limit > b->sgemm ? limit : b->sgemm;
 }
 
@@ -179,7 +181,7 @@ int main(int argc, char **argv) {
            (long long)acf_net_params(b.net)->total);
     double peak[JOBS];
     for (int k = 0; k < JOBS; k++)
-        peak[k] = peak_mb(&b, &jobs[k]); /* from the smallest to the largest: it only grows */
+        peak[k] = peak_mb(&b, &jobs[k]); /* from the smallest to the largest: the peak only grows */
     for (int k = 0; k < JOBS; k++) measure(&b, &jobs[k], rounds, peak[k]);
     printf(", \"sgemm_gflop_s\": %.0f, \"threads\": %d, \"precision\": \"%s\"}\n", 1e-9 * b.sgemm, b.dev->threads,
            b.bf16 ? "bf16" : "float");

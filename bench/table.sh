@@ -1,8 +1,11 @@
 #!/usr/bin/env bash
-# The table model beside the same model in PyTorch (../shared/peers/torch_acflow.py), in turns on the same machine: rows per second
-# of the four jobs, their ratio, resident memory, and how far acflow is from the sgemm limit. The best of all turns counts.
+# Compares the table model with the same model in PyTorch (../shared/peers/torch_acflow.py), run alternately on one
+# machine: rows per second of the four jobs, their ratio, resident memory, and acflow's fraction of the sgemm limit.
+# The best of all runs counts.
 #
-#     bench/table.sh [TURNS [D [BATCH]]]        B: build folder; PEER: the script; PYTHON: with torch; ACF_NUM_THREADS: acflow's threads
+#     bench/table.sh [TURNS [D [BATCH]]]
+#
+# B: build folder; PEER: the script; PYTHON: an interpreter with torch; ACF_NUM_THREADS: acflow's threads
 set -eu
 cd "$(dirname "$0")/.."
 B=${B:-build}
@@ -18,7 +21,7 @@ if [[ ! -f $peer ]]; then why="$peer is not there"
 elif ! "$python" -c 'import torch' 2>/dev/null; then why="$python has no torch"; fi
 [[ -z $why ]] || echo "without the peer: $why"
 
-# Training without and with best guess, then its peak memory.
+# The peer: training without and with best guess, then its peak memory.
 run_peer() {
     "$python" - "$peer" --dims "$d" --batch "$batch" --lam 0,1 --iters 4 <<'PYTHON'
 import resource, runpy, sys
@@ -36,7 +39,8 @@ done
 # best FILE KEY [PATTERN]: the largest value of a key over the lines of a file that match.
 best() { grep "${3:-.}" "$1" | grep -o "\"$2\": [0-9.]*" | awk 'BEGIN {m = 0} $2 > m {m = $2} END {print m}'; }
 
-printf '%-26s %10s %10s %8s %12s %10s %10s\n' "paper model, d=$d, $batch rows" acflow PyTorch ratio 'sgemm limit' 'of limit' 'MB'
+printf '%-26s %10s %10s %8s %12s %10s %10s\n' "paper model, d=$d, $batch rows" \
+    acflow PyTorch ratio 'sgemm limit' 'of limit' 'MB'
 row() { # label, our key, their key, which of their lines
     local a p=-
     a=$(best "$ours" "$2_rows_s")
@@ -49,4 +53,6 @@ row training train train_rows_s '"lam": 0'
 row 'training with best guess' train_guess train_rows_s '"lam": 1'
 row log-likelihood loglik loglik_rows_s '"lam": 0'
 row sampling sample sample_rows_s '"lam": 0'
-echo "rows per second; MB: acflow's peak$([[ -n $why ]] || echo ", PyTorch's is $(best "$theirs" peak_mb)"); sgemm $(best "$ours" sgemm_gflop_s) GFLOP/s on $(best "$ours" threads) threads"
+peer_peak=$([[ -n $why ]] || echo ", PyTorch's is $(best "$theirs" peak_mb)")
+echo "rows per second; MB: acflow's peak$peer_peak;" \
+    "sgemm $(best "$ours" sgemm_gflop_s) GFLOP/s on $(best "$ours" threads) threads"

@@ -1,14 +1,14 @@
-/* How long a GPU was at work: the times of every kernel and copy, from CUPTI, NVIDIA's tracing library, which comes with the CUDA toolkit
- * and with PyTorch. It is loaded at run time, so that this builds without; of its interface (stable since CUDA 5.5) only the little used
- * here is declared. Kernels of a graph are seen one by one.
+/* Working time of a GPU: the times of every kernel and copy, from CUPTI, NVIDIA's tracing library, which comes with the
+ * CUDA toolkit and with PyTorch. It is loaded at run time, so building does not need it. Only the small part of its
+ * interface (stable since CUDA 5.5) used here is declared. Kernels of a graph are recorded one by one.
  *
  *     if (bench_trace_open(path) == NULL) {          else the reason why there is none
  *         bench_trace_begin();
  *         ... work, and a sync ...
- *         double seconds = bench_trace_end();        of them the device had something to do; overlapping work counts once
+ *         double seconds = bench_trace_end();        time the device worked; overlapping work counts once
  *     }
  *
- * While it traces, the host is slower: measure wall time in a run without. One file of a program includes this. */
+ * Tracing slows the host down: measure wall time in a run without. One file of a program includes this. */
 #ifndef ACF_BENCH_TRACE_H
 #define ACF_BENCH_TRACE_H
 
@@ -20,7 +20,7 @@
 
 enum { BENCH_MEMCPY = 1, BENCH_MEMSET = 2, BENCH_KERNEL = 10 };
 
-/* How every record of these three kinds begins. */
+/* The common beginning of records of these three kinds. */
 typedef struct bench_record {
     uint32_t kind, other[3];
     uint64_t start, end; /* nanoseconds */
@@ -63,7 +63,7 @@ static void bench_trace_done(void *context, uint32_t stream, uint8_t *buffer, si
     free(buffer);
 }
 
-/* path NULL: where the loader looks. NULL when it is there, else why not. */
+/* path NULL: the loader's search path. Returns NULL on success, else the reason. */
 static const char *bench_trace_open(const char *path) {
     void *lib = dlopen(path ? path : "libcupti.so.13", RTLD_NOW | RTLD_LOCAL);
     int (*callbacks)(void (*)(uint8_t **, size_t *, size_t *), void (*)(void *, uint32_t, uint8_t *, size_t, size_t));
@@ -78,12 +78,12 @@ static const char *bench_trace_open(const char *path) {
     return callbacks(bench_trace_request, bench_trace_done) == 0 ? NULL : "it refused to register callbacks";
 }
 
-/* False: it cannot trace here. */
+/* False: this machine cannot trace. */
 static bool bench_trace_begin(void) {
     static const int kinds[] = {BENCH_KERNEL, BENCH_MEMCPY, BENCH_MEMSET};
     for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++)
         if (bench_tracer.enable(kinds[k]) != 0) return false;
-    bench_tracer.flush(1); /* what ran before is not ours */
+    bench_tracer.flush(1); /* earlier records do not count */
     bench_tracer.n = 0;
     return true;
 }
@@ -104,7 +104,7 @@ static double bench_covered(bench_span *s, size_t n) {
     return 1e-9 * (double)sum;
 }
 
-/* Seconds the device worked since begin, 0 when nothing was seen; *launches: kernels and copies. */
+/* Seconds the device worked since begin, 0 if nothing was recorded; *launches: kernels and copies. */
 static double bench_trace_end(size_t *launches) {
     bench_tracer.flush(1);
     bench_tracer.disable(BENCH_KERNEL), bench_tracer.disable(BENCH_MEMCPY), bench_tracer.disable(BENCH_MEMSET);

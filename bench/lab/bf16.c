@@ -1,4 +1,5 @@
-/* Kernel lab for products in bf16: the shapes of the networks against the float panels on one thread, check then time.
+/* Kernel lab for products in bf16: the shapes of the networks against the float panels on one thread. Checks, then
+ * times.
  *
  *     make build/lab-bf16 && build/lab-bf16 */
 #include "device/bf16.h"
@@ -28,7 +29,7 @@ static float *random_floats(int64_t n, uint64_t seed) {
     return x;
 }
 
-/* Seconds of one call, as the processor counts them. */
+/* Processor seconds of one call. */
 static double time_of(const acf_gemm *g, bool bf16, int64_t calls) {
     double t0 = bench_watch(1);
     for (int64_t i = 0; i < calls; i++) {
@@ -41,7 +42,7 @@ static double time_of(const acf_gemm *g, bool bf16, int64_t calls) {
     return (bench_watch(1) - t0) / (double)calls;
 }
 
-/* Root of the mean squared difference between the two, over that of the product. */
+/* Root of the mean squared difference between the two, divided by that of the product. */
 static double error_of(const float *x, const float *y, int64_t n) {
     double d = 0, s = 0;
     for (int64_t i = 0; i < n; i++) d += pow((double)(x[i] - y[i]), 2), s += pow((double)x[i], 2);
@@ -53,7 +54,7 @@ static double try_shape(const shape *s) {
     double best[2] = {1e30, 1e30}, flops = 2.0 * (double)s->M * (double)s->N * (double)s->K;
     for (int k = 0; k < 2; k++) c[k] = random_floats(s->M * s->N, 3);
     for (int r = 0; r < ROUNDS; r++)
-        for (int k = 0; k < 2; k++) { /* in turns, so that a slow moment of the machine hits both */
+        for (int k = 0; k < 2; k++) { /* alternately, so that a slow moment of the machine affects both */
             acf_gemm g = {s->ta, s->tb, s->M, s->N, s->K, 1, a, s->ta ? s->M : s->K, b, s->tb ? s->K : s->N,
                           0,     c[k],  s->N};
             double t = time_of(&g, k, (int64_t)(MIN_FLOPS / flops) + 1);

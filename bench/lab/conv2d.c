@@ -1,4 +1,5 @@
-/* Kernel lab for convolutions: register tiles (ops/conv2d.c) against gathered patches and one product, on one thread, check then time.
+/* Kernel lab for convolutions: register tiles (ops/conv2d.c) against gathered patches and one product, on one thread.
+ * Checks, then times.
  *
  *     make build/lab-conv2d && build/lab-conv2d */
 #include "ops/conv2d.h"
@@ -11,7 +12,7 @@
 #include <string.h>
 
 #define ROUNDS 8
-#define BLOCK 65536 /* numbers of a block of patches: what stays in cache beside the weights */
+#define BLOCK 65536 /* numbers in a block of patches: stays in cache beside the weights */
 
 static float *random_floats(int64_t n, uint64_t seed) {
     float *x = malloc((size_t)n * sizeof *x);
@@ -22,7 +23,7 @@ static float *random_floats(int64_t n, uint64_t seed) {
     return x;
 }
 
-/* ---- the rival: patches of a block of pixels as a matrix ------------------------------------------------------------------- */
+/* ---- the alternative: patches of a block of pixels as a matrix --------------------------------------------------- */
 
 static void gather(float *patch, const float *x, const acf_conv_shape *s, int64_t r0, int64_t r1) {
     for (int64_t r = r0; r < r1; r++)
@@ -49,7 +50,7 @@ static void by_patches(float *y, const float *x, const float *w, float *dw, cons
     }
 }
 
-/* ---- check, then time -------------------------------------------------------------------------------------------------------- */
+/* ---- check, then time -------------------------------------------------------------------------------------------- */
 
 static double error_of(const float *x, const float *y, int64_t n) {
     double d = 0, s = 0;
@@ -69,7 +70,7 @@ static double try_shape(const acf_device *dev, int64_t N, int64_t side, int64_t 
     double best[5] = {1e30, 1e30, 1e30, 1e30, 1e30}, error = 0, flops = 2.0 * (double)out * (double)(k * k * Ci);
     if (!dw[0] || !dw[1] || !dx || !patch || !scratch) exit(1);
     for (int r = 0; r < ROUNDS; r++)
-        for (int v = 0; v < 5; v++) { /* in turns, so that a slow moment of the machine hits all */
+        for (int v = 0; v < 5; v++) { /* alternately, so that a slow moment of the machine affects all */
             const double t0 = bench_watch(1);
             if (v == 0) acf_conv2d_fwd_cpu(dev, y[0], x, w, NULL, ACF_IDENTITY, &s, scratch);
             if (v == 1) by_patches(y[1], x, w, NULL, &s, patch);

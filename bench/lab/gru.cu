@@ -1,9 +1,11 @@
-/* Kernel lab of the GRU on a GPU: every variant against a plain kernel, that one against double on the host; then times, beside the
- * bytes and operations a pass must do and the time they need at the speeds measured on an H200 (4.3 TB/s, 790 TFLOP/s).
+/* Kernel lab of the GRU on a GPU: checks every variant against a plain kernel, and that one against double on the host.
+ * Then times them, beside the bytes and operations of a pass and the time for those at the speeds measured on an H200
+ * (4.3 TB/s, 790 TFLOP/s).
  *
  *     nvcc -std=c++17 -O3 -Isrc -gencode=arch=compute_90a,code=sm_90a -cudart static src/ops/gru_*.cu
  *         bench/lab/gru.cu -lcublas -o lab-gru
- *     lab-gru [small|check]        small: few small checks, for a memory checker; check: no times. Exit status 1 when a check fails */
+ *     lab-gru [small|check]        small: few small checks, for a memory checker; check: no times
+ *                                  Exit status 1 when a check fails. */
 #include "ops/gru_fast.h"
 
 #include "lab.cuh"
@@ -14,7 +16,7 @@
 extern "C" int acf_gru_try_blocks, acf_gru_try_rows;
 extern "C" int acf_gru_try_clusters(int C);
 extern "C" acf_gru_fast acf_gru_try;
-static const acf_gru_fast *as_backward; /* the backward's cut where both are tried */
+static const acf_gru_fast *as_backward; /* the backward's tiling when both are tried */
 static bool with_image = false;         /* weights laid out beforehand: the kernels of gru_fast.cu */
 
 #define BLAS(call) check_blas((call), __LINE__)
@@ -34,7 +36,7 @@ static std::vector<uint16_t> as_bf16(const floats &v) {
     return b;
 }
 
-/* ---- a problem ----------------------------------------------------------------------------------------------------- */
+/* ---- a problem --------------------------------------------------------------------------------------------------- */
 
 typedef struct problem {
     int N, D, H, I;
@@ -87,7 +89,7 @@ static void *image_of(const float *wh, int H) {
     return image;
 }
 
-/* Everything a pass leaves behind. */
+/* All outputs of a pass. */
 typedef struct result {
     floats h, h16, gates, grads, past, dcond, dbx, dbh, dh0;
 } result;
@@ -192,7 +194,7 @@ static result run_host(const problem *q) {
     return res;
 }
 
-/* ---- checks ---------------------------------------------------------------------------------------------------------- */
+/* ---- checks ------------------------------------------------------------------------------------------------------ */
 
 static int failures = 0;
 
@@ -230,7 +232,8 @@ static double compare(const problem *q, const char *name, const result *r, const
     if (good) return worst;
     failures++;
     printf(
-        "WRONG %-10s N %d D %d H %d I %d T %lld cond %d h0 %d proj %d blocks %d rows %d%s: h %.1e h16 %.1e gates %.1e grads %.1e past %.1e dcond %.1e "
+        "WRONG %-10s N %d D %d H %d I %d T %lld cond %d h0 %d proj %d blocks %d rows %d%s: h %.1e h16 %.1e gates %.1e "
+        "grads %.1e past %.1e dcond %.1e "
         "dbx %.1e dbh %.1e dh0 %.1e\n",
         name, q->N, q->D, q->H, q->I, (long long)q->T, q->cond, q->h0, q->projected,
         with_image ? acf_gru_try.C : acf_gru_try_blocks,
@@ -274,7 +277,7 @@ static void check_fast(const problem *q, const result *plain) {
     }
 }
 
-/* The kernels of gru_fast.cu: their own choice at many sizes, then every cut. */
+/* The kernels of gru_fast.cu: their own choice at many sizes, then every tiling. */
 static void check_images(bool small) {
     static const int Ns[] = {1, 17, 65, 480, 512, 1000, 2000, 4096, 4500}, Ds[] = {1, 2, 6, 21};
     with_image = true, worst_of[2] = worst_of[3] = 0;
@@ -328,7 +331,7 @@ static void check_all(bool small) {
            failures ? "FAILED" : "all right", worst_of[0], worst_of[1], worst_of[2], worst_of[3]);
 }
 
-/* ---- times ----------------------------------------------------------------------------------------------------------- */
+/* ---- times ------------------------------------------------------------------------------------------------------- */
 
 #define BYTES_PER_US 4.3e6
 #define FLOPS_PER_US 790e6
@@ -357,7 +360,7 @@ typedef struct buffers {
     acf_gru_backward b;
 } buffers;
 
-/* Values on the device that are neither zero nor outside of what gates hold. */
+/* Values on the device that are not zero and within the range of gates. */
 __global__ void fill_kernel(uint32_t *p, int64_t n, bool bf16, float scale) {
     for (int64_t i = blockIdx.x * (int64_t)blockDim.x + threadIdx.x; i < n; i += (int64_t)gridDim.x * blockDim.x) {
         uint32_t h = (uint32_t)i * 2654435761u;
@@ -380,8 +383,7 @@ static buffers make_buffers(const problem *q, bool narrow) {
     v.f.gates = v.b.gates = filled(T * 4 * H * size, narrow), v.f.projected = v.f.save = true;
     v.f.bx = to_device(q->bx), v.f.wh = v.b.wh = to_device(q->wh), v.f.bh = to_device(q->bh);
     v.f.h = (float *)filled(T * H * 4, false), v.b.h = v.f.h, v.f.h16 = filled(T * H * 2, true);
-    v.b.dh =
-        (float *)filled(T * H * 4, false, 1e-3f); /* a backward is repeated on its own output, which must not grow */
+    v.b.dh = (float *)filled(T * H * 4, false, 1e-3f); /* the backward runs repeatedly on its own output */
     v.b.past = filled(T * H * size, narrow);
     floats few((size_t)(3 * H), 0.0f);
     v.b.dbx = to_device(few), v.b.dbh = to_device(few);
@@ -390,7 +392,7 @@ static buffers make_buffers(const problem *q, bool narrow) {
     return v;
 }
 
-/* Microseconds that a pass cannot beat. gates: bytes of one number. */
+/* Lower bound of a pass, in microseconds. gates: bytes of one number. */
 static double floor_forward(const problem *q, int gates, bool save) {
     double T = (double)q->T, H = q->H, bytes = T * H * (3 * gates + 4 + 2 + (save ? 4 * gates : 0)),
            flops = 2 * T * 3 * H * H;
@@ -420,7 +422,7 @@ static void time_kernels(const problem *q, acf_gru_math math, int blocks, int ro
     release_all();
 }
 
-/* The kernels of gru_fast.cu: their own choice (C 0), and cuts. */
+/* The kernels of gru_fast.cu: their own choice (C 0), and tilings. */
 static void time_fast(const problem *q, bool all) {
     buffers v = make_buffers(q, true);
     acf_gru_forward light = v.f;
@@ -471,11 +473,13 @@ static void time_forms(const problem *q) {
     double d = time_us([&] { CHECK(acf_gru_backward_launch(&v.b, ACF_GRU_BF16_WIDE, 0)); });
     release_all();
     printf(
-        "%5d %3d  first layer (narrow input, cond): forward %8.1f backward %8.1f   bf16-wide: forward %8.1f backward %8.1f\n",
+        "%5d %3d  first layer (narrow input, cond): forward %8.1f backward %8.1f   bf16-wide: forward %8.1f backward "
+        "%8.1f\n",
         q->N, q->D, a, b, c, d);
 }
 
-/* Sixteen layers' images in one launch; and a chain of launches in a graph, which shows what a launch costs there. */
+/* Sixteen layers' laid-out weights in one launch; and a chain of launches in a graph, which shows the cost of a launch
+ * there. */
 static void time_images(const problem *q) {
     void *image[16];
     const float *wh[16];
@@ -502,7 +506,7 @@ static void time_images(const problem *q) {
     release_all();
 }
 
-/* The library products around a layer: the input's side, and after the backward dx, dwx and dwh. */
+/* The library products around a layer: the input's side, and dx, dwx and dwh after the backward. */
 static void time_products(const problem *q, bool narrow) {
     int64_t H = q->H, T = q->cap;
     int n = (int)T, h = (int)H, size = narrow ? 2 : 4;
@@ -528,7 +532,8 @@ static void time_products(const problem *q, bool narrow) {
     });
     double flops = 2.0 * (double)T * 3 * (double)(H * H);
     printf(
-        "%5d %3d %7lld  %-5s  inputs %8.1f us %4.0f TFLOP/s   dx %8.1f us %4.0f TFLOP/s   a weight's gradient %8.1f us %4.0f TFLOP/s\n",
+        "%5d %3d %7lld  %-5s  inputs %8.1f us %4.0f TFLOP/s   dx %8.1f us %4.0f TFLOP/s   a weight's gradient %8.1f us "
+        "%4.0f TFLOP/s\n",
         q->N, q->D, (long long)q->T, narrow ? "bf16" : "tf32", t[0], flops / t[0] * 1e-6, t[1], flops / t[1] * 1e-6,
         t[2], flops / t[2] * 1e-6);
     BLAS(cublasDestroy(blas));

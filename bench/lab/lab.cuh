@@ -1,4 +1,5 @@
-/* What the kernel labs on a GPU share: checked calls, random numbers, and device memory that begins as NaN. Each lab is one file. */
+/* Shared by the kernel labs on a GPU: checked calls, random numbers, and device memory initialised to NaN. Each lab is
+ * one file. */
 #ifndef ACF_BENCH_LAB_CUH
 #define ACF_BENCH_LAB_CUH
 
@@ -33,7 +34,7 @@ static floats random_floats(int64_t n, double scale) {
     return v;
 }
 
-/* ---- device memory ------------------------------------------------------------------------------------------------ */
+/* ---- device memory ----------------------------------------------------------------------------------------------- */
 
 static std::vector<void *> owned;
 static void *device_bytes(size_t n) { /* poisoned with NaN */
@@ -52,7 +53,7 @@ template <typename T> static T *to_device(const std::vector<T> &v) {
     CHECK(cudaMemcpy(p, v.data(), v.size() * sizeof(T), cudaMemcpyHostToDevice));
     return p;
 }
-/* n floats, which are bf16 there where half is set. */
+/* n floats; with `half` they are bf16 on the device. */
 static floats to_host(const void *p, int64_t n, bool half) {
     floats v((size_t)n);
     std::vector<uint16_t> b(half ? (size_t)n : 0);

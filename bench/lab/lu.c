@@ -1,8 +1,10 @@
-/* Kernel lab for the per-row matrices: batched LU against a plain loop over LAPACK (OpenBLAS, which must be installed), check then time.
+/* Kernel lab for the per-row matrices: batched LU against a plain loop over LAPACK (OpenBLAS, which must be installed).
+ * Checks, then times.
  *
  *     make build/lab-lu && build/lab-lu
  *
- * The loop is serial, single-threaded sgetrf and a sum of logs; ours is what a model calls, on 1 and on 2 threads. */
+ * The loop is serial, single-threaded sgetrf and a sum of logs; ours is the function that a model calls, on 1 and on 2
+ * threads. */
 #include "ops/lu.h"
 #include "../bench.h"
 #include "../openblas.h"
@@ -59,7 +61,7 @@ static const float *our_logdet(acf_tape *t, float *m, const acf_subset *u, bool 
     acf_tensor *ld = acf_lu_logdet(t, acf_lu_factor(t, list, u));
     need(acf_tape_status(t));
     if (train) {
-        /* Backward of one node without a loss: its gradient is set by hand, and the node run. */
+        /* Backward of one node without a loss: its gradient is set by hand, and the node runs. */
         acf_real *g = acf_grad(t, ld);
         for (int64_t i = 0; i < u->N; i++) g[i] = 1;
         need(t->last->op->cpu.backward(t, t->last));
@@ -87,7 +89,7 @@ static timing time_logdet(const openblas *blas, int threads, int64_t N, int64_t 
     if (!work || !ld || !pivots) exit(1);
     double lapack[REPEATS], ours[REPEATS], both[REPEATS];
     int64_t wrong = 0;
-    for (int k = 0; k < REPEATS; k++) { /* interleaved, so that a slow moment of the machine hits all */
+    for (int k = 0; k < REPEATS; k++) { /* interleaved, so that a slow moment of the machine affects all */
         double t0 = now();
         lapack_logdet(blas, ld, work, pivots, m, N, n);
         double t1 = now();

@@ -1,5 +1,5 @@
-/* Products with the weights of a GRU: our panels, laid out before, beside OpenBLAS (where it is installed), which packs at every call. Checks, then times on one
- * core, in time of the processor.
+/* Products with the weights of a GRU: our panels, laid out beforehand, against OpenBLAS (where it is installed), which
+ * packs at every call. Checks, then times on one core, in processor time.
  *
  *     lab-panels [REPEATS] */
 #include "device/panels.h"
@@ -21,7 +21,7 @@ static const shape shapes[] = {{"h whT", false, true, 768, 256, 256, 256},
                                {"gatesT x", true, false, 256, 1024, 1024, 256}};
 enum { SIDE = 1024, VARIANTS = 3 };
 
-/* Leading dimensions as in gru.c: states and weights are as wide as there are units, the gates four times that. */
+/* Leading dimensions as in gru.c: states and weights are as wide as the number of units, the gates four times that. */
 static const openblas *blas;
 
 static void run(int variant, const shape *s, int64_t M, const acf_real *a, const acf_real *b, const acf_real *panels,

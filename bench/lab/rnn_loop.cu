@@ -1,9 +1,12 @@
-/* Kernel lab of the loops on a GPU: the plain form against double on the host, the narrow one, every cut of it, against the plain one, draws
- * against base/rng.c; then times, beside the time that streaming the weights needs at 137 GB/s a block.
+/* Kernel lab of the recurrent loops on a GPU. Checks the plain form against double on the host, every tiling of the
+ * narrow form against the plain one, and draws against base/rng.c. Then times them, beside the time for streaming the
+ * weights at 137 GB/s per block.
  *
  *     nvcc -std=c++17 -O3 -Isrc -gencode=arch=compute_90a,code=sm_90a -cudart static
- *         src/ops/rnn_loop_*.cu bench/lab/rnn_loop.cu rng.o -lcublas -o lab-loop         (rng.o: gcc -Isrc -O2 -c src/base/rng.c)
- *     lab-loop [small|check]        small: few small checks, for a memory checker; check: no times. Exit status 1 when a check fails */
+ *         src/ops/rnn_loop_*.cu bench/lab/rnn_loop.cu rng.o -lcublas -o lab-loop
+ *                                   (rng.o: gcc -Isrc -O2 -c src/base/rng.c)
+ *     lab-loop [small|check]        small: few small checks, for a memory checker; check: no times
+ *                                   Exit status 1 when a check fails. */
 #include "ops/rnn_loop_stream.cuh"
 extern "C" {
 #include "base/rng.h"
@@ -15,7 +18,7 @@ extern "C" {
 
 typedef std::vector<double> doubles;
 
-/* ---- a problem ----------------------------------------------------------------------------------------------------- */
+/* ---- a problem --------------------------------------------------------------------------------------------------- */
 
 typedef struct problem {
     int N, D, L, H, F, O, E, act;
@@ -73,14 +76,14 @@ static problem make_problem(acf_loop_kind kind, int N, int D, int L, int H, int 
     return q;
 }
 
-/* Everything a pass leaves behind. */
+/* All outputs of a pass. */
 typedef struct result {
     floats y, out, hidden, h[4], gates[4], grads[4], past[4], dout, dhidden, dz, dcond[4], dbx[4], dbh[4];
 } result;
 
 static int64_t size_of(bool narrow) { return narrow ? 2 : 4; }
 
-/* The problem on the device, with room to save. */
+/* The problem on the device, with memory for saved arrays. */
 static acf_loop upload(const problem *q, bool narrow, bool save) {
     acf_loop f = {};
     int64_t T = q->cap, H = q->H, size = size_of(narrow);
@@ -130,7 +133,7 @@ static result run(const problem *q, bool narrow) {
     CHECK(acf_loop_forward_launch(&light, narrow, 0));
     CHECK(cudaDeviceSynchronize());
     floats again = to_host(light.y, T, false);
-    if (T && memcmp(again.data(), r.y.data(), (size_t)T * 4)) r.y[0] = NAN; /* shows as WRONG */
+    if (T && memcmp(again.data(), r.y.data(), (size_t)T * 4)) r.y[0] = NAN; /* printed as WRONG */
     if (q->kind != ACF_LOOP_SAMPLE) {
         CHECK(acf_loop_backward_launch(&f, narrow, 0));
         float *parts = (float *)device_bytes(128 * 4 * H * 4);
@@ -151,7 +154,7 @@ static result run(const problem *q, bool narrow) {
     return r;
 }
 
-/* ---- the same in double on the host, as in docs/math.md --------------------------------------------------------------- */
+/* ---- the same in double on the host, as in docs/math.md ---------------------------------------------------------- */
 
 static double act_host(int act, double x) {
     switch (act) {
@@ -197,7 +200,8 @@ static double mean_host(const double *o, int K, doubles *w) {
     return mean;
 }
 
-/* given: values that steps see instead of their own, or NULL. A draw that flips to another component would change all that follows. */
+/* given: values that steps see instead of their own, or NULL. Otherwise a draw from another component would change all
+ * that follows. */
 static result run_host(const problem *q, const floats *given) {
     int64_t H = q->H, T = q->cap, F = q->F, O = q->O;
     size_t cap = (size_t)T;
@@ -319,7 +323,7 @@ static result run_host(const problem *q, const floats *given) {
     return res;
 }
 
-/* ---- checks ---------------------------------------------------------------------------------------------------------- */
+/* ---- checks ------------------------------------------------------------------------------------------------------ */
 
 static int failures = 0, compared = 0;
 static double worst_ahead[2], worst_back[2]; /* plain, narrow */
@@ -341,7 +345,7 @@ static bool tail_is_zero(const floats &x, int64_t from) {
     return true;
 }
 
-/* Of values. A mean may be close to zero because its components cancel; what it can be held to is their scale. */
+/* Of values. A mean may be close to zero because its components cancel, so the error is relative to their scale. */
 static double value_distance(const problem *q, const floats &y, const floats &ref, const floats &out) {
     double d = 0, s = 1e-30;
     int64_t K = q->O / 3;
@@ -377,18 +381,19 @@ static void compare(const problem *q, const result *r, const result *ref, bool n
     worst_ahead[narrow] = fmax(worst_ahead[narrow], ahead), worst_back[narrow] = fmax(worst_back[narrow], back);
     double kink = q->act == 1 || q->act == 2
                       ? 4
-                      : 1; /* rounding turns some hidden units on or off, whose gradients then differ wholly */
+                      : 1; /* rounding turns some hidden units on or off, and their gradients then differ completely */
     if (tails && ahead <= (narrow ? 3e-2 : 1e-4) && back <= (narrow ? 8e-2 : 5e-4) * kink) return;
     failures++;
     printf(
-        "WRONG %s %s N %d D %d L %d H %d F %d O %d E %d act %d cond %d T %lld cut %d %d %d%s: y %.1e out %.1e hidden %.1e gates %.1e h %.1e; "
+        "WRONG %s %s N %d D %d L %d H %d F %d O %d E %d act %d cond %d T %lld cut %d %d %d%s: y %.1e out %.1e hidden "
+        "%.1e gates %.1e h %.1e; "
         "dout %.1e dhidden %.1e dz %.1e grads %.1e past %.1e dcond %.1e dbx %.1e dbh %.1e\n",
         narrow ? "narrow" : "plain", kinds[q->kind], q->N, q->D, q->L, q->H, q->F, q->O, q->E, q->act, q->cond,
         (long long)q->T, acf_loop_try.C, acf_loop_try.W, acf_loop_try.MT, tails ? "" : " TAIL", a[0], a[1], a[2], a[3],
         a[4], b[0], b[1], b[2], b[3], b[4], b[5], b[6], b[7]);
 }
 
-/* Draws must be the CPU's formula of the outputs that were saved. */
+/* Draws must equal the CPU's formula on the saved outputs. */
 static void check_draws(const problem *q, const result *r, bool narrow) {
     double worst = 0;
     int64_t wrong = 0;
@@ -403,7 +408,8 @@ static void check_draws(const problem *q, const result *r, bool narrow) {
            (long long)wrong, (long long)q->T, worst);
 }
 
-/* plain against the host where that is not too slow; narrow (own choice, or the cut that is tried) against plain. */
+/* plain against the host where that is not too slow; narrow (its own choice, or the tiling under test) against
+ * plain. */
 static void check(const problem *q, bool host) {
     acf_loop sizes = {};
     sizes.s.H = q->H, sizes.F = q->F, sizes.O = q->O, sizes.layers = q->L;
@@ -477,7 +483,7 @@ static void check_all(bool small) {
            failures ? "FAILED" : "all right", worst_ahead[0], worst_back[0], worst_ahead[1], worst_back[1]);
 }
 
-/* ---- times ----------------------------------------------------------------------------------------------------------- */
+/* ---- times ------------------------------------------------------------------------------------------------------- */
 
 template <typename F> static double time_us(F launch) {
     cudaEvent_t begin, end;
@@ -546,7 +552,7 @@ static times time_loop(const problem *q, bool narrow) {
     return r;
 }
 
-static double stream_us(const problem *q, int C) { /* of the weights, all steps of the longest row */
+static double stream_us(const problem *q, int C) { /* for the weights, all steps of the longest row */
     int steps = 0;
     for (int t = 0; t < q->D; t++) steps += q->active[(size_t)t] > 0;
     double bytes = 2.0 * ((2 * q->L - 1) * 3.0 * q->H * q->H / C + (double)q->F * q->H / C + (double)q->F * q->O);
@@ -565,7 +571,8 @@ static void time_size(int N, int D) {
         int C = own ? 1 : cuts[i][0];
         times a = time_loop(&inverse, true), b = time_loop(&mean, true);
         printf(
-            "%4d %2d  %s %d %d %2d  inverse %6.0f saved %6.0f back %6.0f products %5.0f   mean %6.0f saved %6.0f back %6.0f sample %6.0f products %5.0f   "
+            "%4d %2d  %s %d %d %2d  inverse %6.0f saved %6.0f back %6.0f products %5.0f   mean %6.0f saved %6.0f back "
+            "%6.0f sample %6.0f products %5.0f   "
             "streams %5.0f %5.0f   sampling %6.2f ms  best guess %6.2f ms\n",
             N, D, own ? "own " : "C MT", own ? 0 : C, own ? 0 : cuts[i][2], own ? 0 : cuts[i][3], a.light, a.ahead,
             a.back, a.products, b.light, b.ahead, b.back, b.sample, b.products, stream_us(&inverse, C),
@@ -580,9 +587,9 @@ int main(int argc, char **argv) {
     setvbuf(stdout, NULL, _IOLBF, 0);
     check_all(!strcmp(how, "small"));
     if (!strcmp(how, "small") || !strcmp(how, "check")) return failures > 0;
-    printf(
-        "microseconds; streams: weights at 137 GB/s a block; sampling: 6 inverses of 2 layers, a sample of 4; best guess: the same with means, saved,\n"
-        "backward and weights' gradients (products: library and sums)\n");
+    printf("microseconds; streams: weights at 137 GB/s a block; sampling: 6 inverses of 2 layers, a sample of 4; best "
+           "guess: the same with means, saved,\n"
+           "backward and weights' gradients (products: library and sums)\n");
     static const int sizes[][2] = {{512, 6}, {512, 21}, {512, 63}, {4096, 6}, {4096, 63}};
     for (const int *s : sizes) time_size(s[0], s[1]);
     problem few = make_problem(ACF_LOOP_INVERSE, 512, 6, 2, 256, 2, 0),

@@ -1,20 +1,22 @@
 #!/usr/bin/env python3
-"""Planted errors: which cells of a table are wrong? acflow score --cells beside a forest and a score for each column.
+"""Finds planted errors in tables: acflow score --cells against a forest and a score per column.
 
   bench/peers/find_errors.py [--data ../shared/data/tables] [--boys boys.csv] [--acflow build/acflow]
       [--tables boys,abalone,wine,yeast,autos] [--seeds 1,2] [--rate 0.01] [--rows 1000] [--threads 2] [--keep FOLDER]
 
-A share of the observed cells of a table (of at most so many rows, drawn at random) is made wrong. A number is shifted by 2 to 5
-standard deviations of its column, has two neighbouring digits transposed, or becomes the value of another column of its row,
-in turn; a category becomes the value that another row has. Each method then sees the table with its errors and nothing else.
+A share of the observed cells of a table (of at most --rows rows, drawn at random) is made wrong. Numbers get three
+kinds of error in turn: a shift by 2 to 5 standard deviations of the column, two neighbouring digits transposed, or the
+value of another column of the row. A category becomes the value of another row. Each method then sees only the table
+with its errors.
 
-Printed for each table and seed: average precision over all observed cells, and over rows (is there an error in it?), of
+Printed for each table and seed: average precision over all observed cells, and over rows (does the row have an error?),
+of
 
-  acflow    a model of the table, fitted with default options; a cell by its place among the first 1000 of acflow score --cells (the
-            others are last), a row by its first cell
-  forest    scikit-learn's IsolationForest of 500 trees (missing numbers as the median, categories as indicators); it scores
-            rows, so the cells of a row are ordered by their z-score
-  z-score   |x - mean| / standard deviation of each column; of a category the same of the indicator of its level
+  acflow    a model of the table, fitted with default options; a cell by its rank among the first 1000 of
+            acflow score --cells (the others are last), a row by its first cell
+  forest    scikit-learn's IsolationForest of 500 trees (missing numbers as the median, categories as indicators); it
+            scores rows, so the cells of a row are ordered by their z-score
+  z-score   |x - mean| / standard deviation of each column; for a category the same of the indicator of its level
 
 --boys: the table boys of the R package mice: Rscript -e 'write.csv(mice::boys, "boys.csv", row.names = FALSE, na = "")'
 """
@@ -25,8 +27,8 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 ABALONE = 'sex length diameter height whole shucked viscera shell rings'.split()
 YEAST = 'mcg gvh alm mit erl pox vac nuc site'.split()
-AUTOS = ('symboling losses make fuel aspiration doors body drive engine_at wheelbase length width height weight type cylinders size system '
-         'bore stroke compression power rpm city highway price').split()
+AUTOS = ('symboling losses make fuel aspiration doors body drive engine_at wheelbase length width height weight type '
+         'cylinders size system bore stroke compression power rpm city highway price').split()
 
 
 # ------------------------------------------------------------------------------------------------ tables
@@ -35,7 +37,8 @@ def read_table(name, args):
     """(names, rows of texts); '' is a missing cell."""
     def lines(file, separator=',', folder=args.data):
         with open(os.path.join(folder, file), newline='') as f:
-            return [[c.strip() for c in r] for r in (csv.reader(f, delimiter=separator) if separator else (x.split() for x in f)) if r]
+            records = csv.reader(f, delimiter=separator) if separator else (x.split() for x in f)
+            return [[c.strip() for c in r] for r in records if r]
     if name == 'boys':
         rows = lines(os.path.abspath(args.boys))
         return rows[0], rows[1:]
@@ -78,7 +81,7 @@ def transposed(text, rng):
 
 
 def wrong_number(rows, i, j, numbers, kind, deviation, rng):
-    """Another number for the cell; None where this kind of error leaves it as it is."""
+    """A wrong number for the cell; None where this kind of error does not change it."""
     text = rows[i][j]
     if kind == 0:
         new = shifted(text, deviation[j], rng)
@@ -103,7 +106,8 @@ def plant(rows, rate, seed):
         if len(wrong) == wanted:
             break
         if j in deviation:
-            new = next(filter(None, (wrong_number(rows, i, j, numbers, (len(wrong) + k) % 3, deviation, rng) for k in range(3))), None)
+            tries = (wrong_number(rows, i, j, numbers, (len(wrong) + k) % 3, deviation, rng) for k in range(3))
+            new = next(filter(None, tries), None)
         else:
             others = [r[j] for r in rows if r[j] and r[j] != rows[i][j]]
             new = rng.choice(others) if others else None
@@ -113,7 +117,7 @@ def plant(rows, rate, seed):
     return dirty, wrong
 
 
-# ------------------------------------------------------------------------------------------------ methods: a score of every cell
+# -------------------------------------------------------------------------------------- methods: a score of every cell
 
 def by_column(rows):
     score = np.full((len(rows), len(rows[0])), -np.inf)
@@ -146,7 +150,8 @@ def by_acflow(names, rows, args, seed, folder):
     table, model = os.path.join(folder, 'table.csv'), os.path.join(folder, 'model.safetensors')
     with open(table, 'w', newline='') as f:
         csv.writer(f, lineterminator='\n').writerows([names] + rows)
-    run = lambda *a: subprocess.run([args.acflow, *a, '--threads', str(args.threads), '-q'], check=True, capture_output=True, text=True).stdout
+    run = lambda *a: subprocess.run([args.acflow, *a, '--threads', str(args.threads), '-q'], check=True,
+                                    capture_output=True, text=True).stdout
     t0 = time.time()
     if not os.path.exists(model):
         run('fit', table, '-o', model, '--seed', str(seed))
@@ -205,7 +210,7 @@ def main():
                 os.makedirs(folder, exist_ok=True)
                 ours, fit, score = by_acflow(names, rows, args, seed, folder)
             forest, z = by_forest(rows, seed), by_column(rows)
-            a, f, c = precisions(ours, rows, wrong), precisions(in_rows(forest, z), rows, wrong), precisions(z, rows, wrong)
+            a, f, c = (precisions(score, rows, wrong) for score in (ours, in_rows(forest, z), z))
             print(f'{name:8} {seed:4} {len(wrong):6}          {a[0]:7.3f} {f[0]:7.3f} {c[0]:7.3f}         '
                   f'{a[1]:7.3f} {f[1]:7.3f} {c[1]:7.3f}            {fit:6.1f} {score:6.1f}', flush=True)
 

@@ -1,15 +1,16 @@
 #!/usr/bin/env python3
-"""Imputation of any CSV files by acflow and by what people use today, on the same removed cells.
+"""Compares imputation of any CSV files by acflow and by common tools, on the same removed cells.
 
   bench/peers/impute_csv.py FILE.csv ... [NAME=VALUE ...]
       [--methods acflow,mean,knn5,knn20,iter_br,trees,mice] [--seeds 1,2] [--cap 120] [--out results.csv]
       [--peers ../shared/peers] [--lib build/libacflow.so] [--threads 1] [--summary]
 
-The protocol, the peers and the scores are those of impute_peers.py in the --peers folder; NAME=VALUE are options of acflow. Columns of text are
-categories, and so are numbers with two values; dates are days; texts that mostly differ from row to row (ids) are left out, and so are constants.
-Every run is a row of --out, which is read first: what is there already is not run again. A method that takes more than --cap seconds is given up.
---summary runs nothing and prints, for each file, acflow's figures beside the best peer's on the same cells, the worst ratio first. Seconds are of the
-processor for acflow, of the clock for peers: on a busy machine peers are given up that an idle one would finish.
+The protocol, the peers and the scores are those of impute_peers.py in the --peers folder; NAME=VALUE are options of
+acflow. Columns of text are categories, and so are numbers with two values; dates are days. Text columns that mostly
+differ from row to row (ids) and constants are left out. Every run is a row of --out, which is read first: finished runs
+are not repeated. A method that takes more than --cap seconds is stopped. --summary runs nothing. It prints, for each
+file, acflow's figures and the best peer's on the same cells, the worst ratio first. Seconds are processor time for
+acflow and wall time for peers, so on a busy machine more peers reach the cap.
 """
 import argparse, collections, csv, os, signal, sys, warnings
 import numpy as np
@@ -41,7 +42,8 @@ def table(path):
 
 def by_acflow(acf, peers, x, cat, gone, settings):
     r = own.run(acf, peers, x, cat, gone, settings, 20, 0)
-    return dict(nrmse=r['nrmse_mean'], pfc=r['pfc_mean'], seconds=r['fit_s'] + r['mean_s'], note=f"{r.get('step')} steps, {r['draws_s']:.1f} s to draw",
+    return dict(nrmse=r['nrmse_mean'], pfc=r['pfc_mean'], seconds=r['fit_s'] + r['mean_s'],
+                note=f"{r.get('step')} steps, {r['draws_s']:.1f} s to draw",
                 **{k: r[k] for k in ('crps', 'cov90', 'w1', 'tv')})
 
 
@@ -87,21 +89,25 @@ def summary(path, method):
                 of[r['table'], r['method'], k][r['seed']] = float(r[k])
 
     def mean(t, m, k):
-        """Over acflow's seeds, all of them: other seeds have other cells, and figures of different cells are not compared."""
+        """Over all of acflow's seeds only: other seeds remove other cells, which are not comparable."""
         seeds = of.get((t, method, k)) or of.get((t, method, 'seconds'), {})
         own_cells = of.get((t, m, k), {})
         return np.mean([own_cells[s] for s in seeds]) if seeds and set(seeds) <= set(own_cells) else np.nan
     rows = []
     for t in sorted({t for t, m, _ in list(of) if m == method}):
         v = {k: mean(t, method, k) for k in FIGURES}
-        best = {k: min(((mean(t, m, k), m) for m in POINT if mean(t, m, k) == mean(t, m, k)), default=(np.nan, '')) for k in ('nrmse', 'pfc')}
+        best = {k: min(((mean(t, m, k), m) for m in POINT if mean(t, m, k) == mean(t, m, k)), default=(np.nan, ''))
+                for k in ('nrmse', 'pfc')}
         worst = np.nanmax([ratio(v[k], best[k][0]) for k in best] + [0])
         rows.append((worst, t, v, best))
     for worst, t, v, best in sorted(rows, key=lambda r: -r[0]):
         f = own.fmt
-        print(f"| {t} | {f(v['nrmse'])} / {f(v['pfc'])} | {f(best['nrmse'][0])} ({best['nrmse'][1]}) / {f(best['pfc'][0])} ({best['pfc'][1]}) "
-              f"| {f(worst, 2)} | {f(v['crps'])} ({f(mean(t, 'mice', 'crps'))}) | {f(v['cov90'])} ({f(mean(t, 'mice', 'cov90'))}) "
-              f"| {f(v['w1'])} ({f(mean(t, 'mice', 'w1'))}) | {f(v['seconds'], 0)} ({f(mean(t, 'trees', 'seconds'), 0)}) |")
+        print(f"| {t} | {f(v['nrmse'])} / {f(v['pfc'])} "
+              f"| {f(best['nrmse'][0])} ({best['nrmse'][1]}) / {f(best['pfc'][0])} ({best['pfc'][1]}) "
+              f"| {f(worst, 2)} | {f(v['crps'])} ({f(mean(t, 'mice', 'crps'))}) "
+              f"| {f(v['cov90'])} ({f(mean(t, 'mice', 'cov90'))}) "
+              f"| {f(v['w1'])} ({f(mean(t, 'mice', 'w1'))}) "
+              f"| {f(v['seconds'], 0)} ({f(mean(t, 'trees', 'seconds'), 0)}) |")
 
 
 def main():
@@ -128,7 +134,8 @@ def main():
     new = not os.path.exists(a.out)
     done = set() if new else {(r['table'], r['method'], r['seed']) for r in csv.DictReader(open(a.out))}
     with open(a.out, 'a', newline='') as f:
-        w = csv.DictWriter(f, ['table', 'method', 'seed', 'rows', 'columns'] + FIGURES + ['note'], extrasaction='ignore')
+        fields = ['table', 'method', 'seed', 'rows', 'columns'] + FIGURES + ['note']
+        w = csv.DictWriter(f, fields, extrasaction='ignore')
         if new:
             w.writeheader()
         for path in [s for s in a.words if '=' not in s]:
@@ -137,10 +144,12 @@ def main():
                 for seed in a.seeds.split(','):
                     called = a.name if method == 'acflow' else method
                     if (name, called, seed) not in done:
-                        r = dict(one(acf, peers, method, x, cat, int(seed), a), table=name, method=called, seed=seed, rows=len(x), columns=len(cat))
+                        r = dict(one(acf, peers, method, x, cat, int(seed), a), table=name, method=called, seed=seed,
+                                 rows=len(x), columns=len(cat))
                         w.writerow({k: own.fmt(v, 5) if isinstance(v, float) else v for k, v in r.items()})
                         f.flush()
-                        print(*(own.fmt(v) if isinstance(v, float) else v for v in (r.get(k) for k in ['table', 'method', 'seed', 'rows', 'columns'] + FIGURES + ['note'])), flush=True)
+                        print(*(own.fmt(v) if isinstance(v, float) else v for v in (r.get(k) for k in fields)),
+                              flush=True)
 
 
 if __name__ == '__main__':

@@ -1,22 +1,26 @@
 #!/usr/bin/env python3
-"""Imputation of real tables by acflow, beside what people use today, on the same removed cells.
+"""Compares imputation of real tables by acflow and by common tools, on the same removed cells.
 
   bench/peers/impute_tables.py [NAME=VALUE ...]
       [--peers ../shared/peers] [--data ../shared/data/tables] [--lib build/libacflow.so]
       [--tables wine,abalone,breast,yeast,mushroom,adult] [--seeds 1,2,3] [--rate 0.2] [--draws 20] [--threads 2]
       [--out results.csv]
 
-NAME=VALUE are options of acflow (acflow help fit --all lists them), for example encode=standard steps=2000. The protocol is that of
-impute_peers.py in the --peers folder, whose table(), mcar() and score() are used as they are: 20 % of the observed cells of a
-table are removed, a model is fitted to what is left and completes the same table.
+NAME=VALUE are options of acflow (acflow help fit --all lists them), for example encode=standard steps=2000. The
+protocol is that of impute_peers.py in the --peers folder, with its table(), mcar() and score(): 20 % of the observed
+cells of a table are removed, a model is fitted to the rest and completes the same table.
 
-Printed for each table and seed: the point estimates (the best guess; the mean of the draws, most frequent class; the mean of
-each cell's own conditional, most probable class), then what the draws are worth (CRPS, share of truths inside the 5 % to 95 %
-interval, share of truths inside acflow's own 90 % intervals and the length of these, Wasserstein distance of single draws, all in standard deviations), log p of the removed cells given the others (nats
-per cell, in units where a column has deviation 1; a cell of a rounded column counts as a density over its step), and seconds of processor time (and of the clock)
-for fitting, and for each estimate. Peers: the same figures from impute_results.csv, the mean of the seeds that were run there.
+Printed for each table and seed:
+- point estimates: the best guess; the mean of the draws, most frequent class; the mean of each cell's own conditional,
+  most probable class
+- quality of the draws: CRPS, share of truths inside the 5 % to 95 % interval, share of truths inside acflow's own 90 %
+  intervals and the length of these, Wasserstein distance of single draws, all in standard deviations
+- log p of the removed cells given the others: nats per cell, in units where a column has deviation 1; a cell of a
+  rounded column counts as a density over its step
+- seconds of processor time (and wall time) for fitting, and for each estimate
+Peers: the same figures from impute_results.csv, as means over its seeds.
 
-Reads the library through ctypes: nothing is installed. Skips with a line where the data is not there.
+Calls the library through ctypes, without installation. A table without its data is skipped with a line.
 """
 import argparse, csv, ctypes as C, os, sys, time
 import numpy as np
@@ -37,7 +41,7 @@ CALLBACK = C.CFUNCTYPE(C.c_int, C.c_void_p, C.POINTER(Report))
 
 
 class Acflow:
-    """The few calls this script needs; every failure is an exception with acflow's own sentence."""
+    """The calls that this script needs; every failure is an exception with acflow's message."""
     def __init__(self, path):
         self.lib = C.CDLL(path)
         self.lib.acf_error.restype = C.c_char_p
@@ -68,7 +72,7 @@ def doubles(x):
 # ------------------------------------------------------------------------------------------------ one table
 
 class Fitted:
-    """A model of one table and what it says about the cells that are missing there."""
+    """A model of one table and its estimates of the missing cells."""
     def __init__(self, acf, x, cat, settings, trace):
         self.acf, self.shape = acf, x.shape
         classes = np.array([int(np.nanmax(x[:, j])) + 1 if cat[j] else 0 for j in range(x.shape[1])], 'i4')
@@ -80,7 +84,8 @@ class Fitted:
             r = report.contents
             self.last = dict(step=r.step, valid=r.valid, best=r.best)
             if trace and r.step % trace == 0:
-                print(f'    step {r.step} loss {r.loss:.4f} valid {r.valid:.4f} best {r.best:.4f}', file=sys.stderr, flush=True)
+                print(f'    step {r.step} loss {r.loss:.4f} valid {r.valid:.4f} best {r.best:.4f}', file=sys.stderr,
+                      flush=True)
             return 0
         o, keep = acf.options(settings), CALLBACK(listen)
         acf('acf_model_fit', self.t, o, keep, None, C.byref(self.m))
@@ -115,13 +120,14 @@ class Fitted:
     def logp(self, x, gone):
         """Sum over rows of log p(removed | the others), in the table's units."""
         t, out = self.acf.table(x, self.classes), np.empty(len(x))
-        self.acf('acf_session_logp', self.s, t, None, np.ascontiguousarray(gone, 'u1').ctypes.data_as(C.c_void_p), doubles(out))
+        self.acf('acf_session_logp', self.s, t, None, np.ascontiguousarray(gone, 'u1').ctypes.data_as(C.c_void_p),
+                 doubles(out))
         self.acf.lib.acf_table_free(t)
         return out.sum()
 
 
 def held(x, gone, cat, ends):
-    """Share of the removed numbers inside their intervals, and these intervals' mean length in deviations: means over columns."""
+    """Share of the removed numbers inside their intervals, and the mean length in deviations; means over columns."""
     inside, long = [], []
     for j in np.flatnonzero(~cat):
         g, s = gone[:, j], np.nanstd(x[:, j])
@@ -188,9 +194,12 @@ def pair(d, e):
 
 
 def show(name, seed, d):
-    print(f"{name:9s} {seed}  guess {pair(d, 'guess')}  draws {pair(d, 'draws')}  mean {pair(d, 'mean')}  crps {fmt(d['crps'])} "
-          f"cov90 {fmt(d['cov90'])} own {fmt(d['held90'])} (length {fmt(d['length90'])}) w1 {fmt(d['w1'])} logp {fmt(d['logp'])}  steps {d.get('step')} valid {fmt(d.get('best'))}  "
-          f"fit {d['fit_s']:.1f}s ({d['fit_wall']:.0f}s) guess {d['guess_s']:.1f}s mean {d['mean_s']:.1f}s draws {d['draws_s']:.1f}s", flush=True)
+    print(f"{name:9s} {seed}  guess {pair(d, 'guess')}  draws {pair(d, 'draws')}  mean {pair(d, 'mean')}  "
+          f"crps {fmt(d['crps'])} "
+          f"cov90 {fmt(d['cov90'])} own {fmt(d['held90'])} (length {fmt(d['length90'])}) w1 {fmt(d['w1'])} "
+          f"logp {fmt(d['logp'])}  steps {d.get('step')} valid {fmt(d.get('best'))}  "
+          f"fit {d['fit_s']:.1f}s ({d['fit_wall']:.0f}s) guess {d['guess_s']:.1f}s mean {d['mean_s']:.1f}s "
+          f"draws {d['draws_s']:.1f}s", flush=True)
 
 
 def summary(name, rows, peers):
@@ -198,9 +207,12 @@ def summary(name, rows, peers):
     best = [min((p[k] for p in peers.values() if k in p), default=np.nan) for k in ('nrmse', 'pfc')]
     mice = peers.get('mice', peers.get('mice_pmm', {}))
     own = [min(mean[f'{k}_{e}'] for e in ('guess', 'draws', 'mean')) for k in ('nrmse', 'pfc')]
-    print(f"{name:9s} mean  guess {pair(mean, 'guess')}  draws {pair(mean, 'draws')}  mean {pair(mean, 'mean')} | best peer {fmt(best[0])} / {fmt(best[1])}"
+    print(f"{name:9s} mean  guess {pair(mean, 'guess')}  draws {pair(mean, 'draws')}  mean {pair(mean, 'mean')} "
+          f"| best peer {fmt(best[0])} / {fmt(best[1])}"
           f" | ratio {fmt(mean['nrmse_mean'] / best[0])} / {fmt(mean['pfc_mean'] / best[1])}"
-          f" | crps {fmt(mean['crps'])} (mice {fmt(mice.get('crps'))}) cov90 {fmt(mean['cov90'])} own {fmt(mean['held90'])} w1 {fmt(mean['w1'])} (mice {fmt(mice.get('w1'))})"
+          f" | crps {fmt(mean['crps'])} (mice {fmt(mice.get('crps'))}) cov90 {fmt(mean['cov90'])} "
+          f"own {fmt(mean['held90'])} "
+          f"w1 {fmt(mean['w1'])} (mice {fmt(mice.get('w1'))})"
           f" logp {fmt(mean['logp'])} | fit {mean['fit_s']:.0f}s", flush=True)
     return own
 

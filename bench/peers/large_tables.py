@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Imputation of large tables by acflow, on a CPU or a GPU, and by what people use today, on the same removed cells.
+"""Compares imputation of large tables by acflow, on a CPU or a GPU, and by common tools, on the same removed cells.
 
   bench/peers/large_tables.py [NAME=VALUE ...]
       [--tables power,gas,adult,mammography,amounts] [--methods acflow,trees,knn20,hgb] [--seeds 1] [--rows N]
@@ -9,24 +9,24 @@ NAME=VALUE are options of acflow (acflow help fit --all lists them), for example
 
 Tables: power and gas are 20,000 rows of the density sets, drawn at random; adult is that of impute_peers.py in the
 --peers folder (10,000 rows); mammography is as impute_csv.py reads it, without the class (11,182 rows of six numbers);
-amounts is made up here (20,000 rows): heavy-tailed, collinear and often zero amounts, and categories. --rows N keeps N
-rows of each, chosen at random, for a quick try. A table without its data is skipped with a line.
+amounts is generated here (20,000 rows): heavy-tailed, collinear and often zero amounts, and categories. --rows N keeps
+N rows of each, chosen at random, for a quick test. A table without its data is skipped with a line.
 
 Protocol: 20 % of the observed cells are removed (mcar() of impute_peers.py); a method is fitted to the rest and
-completes the same table. Methods: acflow; trees and knn20, as impute_peers.py has them; hgb, gradient boosting of
+completes the same table. Methods: acflow; trees and knn20 of impute_peers.py; hgb, gradient boosting of
 scikit-learn (HistGradientBoosting), each column from all others, three rounds from the means and most frequent classes.
 
 Figures, by score() of impute_peers.py, which gives their definitions:
   nrmse, pfc     of single values; acflow's are acf_session_mean, the mean or the most probable class of each cell
   worst          NRMSE of the column with the largest
-  crps, cov90    of 20 draws; peers here draw nothing
+  crps, cov90    of 20 draws; the peers here have no draws
   w1             Wasserstein distance of a completed table: mean of the first five of 20 draws, or the peer's table
-  fit_s          seconds of the clock for fitting; for peers, which fit and answer in one, all of it
-  answer_s       seconds of the clock for the single values and the 20 draws
---threads are acflow's; impute_peers.py sets peers to one thread.
+  fit_s          wall seconds for fitting; for peers, which fit and impute in one call, the whole
+  answer_s       wall seconds for the single values and the 20 draws
+--threads applies to acflow; impute_peers.py sets peers to one thread.
 
-Each run is a row of --out. A row that is there already (same table, method, options, seed and number of rows) is not
-run again. A run that fails prints its error and leaves no row.
+Each run is a row of --out. A finished run (same table, method, options, seed and number of rows) is
+not repeated. A run that fails prints its error and leaves no row.
 """
 import argparse, csv, os, sys, time, warnings
 import numpy as np
@@ -39,7 +39,7 @@ KEY = ('table', 'method', 'options', 'seed', 'rows')
 
 
 # ------------------------------------------------------------------------------------------------ tables
-# Each gives (x, cat), as table() of impute_peers.py does.
+# Each returns (x, cat), as table() of impute_peers.py does.
 
 def density(name, data):
     x = np.load(os.path.join(data, 'density', name, 'data.npy'), mmap_mode='r')
@@ -55,11 +55,11 @@ def adult(data):
 def mammography(data):
     import impute_csv
     x, cat = impute_csv.table(os.path.join(data, 'tables', 'mammography.csv'))
-    return x[:, :6], cat[:6]    # whether the class is read depends on pandas, which may take '-1' for a date
+    return x[:, :6], cat[:6]    # without the class: pandas may read '-1' as a date
 
 
 def amounts(data):
-    """Customers: six months of bills and of payments, a limit, how late they are, who they are, who defaults."""
+    """Customers: six months of bills and of payments, a limit, delays, demographics, defaults."""
     r, n = np.random.default_rng(7), ROWS
     group, risk = r.integers(0, 5, n), r.normal(size=n)
     bill = np.exp(8 + 1.2 * risk + .3 * group + r.normal(size=n) * .5)
@@ -98,7 +98,7 @@ def hgb(x, cat, seed):
             if seen.all():
                 continue
             others = np.delete(np.arange(x.shape[1]), j)
-            categories = [bool(cat[k]) and len(np.unique(y[:, k])) < 250 for k in others]    # it takes 255 at most
+            categories = [bool(cat[k]) and len(np.unique(y[:, k])) < 250 for k in others]    # 255 is its limit
             model = HistGradientBoostingClassifier if cat[j] else HistGradientBoostingRegressor
             model = model(categorical_features=categories, random_state=seed).fit(y[seen][:, others], y[seen, j])
             y[~seen, j] = model.predict(y[~seen][:, others])

@@ -2,21 +2,21 @@
 
     torch_attention.py FOLDER DEVICE DIMS BATCHES JOBS SECONDS LIMIT [MODES]
 
-FOLDER holds torch_attn_net.py, the network; what is done with it is here, each job in two ways:
+FOLDER holds torch_attn_net.py, the network. This file runs each job in two ways:
 
     rows,compiled,PRECISION,D,BATCH,JOB,ROWS_PER_SECOND,MODE     torch.compile, in bf16 on a GPU
     rows,captured,...                                            the same, replayed from one CUDA graph
-    failed,WAY,PRECISION,D,BATCH,JOB,SENTENCE
+    failed,WAY,PRECISION,D,BATCH,JOB,MESSAGE
 
 train   a step on rows of a table that is on the device, each in an order of its own: AdamW (fused), clipping, a moving
         average of the weights. The loss is compiled with the network, so the mean that the network also gives is free.
-loglik  log p of a batch that is on the host, answers back to the host; Bernoulli(1/2) masks, given cells first.
-sample  a draw for the same masks, ancestral: the network keeps no cache, so every place of the sequence, from the first
-        that a row of the batch models, takes a pass over whole rows.
+loglik  log p of a batch on the host, results back to the host; Bernoulli(1/2) masks, given cells first.
+sample  a draw for the same masks, ancestral: the network has no cache, so every place of the sequence, from the first
+        one that a row of the batch models, takes a pass over whole rows.
 
-MODES: of torch.compile, a comma between two, default `default`. Compiling takes longer than measuring, so each size has
-a process: all of them compile a job at the same time, then one after the other measures it while the others wait. In
-other modes compiling means timing kernels, so sizes come one by one. LIMIT: seconds after which nothing new is begun.
+MODES: of torch.compile, separated by commas, default `default`. Compiling takes longer than measuring, so each size has
+a process. All of them compile a job at the same time; then they measure it one after the other. Other modes time
+kernels while compiling, so there sizes run one by one. LIMIT: seconds after which no new part begins.
 """
 import fcntl, os, subprocess, sys, tempfile, threading, time
 
@@ -27,7 +27,7 @@ WARM, BLOCKS = 3, 5
 # ---- one size ----------------------------------------------------------------------------------------------------
 
 def tune_in_turn(path):
-    """The few variants of a kernel that torch.compile times are timed by one process at a time."""
+    """Lets one process at a time run the timings of kernel variants by torch.compile."""
     from torch._inductor.runtime import triton_heuristics
     tuner = getattr(triton_heuristics, 'CachingAutotuner', None)
     together = getattr(tuner, 'benchmark_all_configs', None)
@@ -42,7 +42,7 @@ def tune_in_turn(path):
 
 
 class Job:
-    """work() is what a graph can hold; before() and after() are the host's part of a run."""
+    """work() can run in a graph; before() and after() are the host's part of a run."""
     def __init__(self, work, before=lambda: None, after=lambda: None):
         self.work, self.before, self.after = work, before, after
 
@@ -126,7 +126,7 @@ class Size:
         def draw(order, t):
             h = hidden(self.x, order)[:, t].float()
             weight, mean, scale = torch.nn.functional.linear(h, net.head.weight, net.head.bias).chunk(3, -1)
-            k = (weight - torch.empty_like(weight).exponential_().log()).argmax(-1, keepdim=True)   # by Gumbel's trick
+            k = (weight - torch.empty_like(weight).exponential_().log()).argmax(-1, keepdim=True)   # Gumbel-max draw
             value = mean.gather(1, k) + scale.gather(1, k).clamp(-7, 5).exp() * torch.randn_like(mean[:, :1])
             column = order[:, t:t + 1]
             known = self.given.gather(1, column) > 0
@@ -179,7 +179,7 @@ class Size:
         if name not in self.jobs:
             return
         self.say('rows', 'compiled', name, f'{self.rate(self.jobs[name]):.0f},{self.mode}')
-        if self.cuda and self.mode != 'reduce-overhead':    # that has graphs of its own
+        if self.cuda and self.mode != 'reduce-overhead':    # that mode has its own graphs
             try:
                 self.say('rows', 'captured', name, f'{self.rate(self.capture(self.jobs[name])):.0f},{self.mode}')
             except Exception as e:
@@ -199,7 +199,7 @@ class Size:
         print(f"{kind},{way},{'bf16' if self.cuda else 'float'},{self.d},{self.n},{job},{text}")
 
     def serve(self):
-        """Does what it is told, a line 'about', 'prepare JOB' or 'measure JOB', and says 'end' after each."""
+        """Runs each command line, 'about', 'prepare JOB' or 'measure JOB', and prints 'end' after it."""
         for line in sys.stdin:
             what, *job = line.split()
             try:
@@ -244,7 +244,7 @@ class Worker:
 
 
 def together(workers, what, until):
-    """All of them do it at the same time; whoever takes too long is ended."""
+    """All workers run it at the same time; one that takes too long is stopped."""
     threads = [threading.Thread(target=w.ask, args=(what,), daemon=True) for w in workers]
     for t in threads:
         t.start()
@@ -267,7 +267,7 @@ def measure_sizes(a, sizes, mode, lock, cores, first):
     if first:
         workers[0].ask('about')
     for job in a.jobs:
-        reserve = 3 * a.seconds * len(workers)    # two ways, and what comes before their blocks
+        reserve = 3 * a.seconds * len(workers)    # two ways, and their warm-up
         together([w for w in workers if w.alive], f'prepare {job}', a.until - reserve)
         for w in workers:
             if w.alive and time.time() > a.until:

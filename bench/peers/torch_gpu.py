@@ -2,9 +2,9 @@
 
     torch_gpu.py eager|captured FOLDER DEVICE DIMS BATCHES [ITERATIONS]
 
-FOLDER holds torch_acflow.py and torch_acflow_graph.py, which measure themselves. One process for all sizes: starting PyTorch
-takes longer than most measurements. A size that fails is a line with the reason. After a capture that failed the CUDA context
-can't be trusted, so the captured peer ends there.
+FOLDER holds torch_acflow.py and torch_acflow_graph.py, which measure themselves. One process runs all sizes, because
+starting PyTorch takes longer than most measurements. A size that fails gives a line with the reason. After a failed
+capture the CUDA context is unreliable, so the captured peer ends there.
 """
 import contextlib, io, json, runpy, sys
 
@@ -29,7 +29,7 @@ def eager():
     print(f"note,PyTorch {torch.__version__} on {name}", flush=True)
     for d, batch in sizes:
         for lam, train in ((0., 'train'), (1., 'guess')):
-            # A step with best guess is up to a second: three of them.
+            # A step with best guess takes up to a second: only three of them.
             count = iterations if lam == 0 else min(iterations, 3)
             try:
                 r = torch_acflow.bench(d, batch, lam, device, count)
@@ -43,7 +43,7 @@ def eager():
 
 
 def captured():
-    # What is known to be captured comes first: training without best guess, few columns.
+    # Sizes where capture is known to work come first: training without best guess, few columns.
     for lam, job in ((0, 'train'), (1, 'guess')):
         for d, batch in sizes:
             sys.argv = ['torch_acflow_graph.py', str(d), str(batch), str(lam)]

@@ -1,7 +1,7 @@
-"""The benchmark's GRU in PyTorch: 2 layers of 256 units, batch 256, 8 steps, input 256 wide, forward and backward.
+"""The GRU of bench-engine in PyTorch: 2 layers of 256 units, batch 256, 8 steps, input 256 wide, forward and backward.
 
-Prints the best time in milliseconds over the rounds, at the best of its thread settings, and the setting.
-Without torch it prints nothing and ends with status 77."""
+Prints the best time in milliseconds over the rounds, at the best thread setting, and that setting.
+Without torch it prints nothing and exits with status 77."""
 import sys
 import time
 

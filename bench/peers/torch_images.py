@@ -1,9 +1,11 @@
-"""The image model of acflow in PyTorch, layer by layer, for its speed: bench/gpu_images. Prints the lines that bench/gpu_images.c prints.
+"""The image model of acflow in PyTorch, layer by layer, as the peer of bench/gpu_images. Prints the lines that
+bench/gpu_images.c prints.
 
     torch_images.py DEVICE SIDE CHANNELS BATCH SCALES BLOCKS WIDTH LIKE_BLOCKS LIKE_WIDTH [JOBS] [SECONDS]
 
-RealNVP with arbitrary conditioning and a PixelCNN base, as flow/image_flow.c, nn/pixelcnn.c and nn/image_embed.c have them: the same convolutions with weight norm, the
-same couplings, mixtures of ten Gaussians. Channels last, tf32. A draw runs the whole PixelCNN for every pixel, as implementations of it do.
+RealNVP with arbitrary conditioning and a PixelCNN likelihood, with the layers of flow/image_flow.c, nn/pixelcnn.c and
+nn/image_embed.c: the same convolutions with weight norm, the same couplings, mixtures of ten Gaussians. Channels last,
+tf32. A draw runs the whole PixelCNN for every pixel, as common implementations do.
 """
 import math, sys, time
 import torch
@@ -33,7 +35,8 @@ class ResNet(nn.Module):
     def __init__(self, cin, width, cout, blocks, scale):
         super().__init__()
         self.first, self.skip = Conv(3, 3, cin, width), Conv(1, 1, width, width)
-        self.blocks = nn.ModuleList(nn.ModuleList([Conv(1, 1, width, width), Conv(3, 3, width, width), Conv(1, 1, width, width), Conv(1, 1, width, width)])
+        self.blocks = nn.ModuleList(nn.ModuleList([Conv(1, 1, width, width), Conv(3, 3, width, width),
+                                                   Conv(1, 1, width, width), Conv(1, 1, width, width)])
                                     for _ in range(blocks))
         self.last = Conv(1, 1, width, cout, scale=scale)
 
@@ -68,7 +71,8 @@ class Coupling(nn.Module):
         if self.quarter:
             odd = (torch.arange(C, device=x.device) * 4 // C % 2).view(1, C, 1, 1)
         else:
-            odd = ((torch.arange(H, device=x.device).view(-1, 1) + torch.arange(W, device=x.device)) % 2).view(1, 1, H, W)
+            row, column = torch.arange(H, device=x.device).view(-1, 1), torch.arange(W, device=x.device)
+            odd = ((row + column) % 2).view(1, 1, H, W)
         return (odd == int(self.other)).float()
 
     def forward(self, x, b, u, side, inverse):
@@ -85,12 +89,16 @@ class Coupling(nn.Module):
 class Flow(nn.Module):
     def __init__(self, C, scales, blocks, width):
         super().__init__()
-        self.scales, self.checkers, self.quarters, self.sides = scales, nn.ModuleList(), nn.ModuleList(), nn.ModuleList()
+        self.scales, self.checkers = scales, nn.ModuleList()
+        self.quarters, self.sides = nn.ModuleList(), nn.ModuleList()
         for s in range(scales):
             last, c, w, side = s == scales - 1, C << s, width << s, width if s else 0
-            self.sides.append(nn.ModuleList(Conv(1, 1, 2 * C << 2 * (s + i), side) for i in range(2) if s and (i == 0 or not last)))
-            self.checkers.append(nn.ModuleList(Coupling(c, side, w, blocks, False, i % 2) for i in range(4 if last else 3)))
-            self.quarters.append(nn.ModuleList(Coupling(4 * c, side, 2 * w, blocks, True, i % 2) for i in range(0 if last else 3)))
+            self.sides.append(nn.ModuleList(Conv(1, 1, 2 * C << 2 * (s + i), side) for i in range(2)
+                                            if s and (i == 0 or not last)))
+            self.checkers.append(nn.ModuleList(Coupling(c, side, w, blocks, False, i % 2)
+                                               for i in range(4 if last else 3)))
+            self.quarters.append(nn.ModuleList(Coupling(4 * c, side, 2 * w, blocks, True, i % 2)
+                                               for i in range(0 if last else 3)))
 
     def couple(self, layers, x, b, u, side, inverse, det):
         for k in reversed(layers) if inverse else layers:
@@ -126,18 +134,21 @@ class PixelCNN(nn.Module):
     def __init__(self, side, C, width, blocks):
         super().__init__()
         W, n, self.C = width, 2 * C + 1, C
-        self.map, self.down, self.spread, self.up = ResNet(3 * C, W, W, EMBED_BLOCKS, 1.), nn.ModuleList(), nn.ModuleList(), nn.ModuleList()
+        self.map, self.down = ResNet(3 * C, W, W, EMBED_BLOCKS, 1.), nn.ModuleList()
+        self.spread, self.up = nn.ModuleList(), nn.ModuleList()
         while side > 4:
             self.down.append(Conv(3, 3, W, W))
             self.spread.append(Conv(1, 1, W, 4 * W))
             self.up.append(Conv(3, 3, W, W, (1, 1 - side % 2, 1, 1 - side % 2)))
             side = (side + 1) // 2
         self.vector = nn.Linear(side * side * W, W)
-        self.above, self.left, self.join = Conv(2, 3, n, W, (1, 1, 2, -1)), Conv(1, 3, n, W, (3, -1, 0, 0)), Conv(1, 1, W, W)
+        self.above, self.left = Conv(2, 3, n, W, (1, 1, 2, -1)), Conv(1, 3, n, W, (3, -1, 0, 0))
+        self.join = Conv(1, 1, W, W)
         down, across = (1, 1, 1, 0), (2, 0, 0, 0)
         self.blocks = nn.ModuleList(nn.ModuleDict(dict(
-            vin=Conv(2, 3, 2 * W, W, down), vout=Conv(2, 3, 2 * W, 2 * W, down), vcond=Conv(1, 1, W, 2 * W), hin=Conv(1, 3, 2 * W, W, across),
-            haux=Conv(1, 1, 2 * W, W), hout=Conv(1, 3, 2 * W, 2 * W, across), hcond=Conv(1, 1, W, 2 * W))) for _ in range(blocks))
+            vin=Conv(2, 3, 2 * W, W, down), vout=Conv(2, 3, 2 * W, 2 * W, down), vcond=Conv(1, 1, W, 2 * W),
+            hin=Conv(1, 3, 2 * W, W, across), haux=Conv(1, 1, 2 * W, W), hout=Conv(1, 3, 2 * W, 2 * W, across),
+            hcond=Conv(1, 1, W, 2 * W))) for _ in range(blocks))
         self.head = Conv(1, 1, W, C * 3 * K + C * (C - 1) // 2 * K)
 
     def embed(self, given, b):
@@ -234,9 +245,11 @@ def main():
     torch.manual_seed(1)
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = True
     torch.backends.cudnn.benchmark = True
-    model = Model(side, C, scales, blocks, width, like_blocks, like_width).to(device).to(memory_format=torch.channels_last)
+    model = Model(side, C, scales, blocks, width, like_blocks, like_width)
+    model = model.to(device).to(memory_format=torch.channels_last)
     x = torch.randn(N, C, side, side, device=device).to(memory_format=torch.channels_last)
-    b = (torch.rand(N, 1, side, side, device=device) < 0.5).float().expand(-1, C, -1, -1).contiguous(memory_format=torch.channels_last)
+    b = (torch.rand(N, 1, side, side, device=device) < 0.5).float().expand(-1, C, -1, -1)
+    b = b.contiguous(memory_format=torch.channels_last)
     adam = torch.optim.Adam(model.parameters(), 1e-4, fused=device == 'cuda')
 
     def train():

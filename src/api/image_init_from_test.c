@@ -187,7 +187,7 @@ static void deep_blocks_do_not_go(void **state) {
     acf_options *o = options((setting[]){{"init-from", s.path}, {"image-embed-deep", "1"}, {NULL, NULL}});
     acf_model *m;
     if (acf_model_fit_images(im, o, NULL, NULL, &m) || acf_model_save(m, s.path)) fail_msg("%s", acf_error());
-    refuse(s.path, (setting){"image-embed-deep", "0"}, ACF_EUSAGE, "it can grow, not shrink");
+    refuse(s.path, (setting){"image-embed-deep", "0"}, ACF_EUSAGE, "expected at least as many");
     acf_model_free(m);
     acf_options_free(o);
     acf_images_free(im);

@@ -1,31 +1,32 @@
-/* Products in bf16: see bf16.h.
+/* Matrix products in bf16: see bf16.h.
  *
- * Workload: the products of GRUs and dense layers, M = 10 to 4,096 rows, N and K from 64 to 1,024; about 190 GFLOP/s on one core of a
- * Zen 4, where a large product in float has 100.
+ * Workload: the products of GRUs and dense layers, M = 10 to 4,096 rows, N and K from 64 to 1,024. One core of a Zen
+ * 4 reaches about 190 GFLOP/s; a large product in float reaches 100.
  *
- * The instruction multiplies pairs: each 32-bit lane of the sum gets a0·b0 + a1·b1. So both factors are packed as pairs of
- * neighbours along K, one pair in 32 bits (kp counts pairs):
+ * The instruction multiplies pairs: each 32-bit lane of the sum gets a0·b0 + a1·b1. Both factors are therefore
+ * packed as pairs of neighbours along K, one pair in 32 bits (kp counts pairs):
  *
  *     b, a panel of 64 columns    [kp][64]       four vectors a step
- *     a, a block of rows          [row][kp]      as it lies, or [kp][row] where a is transposed: one pair is broadcast
+ *     a, a block of rows          [row][kp]      one pair is broadcast; [kp][row] where a is transposed
  *
- * A kernel keeps 6 rows of 64 columns of c in 24 registers while it runs along K. A block of K is 256 long: a panel of b is then
- * 32 KB and comes from the second cache while a stays in the first. */
+ * A kernel keeps 6 rows of 64 columns of c in 24 registers while it runs along K. A block of K is 256 long. A panel
+ * of b is then 32 KB and is read from the L2 cache, while a stays in L1. */
 #include "device/bf16.h"
 
 #if defined(__x86_64__)
 
 #include <immintrin.h>
 
-/* For these functions alone: the rest of the build may be for any CPU, and acf_bf16_available is asked at run time. */
+/* Only these functions are compiled for AVX512-BF16. The rest of the build may be for any CPU; acf_bf16_available
+ * checks at run time. */
 #define TARGET __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,avx512bf16")))
 #define INLINE static inline __attribute__((always_inline)) TARGET
 
-#define ROWS 6        /* of c in registers */
-#define VECTORS 4     /* of 16 columns, likewise */
+#define ROWS 6        /* rows of c in registers */
+#define VECTORS 4     /* vectors of 16 columns of c in registers */
 #define PANEL 64      /* columns: ROWS · VECTORS registers */
-#define PAIRS 128     /* of a block along K */
-#define BLOCK_ROWS 96 /* of a that are packed at a time */
+#define PAIRS 128     /* pairs of a block along K */
+#define BLOCK_ROWS 96 /* rows of a that are packed at a time */
 #define BLOCK_COLS 256
 #define A_STRIDE (PAIRS + 16) /* not a power of two: rows would share cache sets */
 
@@ -34,7 +35,7 @@ bool acf_bf16_available(void) { return __builtin_cpu_supports("avx512bf16") && _
 /* Lanes below n, for the last vector of a row. */
 static __mmask16 lanes(int64_t n) { return (__mmask16)(n >= 16 ? 0xFFFF : n <= 0 ? 0 : (1 << n) - 1); }
 
-/* ---- packing ----------------------------------------------------------------------------------------------------------- */
+/* ---- packing --------------------------------------------------------------------------------------------------- */
 
 /* 32 numbers of a row, the first n of them valid, as 16 pairs. */
 INLINE __m512i pairs_of(const float *x, int64_t n) {
@@ -42,14 +43,14 @@ INLINE __m512i pairs_of(const float *x, int64_t n) {
     return (__m512i)_mm512_cvtne2ps_pbh(high, low);
 }
 
-/* out [row][kp], A_STRIDE apart, from x (rows,k): pairs as they lie. */
+/* out [row][kp], stride A_STRIDE, from x (rows,k): pairs are contiguous. */
 TARGET static void pack_rows(uint32_t *out, const float *x, int64_t ld, int64_t rows, int64_t k) {
     for (int64_t r = 0; r < rows; r++)
         for (int64_t j = 0; j < k; j += 32)
             _mm512_storeu_si512(out + r * A_STRIDE + j / 2, pairs_of(x + r * ld + j, k - j));
 }
 
-/* out [kp][column], stride apart, from x (k,columns): the pair is in two rows. */
+/* out [kp][column], with the given stride, from x (k,columns): a pair spans two rows. */
 TARGET static void pack_columns(uint32_t *out, int64_t stride, const float *x, int64_t ld, int64_t k, int64_t columns) {
     for (int64_t r = 0; r < k; r += 2)
         for (int64_t j = 0; j < columns; j += 16) {
@@ -62,7 +63,7 @@ TARGET static void pack_columns(uint32_t *out, int64_t stride, const float *x, i
         }
 }
 
-/* 16 vectors of 16 lanes, transposed: within quarters by unpacking, then the quarters. */
+/* Transposes 16 vectors of 16 lanes: first within quarters by unpacking, then the quarters. */
 INLINE void transpose(__m512i r[16]) {
     __m512i t[16];
     for (int i = 0; i < 8; i++) {
@@ -85,7 +86,7 @@ INLINE void transpose(__m512i r[16]) {
     }
 }
 
-/* A panel [kp][64] from x (columns,k), which has the pairs as they lie but the columns apart. */
+/* A panel [kp][64] from x (columns,k): pairs are contiguous, columns are strided. */
 TARGET static void pack_transposed(uint32_t *out, const float *x, int64_t ld, int64_t columns, int64_t k) {
     for (int64_t c = 0; c < columns; c += 16)
         for (int64_t j = 0; j < k; j += 32) {
@@ -97,9 +98,9 @@ TARGET static void pack_transposed(uint32_t *out, const float *x, int64_t ld, in
         }
 }
 
-/* ---- kernels ----------------------------------------------------------------------------------------------------------- */
+/* ---- kernels --------------------------------------------------------------------------------------------------- */
 
-/* What a kernel reads and writes: `pairs` steps along K of packed a and b, added to beta·c. */
+/* The arguments of a kernel: `pairs` steps along K of packed a and b, added to beta·c. */
 typedef struct tile {
     const uint32_t *a, *b;
     int64_t row, step; /* a's strides, from row to row and from pair to pair */
@@ -137,7 +138,7 @@ TARGET static void kernel_6x16(const tile *t) { kernel(6, 1, t); }
 TARGET static void kernel_1x64(const tile *t) { kernel(1, 4, t); }
 TARGET static void kernel_1x16(const tile *t) { kernel(1, 1, t); }
 
-/* One panel of b with all packed rows of a. Edges take the small kernels: one row, 16 columns. */
+/* One panel of b times all packed rows of a. Edges use the small kernels: one row, 16 columns. */
 TARGET static void run_panel(tile t, int64_t rows, int64_t columns) {
     const tile start = t;
     for (int64_t i = 0; i < rows;) {
@@ -156,7 +157,7 @@ TARGET static void run_panel(tile t, int64_t rows, int64_t columns) {
     }
 }
 
-/* ---- the product ------------------------------------------------------------------------------------------------------- */
+/* ---- the product ----------------------------------------------------------------------------------------------- */
 
 /* The part of b at (k0,n0), k long and n wide, as panels of [PAIRS][PANEL]. */
 TARGET static void pack_b(uint32_t *out, const acf_bf16_product *g, int64_t k0, int64_t k, int64_t n0, int64_t n) {
@@ -204,7 +205,7 @@ void acf_bf16_gemm(const acf_bf16_product *g) {
 bool acf_bf16_available(void) { return false; }
 void acf_bf16_gemm(const acf_bf16_product *g) {
     (void)g;
-    __builtin_trap(); /* acf_bf16_available said so */
+    __builtin_trap(); /* acf_bf16_available returned true */
 }
 
 #endif

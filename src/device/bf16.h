@@ -1,18 +1,20 @@
-/* Products in bf16 with float sums, for CPUs with AVX512-BF16: twice the arithmetic of float in each instruction.
+/* Matrix products in bf16 with float sums, for CPUs with AVX512-BF16. An instruction does twice the arithmetic of
+ * float.
  *
- * bf16 is a float with 8 bits of mantissa instead of 24 and the same range. Both factors are rounded to it (to nearest even), products
- * and sums are float, and c stays float: the error of an element is about 2^-9 times the root of the sum of squared products, as
- * if the inputs had noise in their third digit. Training tolerates that; a reported likelihood does not get it (train/trainer.h). */
+ * bf16 is a float with 8 bits of mantissa instead of 24 and the same range. Both factors are rounded to bf16 (to
+ * nearest even); products, sums and c are float. The error of an element is about 2^-9 times the root of the sum of
+ * squared products, as if the inputs had noise in their third digit. Training tolerates that. Reported likelihoods
+ * are not computed in bf16 (train/trainer.h). */
 #ifndef ACF_DEVICE_BF16_H
 #define ACF_DEVICE_BF16_H
 
 #include "base/real.h"
 
-/* This CPU has the instructions. */
+/* True if this CPU has the instructions. */
 bool acf_bf16_available(void);
 
-/* c (M,N) = op(a) (M,K) · op(b) (K,N) + beta · c, with the meaning of acf_gemm (device.h) and alpha 1; in float also where
- * acf_real is double. */
+/* c (M,N) = op(a) (M,K) · op(b) (K,N) + beta · c, with the meaning of acf_gemm (device.h) and alpha 1; in float also
+ * where acf_real is double. */
 typedef struct acf_bf16_product {
     bool ta, tb;
     int64_t M, N, K;
@@ -25,8 +27,8 @@ typedef struct acf_bf16_product {
     int64_t ldc;
 } acf_bf16_product;
 
-/* One product on the calling thread. Needs acf_bf16_available and M, N, K > 0. An element's bits depend on its row of a and its
- * column of b alone, not on where the matrices were cut. Takes 190 KB of stack. */
+/* One product on the calling thread. Needs acf_bf16_available and M, N, K > 0. The bits of an element depend only on
+ * its row of a and its column of b, not on how the matrices are divided. Uses 190 KB of stack. */
 void acf_bf16_gemm(const acf_bf16_product *g);
 
 #endif

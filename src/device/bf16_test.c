@@ -1,4 +1,5 @@
-/* Products in bf16: exactly the product of the rounded factors, for every size and form; and what the device makes of them. */
+/* Tests of products in bf16: the exact product of the rounded factors for every size and form, and the device's use
+ * of them. */
 #include "device/bf16.h"
 #include "device/cpu.h"
 
@@ -12,7 +13,7 @@ static void need_bf16(void) {
     if (!acf_bf16_available()) acf_skip("this CPU has no AVX512-BF16");
 }
 
-/* To the nearest bf16, ties to even, by hand. */
+/* Rounds to the nearest bf16, ties to even. */
 static float rounded(float x) {
     uint32_t bits;
     memcpy(&bits, &x, sizeof bits);
@@ -31,7 +32,8 @@ static float *random_floats(int64_t n, uint64_t seed) {
 
 #define MARK 12345.0f
 
-/* Every element against three loops in double over rounded factors, whose products are exact in float; and nothing beyond. */
+/* Compares every element with three loops in double over rounded factors, whose products are exact in float. Checks
+ * that nothing outside c is written. */
 static void try_product(int64_t M, int64_t N, int64_t K, int form, float beta) {
     bool ta = form & 1, tb = form & 2;
     int64_t lda = (ta ? M : K) + 3, ldb = (tb ? K : N) + 2, ldc = N + 1;
@@ -57,7 +59,7 @@ static void try_product(int64_t M, int64_t N, int64_t K, int form, float beta) {
     free(a), free(b), free(c), free(before);
 }
 
-/* Around every edge: of pairs, vectors, rows of a kernel, panels and blocks. */
+/* Sizes around every edge: pairs, vectors, rows of a kernel, panels and blocks. */
 static void products_are_those_of_rounded_factors(void **state) {
     (void)state;
     need_bf16();
@@ -68,15 +70,15 @@ static void products_are_those_of_rounded_factors(void **state) {
             for (size_t n = 0; n < sizeof columns / sizeof *columns; n++)
                 for (size_t k = 0; k < sizeof depth / sizeof *depth; k++)
                     try_product(rows[m], columns[n], depth[k], form, (float)(k % 3) / 2);
-        try_product(13, 70, 255, form, 1); /* blocks along K: one short of it, and into the second and third */
+        try_product(13, 70, 255, form, 1); /* blocks along K: one short of a block, then two and three blocks */
         try_product(13, 70, 257, form, 0);
         try_product(13, 70, 600, form, 0.5f);
         try_product(9, 300, 70, form, 1); /* two blocks of columns */
-        try_product(200, 9, 70, form, 1); /* three of rows */
+        try_product(200, 9, 70, form, 1); /* three blocks of rows */
     }
 }
 
-/* An element's bits do not depend on what else is computed with it. */
+/* The bits of an element do not depend on what else is computed with it. */
 static void a_part_is_the_same_as_the_whole(void **state) {
     (void)state;
     need_bf16();
@@ -94,8 +96,8 @@ static void a_part_is_the_same_as_the_whole(void **state) {
     free(a), free(b), free(whole), free(part);
 }
 
-/* What is not a number, or infinite, stays so. */
-static void wrong_numbers_stay_wrong(void **state) {
+/* NaN and infinity propagate. */
+static void nan_and_infinity_propagate(void **state) {
     (void)state;
     need_bf16();
     enum { K = 64 };
@@ -108,7 +110,7 @@ static void wrong_numbers_stay_wrong(void **state) {
     }
 }
 
-/* ---- the device ---------------------------------------------------------------------------------------------------------- */
+/* ---- the device ------------------------------------------------------------------------------------------------ */
 
 static void multiply(int threads, bool bf16, int64_t M, int64_t N, int64_t K, acf_real alpha, const acf_real *a,
                      const acf_real *b, acf_real *c) {
@@ -124,8 +126,9 @@ static void multiply(int threads, bool bf16, int64_t M, int64_t N, int64_t K, ac
     acf_device_close(dev);
 }
 
-/* Large products differ from those in float, but by no more than rounding; the same bits for any number of threads. */
-static void the_device_uses_it_where_asked(void **state) {
+/* Large products differ from float products by no more than rounding. The bits are the same for any number of
+ * threads. */
+static void the_device_uses_bf16_on_request(void **state) {
     (void)state;
     if (!acf_cpu_has_bf16()) acf_skip("no AVX512-BF16, or a build for double");
     enum { M = 300, N = 520, K = 256 };
@@ -143,15 +146,16 @@ static void the_device_uses_it_where_asked(void **state) {
         double d = fabs((double)c[0][i] - (double)c[1][i]);
         square += d * d, worst = fmax(worst, d);
     }
-    /* A factor is off by up to 2^-8 of itself, so a product (1/3 in the mean square) by sqrt(2) · 2^-8 / 3 at most; K of them. */
+    /* A factor is off by up to 2^-8 of itself, so a product (1/3 in the mean square) by sqrt(2) · 2^-8 / 3 at most;
+     * K of them. */
     double most = sqrt(2.0 * K) / 3 * 0x1p-8;
     assert_true(square > 0 && sqrt(square / (M * N)) < most && worst < 6 * most);
     for (int k = 0; k < 4; k++) free(c[k]);
     free(a), free(b);
 }
 
-/* Small ones, and those that are scaled, are the same as without. */
-static void small_products_stay_as_they_are(void **state) {
+/* Small products, and those with alpha other than 1, have the same bits as in float. */
+static void small_products_stay_float(void **state) {
     (void)state;
     if (!acf_cpu_has_bf16()) acf_skip("no AVX512-BF16, or a build for double");
     static const struct {
@@ -169,5 +173,5 @@ static void small_products_stay_as_they_are(void **state) {
 }
 
 ACF_TESTS(bf16, cmocka_unit_test(products_are_those_of_rounded_factors),
-          cmocka_unit_test(a_part_is_the_same_as_the_whole), cmocka_unit_test(wrong_numbers_stay_wrong),
-          cmocka_unit_test(the_device_uses_it_where_asked), cmocka_unit_test(small_products_stay_as_they_are))
+          cmocka_unit_test(a_part_is_the_same_as_the_whole), cmocka_unit_test(nan_and_infinity_propagate),
+          cmocka_unit_test(the_device_uses_bf16_on_request), cmocka_unit_test(small_products_stay_float))

@@ -1,4 +1,5 @@
-/* The CPU as a device: products on the kernels of panels.h and bf16.h, OpenMP over their tiles. See device.h and cpu.h. */
+/* The CPU device: matrix products on the kernels of panels.h and bf16.h, with OpenMP over tiles. See device.h and
+ * cpu.h. */
 #define _GNU_SOURCE /* sched_getaffinity */
 #include "device/cpu.h"
 
@@ -13,11 +14,12 @@
 
 /* ---- products -------------------------------------------------------------------------------------------------- */
 
-/* For bf16: tiles are worth about 12 MFLOP (an eighth of a millisecond on one core) or more, at most 16 of them. The grid
- * is the one that packs least: every tile row packs B again and every tile column A. It depends on the shape only. */
+/* For bf16: a tile has about 12 MFLOP (an eighth of a millisecond on one core) or more, and there are at most 16
+ * tiles. The grid is the one with the least packing: every tile row packs B again and every tile column packs A
+ * again. It depends only on the shape. */
 #define TILE_FLOPS 12e6
 #define MAX_TILES 16
-/* For panels, whose bits do not depend on the cut: one tile a thread, if each is worth 2 MFLOP. */
+/* For panels, whose bits do not depend on the division: one tile a thread, if each has at least 2 MFLOP. */
 #define PART_FLOPS 2e6
 
 typedef struct grid {
@@ -46,14 +48,14 @@ static grid tile_grid(int64_t M, int64_t N, int64_t K) {
     return best;
 }
 
-/* What a tile takes on our kernels, in cycles: 16 FMAs in each, then packing: of b element by element, or row by row, and of a where it
- * is transposed. */
+/* Estimated cycles of a tile: 16 FMAs a cycle, plus packing b by element or by row, plus packing a where it is
+ * transposed. */
 static double tile_cycles(const acf_gemm *g, int64_t height, int64_t width) {
     double M = (double)height, N = (double)width, K = (double)g->K;
     return K * (M * N / 16 + N * (g->tb ? 0.3 : 0.1) + (g->ta ? M * 0.3 : 0));
 }
 
-/* The grid of at most `threads` tiles whose tiles take least; edges fall on whole kernels. */
+/* The grid of at most `threads` tiles with the smallest cost of a tile. Edges fall on whole kernels. */
 static grid thread_grid(const acf_gemm *g, int threads) {
     double flops = 2.0 * (double)g->M * (double)g->N * (double)g->K, least = -1;
     int64_t parts = acf_max(1, acf_min(threads, (int64_t)(flops / PART_FLOPS)));
@@ -71,11 +73,11 @@ static grid thread_grid(const acf_gemm *g, int threads) {
 
 bool acf_cpu_has_bf16(void) { return sizeof(acf_real) == sizeof(float) && acf_bf16_available(); }
 
-/* Large enough for bf16 to gain something. Those below stay float: heads of two numbers, and what comes straight from a narrow
- * table. The networks have no products with another alpha. */
+/* True if the product is large enough to gain from bf16. Smaller ones stay float: output heads of two numbers, and
+ * first layers of narrow tables. The networks have no products with alpha other than 1. */
 static bool suits_bf16(const acf_gemm *g) { return g->K >= 64 && g->N >= 16 && g->alpha == 1; }
 
-/* Only where acf_real is float: then the pointers are what they are made here. */
+/* Called only where acf_real is float, so the pointer casts are valid. */
 static void gemm_bf16(const acf_gemm *g) {
     acf_bf16_gemm(&(acf_bf16_product){.ta = g->ta,
                                       .tb = g->tb,
@@ -91,7 +93,7 @@ static void gemm_bf16(const acf_gemm *g) {
                                       .ldc = g->ldc});
 }
 
-/* The part of g that makes rows [r0,r1) and columns [c0,c1) of c. */
+/* The part of g that computes rows [r0,r1) and columns [c0,c1) of c. */
 static acf_gemm tile_of(const acf_gemm *g, int64_t r0, int64_t r1, int64_t c0, int64_t c1) {
     acf_gemm t = *g;
     t.M = r1 - r0;
@@ -123,14 +125,14 @@ void acf_cpu_gemm(const acf_device *dev, const acf_gemm *g, acf_epilogue done, v
 
 int64_t acf_right_capacity(int64_t K, int64_t N) { return acf_panels_count(K, N); }
 
-acf_right acf_right_make(const acf_device *dev, acf_real *capacity, bool tb, int64_t K, int64_t N, const acf_real *b,
+acf_right acf_right_make(const acf_device *dev, acf_real *memory, bool tb, int64_t K, int64_t N, const acf_real *b,
                          int64_t ldb) {
     acf_right r = {.g = {.tb = tb, .N = N, .K = K, .alpha = 1, .b = b, .ldb = ldb}};
     if (dev->precision == ACF_PRECISION_BF16 && suits_bf16(&r.g)) return r;
     int64_t panels = acf_ceil_div(N, ACF_PANELS_WIDTH);
     ACF_PARALLEL(dev, K * N)
-    for (int64_t p = 0; p < panels; p++) acf_panels_pack(capacity, tb, b, ldb, K, N, p, p + 1);
-    r.panels = capacity;
+    for (int64_t p = 0; p < panels; p++) acf_panels_pack(memory, tb, b, ldb, K, N, p, p + 1);
+    r.panels = memory;
     return r;
 }
 
@@ -166,11 +168,11 @@ void acf_cpu_colsum(const acf_device *dev, acf_real *out, const acf_real *x, int
 
 #define CORES_MAX 65536
 
-/* taskset and containers make it fewer than the machine has; the set is sized for machines beyond cpu_set_t's 1,024. */
+/* taskset and containers can reduce the number. The set is sized for machines with more than cpu_set_t's 1,024 CPUs. */
 int acf_cores(void) {
     union {
         cpu_set_t set;
-        char capacity[CORES_MAX / 8];
+        char bytes[CORES_MAX / 8];
     } mask;
     if (sched_getaffinity(0, sizeof mask, &mask.set) == 0) return CPU_COUNT_S(sizeof mask, &mask.set);
     long n = sysconf(_SC_NPROCESSORS_ONLN);
@@ -225,7 +227,8 @@ static acf_status cpu_gemm(acf_device *dev, const acf_gemm *g) {
     return ACF_OK;
 }
 
-/* What the kernel says a program could still get: free pages, and those of files it would drop. 0 where it does not say. */
+/* The memory that the kernel reports as available: free pages and reclaimable file pages. 0 where it reports
+ * nothing. */
 static size_t available_memory(void) {
     FILE *f = fopen("/proc/meminfo", "r");
     char line[128];
@@ -240,7 +243,7 @@ static acf_status cpu_memory(acf_device *dev, size_t *free_bytes, size_t *total_
     (void)dev;
     long page = sysconf(_SC_PAGESIZE), available = sysconf(_SC_AVPHYS_PAGES), all = sysconf(_SC_PHYS_PAGES);
     if (page <= 0 || available < 0 || all <= 0)
-        return acf_fail(ACF_EDEVICE, "cpu: the system does not say how much memory it has");
+        return acf_fail(ACF_EDEVICE, "cpu: the system does not report its memory size");
     *free_bytes = available_memory();
     if (*free_bytes == 0) *free_bytes = (size_t)available * (size_t)page;
     *total_bytes = (size_t)all * (size_t)page;

@@ -1,4 +1,5 @@
-/* The CPU device: products against three plain loops, their epilogue, sums, copies, and the small rest of the table. */
+/* Tests of the CPU device: products against three plain loops, their epilogue, sums, copies, and the rest of the
+ * table. */
 #include "device/cpu.h"
 #include "device/panels.h"
 
@@ -23,7 +24,8 @@ static acf_real *random_reals(int64_t n, uint64_t seed) {
 
 /* ---- products -------------------------------------------------------------------------------------------------- */
 
-/* A product with its three arrays; leading dimensions are a little larger than needed, and what lies beyond is marked. */
+/* A product with its three arrays. Leading dimensions are a little larger than needed, and the padding holds a
+ * marker. */
 typedef struct product {
     acf_gemm g;
     acf_real *a, *b, *c, *before;
@@ -89,7 +91,7 @@ static void products_match_three_loops_here(void) {
     acf_device_close(dev);
 }
 
-/* Wide, tall and cubic, odd, and large enough to be cut into tiles in both directions. */
+/* Wide, tall and cubic shapes, odd sizes, and sizes that are divided into tiles in both directions. */
 static void products_of_several_tiles_match_here(void) {
     acf_device *dev = open_cpu(3);
     try_product(dev, 403, 307, 291, 1, 1);
@@ -98,7 +100,7 @@ static void products_of_several_tiles_match_here(void) {
     acf_device_close(dev);
 }
 
-/* K = 0: nothing to add, so c = beta c. M or N = 0: nothing at all. */
+/* K = 0: c = beta c. M or N = 0: nothing is written. */
 static void empty_products_here(void) {
     acf_device *dev = open_cpu(2);
     try_product(dev, 6, 5, 0, 1, 0);
@@ -110,7 +112,7 @@ static void empty_products_here(void) {
     acf_device_close(dev);
 }
 
-/* With beta = 0 the old content is not read: fresh memory is full of NaN in debug builds. */
+/* With beta = 0 the old content is not read. Fresh memory is full of NaN in debug builds. */
 static void beta_zero_overwrites_garbage_here(void) {
     const int64_t size[][3] = {{3, 4, 5}, {3, 4, 0}, {65, 33, 17}, {300, 300, 300}};
     acf_device *dev = open_cpu(2);
@@ -158,7 +160,7 @@ static void visit(void *ctx, int64_t r0, int64_t r1, int64_t c0, int64_t c1) {
         for (int64_t c = c0; c < c1; c++) v->count[r * v->N + c]++;
 }
 
-/* Tiles are disjoint and cover everything, also when there is nothing to multiply. */
+/* Tiles are disjoint and cover everything, also when K = 0. */
 static void epilogue_sees_every_element_once_here(void) {
     const int64_t size[][3] = {{1, 1, 1},       {40, 30, 0},     {403, 307, 291},
                                {17, 5003, 401}, {5003, 17, 401}, {1031, 1033, 257}};
@@ -176,7 +178,7 @@ static void epilogue_sees_every_element_once_here(void) {
     acf_device_close(dev);
 }
 
-/* All of the above on the kernels of every instruction set. */
+/* Runs all of the above on the kernels of every instruction set. */
 static void on_every_kernel(void (*test)(void)) {
     for (int set = 0; set < ACF_PANELS_SETS; set++) {
         acf_panels_limit((acf_panels_set)set);
@@ -224,7 +226,7 @@ static void column_sums_are_added(void **state) {
     }
 }
 
-/* ---- the rest of the table ----------------------------------------------------------------------------------------- */
+/* ---- the rest of the table ------------------------------------------------------------------------------------- */
 
 static void copies_and_clears(void **state) {
     (void)state;
@@ -235,7 +237,7 @@ static void copies_and_clears(void **state) {
     assert_memory_equal(a, c, sizeof a);
     assert_int_equal(acf_device_zero(dev, b + 1, 3 * sizeof *b), ACF_OK);
     assert_true(b[0] == 1 && b[1] == 0 && b[3] == 0 && b[4] == 5);
-    assert_int_equal(acf_device_copy(dev, NULL, NULL, 0, ACF_ON_DEVICE), ACF_OK); /* nothing is nothing */
+    assert_int_equal(acf_device_copy(dev, NULL, NULL, 0, ACF_ON_DEVICE), ACF_OK); /* zero bytes from NULL */
     assert_int_equal(acf_device_zero(dev, NULL, 0), ACF_OK);
     assert_int_equal(acf_device_sync(dev), ACF_OK);
     acf_device_close(dev);
@@ -251,7 +253,7 @@ static void streams_open_and_close(void **state) {
     dev->stream = s;
     assert_int_equal(acf_device_sync(dev), ACF_OK);
     acf_stream_close(dev, s);
-    assert_null(dev->stream); /* a closed stream is not used on */
+    assert_null(dev->stream); /* a closed stream is no longer used */
     acf_stream_close(dev, NULL);
     acf_alloc_fail_at(1);
     s = NULL;
@@ -275,7 +277,7 @@ static void opening(void **state) {
     assert_true(acf_cores() >= 1);
     dev = open_cpu(0);
     assert_int_equal(dev->threads, acf_cores());
-    assert_int_equal(acf_threads_for(dev, 10), 1); /* not worth waking a team */
+    assert_int_equal(acf_threads_for(dev, 10), 1); /* too little work for a team */
     assert_int_equal(acf_threads_for(dev, 1 << 20), acf_cores());
     size_t free_bytes = 0, total = 0;
     assert_int_equal(acf_device_memory(dev, &free_bytes, &total), ACF_OK);

@@ -1,24 +1,25 @@
-/* A GPU as a device: memory, copies, streams, and the sentences of failures. See device.h for the contract and cuda.cuh for what
- * kernels use.
+/* A GPU as a device: memory, copies, streams, and failure messages. See device.h for the contract and cuda.cuh for
+ * the functions that kernels use.
  *
- * All work goes to one stream, in order, and nothing here waits for it but sync (and a copy to pageable host memory). So what runs between
- * two syncs can be captured in a graph, provided that it was run once before: arenas have their blocks then, and products their plans. */
+ * All work goes to one stream, in order. Only sync (and a copy to pageable host memory) waits for it. The work
+ * between two syncs can be captured in a CUDA graph if it has run once before: arenas then have their blocks, and
+ * products have their plans. */
 #include "device/cuda.cuh"
 
 #include <stdio.h>
 #include <string.h>
 
-#define OLDEST_MAJOR 8 /* compute capability: what the machine code and PTX are built for */
+#define OLDEST_MAJOR 8 /* compute capability: the oldest that the machine code and PTX are built for */
 
-/* What an acf_device's state points to. */
+/* The state of an acf_device. */
 typedef struct cuda_state {
     int n, processors;
     char name[sizeof((acf_device_facts *)0)->name];
     cudaStream_t stream; /* the device's own */
-    bool capturing;      /* what is enqueued is recorded and does not run */
-    cudaStream_t beside; /* where work is left behind in a captured step */
+    bool capturing;      /* enqueued work is recorded in a CUDA graph and does not run */
+    cudaStream_t beside; /* second stream, for work that runs beside the main stream in a captured step */
     cudaEvent_t forked, joined, marks[ACF_MARKS];
-    bool aside, left_behind; /* it is where work goes now; there is some of it */
+    bool aside, left_behind; /* work goes to the second stream now; that stream has pending work */
     acf_products *products;
     acf_dnn *dnn;
     void *scratch, *scratch_beside;
@@ -26,8 +27,8 @@ typedef struct cuda_state {
         unsigned tickets[ACF_TICKETS], tickets_beside[ACF_TICKETS];
         int32_t left_out;
         acf_fault fault;
-    } * shared;       /* what kernels leave for others, in device memory */
-    acf_fault *fault; /* pinned: what sync reads the one there into */
+    } * shared;       /* shared by kernels, in device memory */
+    acf_fault *fault; /* pinned: sync copies the device's fault record here */
 } cuda_state;
 
 struct acf_stream {
@@ -55,16 +56,16 @@ acf_products *acf_cuda_products(const acf_device *dev) { return state_of(dev)->p
 acf_dnn *acf_cuda_dnn(const acf_device *dev) { return state_of(dev)->dnn; }
 bool acf_cuda_is_aside(const acf_device *dev) { return state_of(dev)->aside; }
 
-/* ---- failures --------------------------------------------------------------------------------------------------------- */
+/* ---- failures -------------------------------------------------------------------------------------------------- */
 
 acf_status acf_cuda_status(cudaError_t error, const char *what) {
     if (error == cudaSuccess) return ACF_OK;
-    cudaGetLastError(); /* forget it, where it can be forgotten */
+    cudaGetLastError(); /* clears the error, where it can be cleared */
     return acf_fail(error == cudaErrorMemoryAllocation ? ACF_EMEMORY : ACF_EDEVICE, "cuda: %s: %s (%s)", what,
                     cudaGetErrorString(error), cudaGetErrorName(error));
 }
 
-/* The sentence of what a kernel noted. */
+/* The message for a fault that a kernel recorded. */
 static acf_status fault_status(const acf_fault *f) {
     const long long a = f->number[0], b = f->number[1], c = f->number[2], d = f->number[3];
     switch (f->kind) {
@@ -92,10 +93,10 @@ static acf_status fault_status(const acf_fault *f) {
         const uint32_t bits = (uint32_t)c;
         float q;
         memcpy(&q, &bits, sizeof q);
-        return acf_fail(
-            ACF_EUSAGE,
-            "%s: row %lld, column %lld: the probability is %g; expected 0 < q < 1 (the quantiles of 0 and 1 are infinite)",
-            f->op, a, b, (double)q);
+        return acf_fail(ACF_EUSAGE,
+                        "%s: row %lld, column %lld: the probability is %g; expected 0 < q < 1 "
+                        "(the quantiles of 0 and 1 are infinite)",
+                        f->op, a, b, (double)q);
     }
     default: return ACF_OK;
     }
@@ -103,7 +104,7 @@ static acf_status fault_status(const acf_fault *f) {
 
 static double gibibytes(size_t bytes) { return (double)bytes / 0x1p30; }
 
-/* ---- memory ----------------------------------------------------------------------------------------------------------- */
+/* ---- memory ---------------------------------------------------------------------------------------------------- */
 
 /* The context of the device's memory is the device. */
 static void *cuda_alloc(void *ctx, size_t bytes) {
@@ -119,7 +120,7 @@ static void cuda_free(void *ctx, void *p) {
     cudaFree(p);
 }
 
-/* In the order of the stream, behind the kernels that still read it. */
+/* Freed in stream order, after the kernels that still read it. */
 static void cuda_poison(void *ctx, void *p, size_t bytes) {
     cudaMemsetAsync(p, 0xFF, bytes, acf_cuda_stream((const acf_device *)ctx));
 }
@@ -129,10 +130,10 @@ static acf_status cuda_refuse(void *ctx, size_t bytes, size_t used) {
     size_t left = 0, all = 0;
     cudaSetDevice(s->n);
     cudaMemGetInfo(&left, &all);
-    return acf_fail(
-        ACF_EMEMORY,
-        "out of memory on cuda:%d (%s): %.3f GiB asked for, %.2f GiB in use here, %.2f of %.2f GiB free; try a smaller batch",
-        s->n, s->name, gibibytes(bytes), gibibytes(used), gibibytes(left), gibibytes(all));
+    return acf_fail(ACF_EMEMORY,
+                    "out of memory on cuda:%d (%s): %.3f GiB requested, %.2f GiB in use here, %.2f of %.2f GiB free; "
+                    "try a smaller batch",
+                    s->n, s->name, gibibytes(bytes), gibibytes(used), gibibytes(left), gibibytes(all));
 }
 
 static acf_status cuda_memory(acf_device *dev, size_t *free_bytes, size_t *total_bytes) {
@@ -142,10 +143,10 @@ static acf_status cuda_memory(acf_device *dev, size_t *free_bytes, size_t *total
 }
 
 static acf_status refuse_captured(const char *what) {
-    return acf_fail(ACF_EDEVICE, "cuda: %s, which a captured step cannot", what);
+    return acf_fail(ACF_EDEVICE, "cuda: %s; a captured step cannot do that", what);
 }
 
-/* From pageable memory the bytes are taken before the call returns, so the caller may go on to change them. */
+/* cudaMemcpyAsync takes bytes from pageable memory before it returns, so the caller may change them afterwards. */
 static acf_status cuda_copy(acf_device *dev, void *dst, const void *src, size_t bytes, acf_copy_kind kind) {
     static const cudaMemcpyKind direction[] = {cudaMemcpyHostToDevice, cudaMemcpyDeviceToHost,
                                                cudaMemcpyDeviceToDevice};
@@ -179,7 +180,7 @@ acf_status acf_cuda_take_left_out(acf_device *dev, int64_t *out) {
     return ACF_OK;
 }
 
-/* ---- streams ---------------------------------------------------------------------------------------------------------- */
+/* ---- streams --------------------------------------------------------------------------------------------------- */
 
 static acf_status cuda_stream_open(acf_device *dev, acf_stream **out) {
     acf_stream *s = (acf_stream *)acf_alloc(sizeof *s, "a stream");
@@ -212,7 +213,7 @@ static acf_status cuda_sync(acf_device *dev) {
 
 static acf_status cuda_gemm(acf_device *dev, const acf_gemm *g) { return acf_cuda_gemm(dev, g, NULL, false); }
 
-/* ---- two streams ------------------------------------------------------------------------------------------------------ */
+/* ---- two streams ----------------------------------------------------------------------------------------------- */
 
 acf_status acf_cuda_turn(const acf_device *dev, bool aside) {
     cuda_state *s = state_of(dev);
@@ -235,7 +236,7 @@ acf_status acf_cuda_join(acf_device *dev) {
     return ACF_OK;
 }
 
-/* ---- host memory that the device reads ---------------------------------------------------------------------------------- */
+/* ---- host memory that the device reads ------------------------------------------------------------------------- */
 
 void *acf_cuda_pinned_alloc(acf_device *dev, size_t bytes) {
     void *p = NULL;
@@ -263,7 +264,7 @@ acf_status acf_cuda_wait(acf_device *dev, int mark) {
     return ACF_OK;
 }
 
-/* ---- captured work ---------------------------------------------------------------------------------------------------- */
+/* ---- captured work --------------------------------------------------------------------------------------------- */
 
 struct acf_graph {
     cudaGraphExec_t exec;
@@ -307,7 +308,7 @@ void acf_cuda_graph_free(acf_device *dev, acf_graph *g) {
     acf_release(g);
 }
 
-/* ---- opening ---------------------------------------------------------------------------------------------------------- */
+/* ---- opening --------------------------------------------------------------------------------------------------- */
 
 acf_status acf_cuda_count(int *out) {
     int n = 0;
@@ -360,7 +361,7 @@ static const acf_device_table cuda_table = {"cuda",    cuda_close,       cuda_co
                                             cuda_fill, cuda_stream_open, cuda_stream_close, cuda_sync,
                                             cuda_gemm, cuda_memory,      cuda_again};
 
-/* What the device needs besides memory for tensors; what is there when it fails is freed by cuda_close. */
+/* Creates what the device needs besides memory for tensors. On failure cuda_close frees what exists. */
 static acf_status prepare(acf_device *dev) {
     cuda_state *s = state_of(dev);
     acf_device_facts f;

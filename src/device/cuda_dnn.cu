@@ -1,11 +1,11 @@
-/* Convolutions by cuDNN 9, where the machine has it: see cuda_dnn.cuh.
+/* Convolutions by cuDNN 9, if it is installed: see cuda_dnn.cuh.
  *
- * Workload: some dozens of different convolutions in a training step, the same in every step. Descriptors and the size of the workspace are
- * found once and kept by shape.
+ * Workload: some dozens of different convolutions in a training step, the same in every step. Descriptors and
+ * workspace sizes are found once and cached by shape.
  *
- * The library is loaded when the first convolution is asked for, never linked: by its name, where the dynamic linker looks, then in the usual
- * folder. The environment's ACF_CUDNN names the file where it lies elsewhere, and `none` does without. Only its deterministic algorithms that multiply directly are used: no atomics, and no
- * transforms, whose error is larger. */
+ * The library is loaded at run time by the first convolution, never linked: by name on the dynamic linker's path,
+ * then from the usual folder. The environment variable ACF_CUDNN names another file; `none` disables cuDNN. Only
+ * deterministic algorithms that multiply directly are used: no atomics, and no transforms, whose error is larger. */
 #include "device/cuda_dnn.cuh"
 
 #include <dlfcn.h>
@@ -21,18 +21,19 @@
 
 #if HAVE_CUDNN
 
-/* ---- the library -------------------------------------------------------------------------------------------------------- */
+/* ---- the library ----------------------------------------------------------------------------------------------- */
 
 #define FUNCTIONS(X)                                                                                                   \
     X(GetVersion)                                                                                                      \
-    X(GetErrorString) X(Create) X(Destroy) X(SetStream) X(CreateTensorDescriptor) X(DestroyTensorDescriptor)           \
-        X(SetTensor4dDescriptor) X(CreateFilterDescriptor) X(DestroyFilterDescriptor) X(SetFilter4dDescriptor)         \
-            X(CreateConvolutionDescriptor) X(DestroyConvolutionDescriptor) X(SetConvolution2dDescriptor)               \
-                X(SetConvolutionMathType) X(CreateActivationDescriptor) X(DestroyActivationDescriptor)                 \
-                    X(SetActivationDescriptor) X(GetConvolutionForwardWorkspaceSize) X(ConvolutionForward)             \
-                        X(ConvolutionBiasActivationForward) X(GetConvolutionBackwardDataWorkspaceSize)                 \
-                            X(ConvolutionBackwardData) X(GetConvolutionBackwardFilterWorkspaceSize)                    \
-                                X(ConvolutionBackwardFilter)
+    X(GetErrorString)                                                                                                  \
+    X(Create)                                                                                                          \
+    X(Destroy) X(SetStream) X(CreateTensorDescriptor) X(DestroyTensorDescriptor) X(SetTensor4dDescriptor)              \
+        X(CreateFilterDescriptor) X(DestroyFilterDescriptor) X(SetFilter4dDescriptor) X(CreateConvolutionDescriptor)   \
+            X(DestroyConvolutionDescriptor) X(SetConvolution2dDescriptor) X(SetConvolutionMathType)                    \
+                X(CreateActivationDescriptor) X(DestroyActivationDescriptor) X(SetActivationDescriptor)                \
+                    X(GetConvolutionForwardWorkspaceSize) X(ConvolutionForward) X(ConvolutionBiasActivationForward)    \
+                        X(GetConvolutionBackwardDataWorkspaceSize) X(ConvolutionBackwardData)                          \
+                            X(GetConvolutionBackwardFilterWorkspaceSize) X(ConvolutionBackwardFilter)
 
 /* Its functions, without their prefix. */
 typedef struct library {
@@ -41,7 +42,7 @@ typedef struct library {
 #undef POINTER
 } library;
 
-/* False where there is none that serves. It is never unloaded, as CUDA does not bear it. */
+/* False if no suitable library is found. The library is never unloaded, because CUDA does not allow it. */
 static bool load(library *l) {
     const char *asked = getenv("ACF_CUDNN");
     void *file = dlopen(asked ? asked : "libcudnn.so.9", RTLD_NOW | RTLD_LOCAL);
@@ -55,9 +56,9 @@ static bool load(library *l) {
     return l->GetVersion() / 10000 == CUDNN_MAJOR;
 }
 
-/* ---- plans -------------------------------------------------------------------------------------------------------------- */
+/* ---- plans ----------------------------------------------------------------------------------------------------- */
 
-/* No padding: compared as bytes. */
+/* No padding: keys are compared as bytes. */
 typedef struct plan_key {
     acf_dnn_shape shape;
     int32_t way, float_math;
@@ -70,15 +71,15 @@ struct acf_dnn_plan {
     cudnnTensorDescriptor_t x, y, bias;
     cudnnFilterDescriptor_t w;
     cudnnConvolutionDescriptor_t conv;
-    cudnnConvolutionFwdAlgo_t algo; /* of the forward */
+    cudnnConvolutionFwdAlgo_t algo; /* algorithm of the forward */
 };
 
-#define PLANS 1024 /* at once: a model has some dozens */
+#define PLANS 1024 /* plans kept at once: a model has some dozens */
 
 struct acf_dnn {
-    bool tried, there; /* the library was looked for; and found */
+    bool tried, there; /* the library was looked for; it was found */
     library lib;
-    cudnnHandle_t handle[2];            /* of the device's stream, and of the one beside it */
+    cudnnHandle_t handle[2];            /* for the device's stream, and for the second stream */
     cudnnActivationDescriptor_t act[2]; /* nothing, relu */
     int n;
     acf_dnn_plan plans[PLANS];
@@ -113,7 +114,7 @@ void acf_dnn_free(acf_dnn *d) {
     acf_release(d);
 }
 
-/* The library with its handles; false where it is not there. */
+/* Loads the library and creates its handles; false if it is not available. */
 static bool ready(acf_dnn *d) {
     if (d->tried) return d->there;
     d->tried = true;
@@ -125,7 +126,7 @@ static bool ready(acf_dnn *d) {
                l->CreateActivationDescriptor(&d->act[i]) == CUDNN_STATUS_SUCCESS &&
                l->SetActivationDescriptor(d->act[i], i ? CUDNN_ACTIVATION_RELU : CUDNN_ACTIVATION_IDENTITY,
                                           CUDNN_PROPAGATE_NAN, 0) == CUDNN_STATUS_SUCCESS;
-    cudaGetLastError(); /* where it could not start, convolutions go their own way */
+    cudaGetLastError(); /* if it cannot start, conv2d.cu uses its own kernels */
     return d->there = good;
 }
 
@@ -146,7 +147,7 @@ static bool describe(const library *l, acf_dnn_plan *p) {
            GOOD(l->SetConvolutionMathType(p->conv, p->key.float_math ? CUDNN_FMA_MATH : CUDNN_DEFAULT_MATH));
 }
 
-/* The workspace of the algorithm, which is the first that there is. */
+/* The workspace of the algorithm, taken from the first one that cuDNN returns. */
 static bool choose(const library *l, cudnnHandle_t h, acf_dnn_plan *p) {
     switch (p->key.way) {
     case ACF_DNN_FORWARD:
@@ -166,7 +167,7 @@ static bool choose(const library *l, cudnnHandle_t h, acf_dnn_plan *p) {
 
 acf_dnn_plan *acf_dnn_find(const acf_device *dev, acf_dnn_way way, const acf_dnn_shape *s) {
     acf_dnn *d = acf_cuda_dnn(dev);
-    acf_cuda_stream(dev); /* makes the device the thread's */
+    acf_cuda_stream(dev); /* makes the device current for the thread */
     if (!ready(d)) return NULL;
     const plan_key key = {*s, way, dev->precision == ACF_PRECISION_FLOAT};
     uint64_t hash = 0xcbf29ce484222325u;
@@ -184,9 +185,9 @@ acf_dnn_plan *acf_dnn_find(const acf_device *dev, acf_dnn_way way, const acf_dnn
 
 size_t acf_dnn_bytes(const acf_dnn_plan *p) { return p->bytes; }
 
-/* ---- running ------------------------------------------------------------------------------------------------------------ */
+/* ---- running --------------------------------------------------------------------------------------------------- */
 
-/* The forward with bias and relu in one go, where cuDNN has that. */
+/* The forward with fused bias and relu, where cuDNN supports it. */
 static cudnnStatus_t forward(const acf_dnn *d, cudnnHandle_t h, acf_dnn_plan *p, const acf_dnn_work *k,
                              bool *finished) {
     const float one = 1, zero = 0;
@@ -229,7 +230,7 @@ acf_status acf_dnn_run(acf_device *dev, acf_dnn_plan *p, const acf_dnn_work *k, 
     else if (p->ran)
         return acf_fail(ACF_EDEVICE, "cudnn: a convolution failed: %s", l->GetErrorString(status));
     else
-        p->refused = true, cudaGetLastError(); /* it cannot after all */
+        p->refused = true, cudaGetLastError(); /* cuDNN rejected the plan when it ran */
     return ACF_OK;
 }
 

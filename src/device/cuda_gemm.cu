@@ -1,26 +1,27 @@
-/* Products on a GPU, by cuBLASLt, and sums of columns.
+/* Matrix products on a GPU by cuBLASLt, and sums of columns.
  *
- * Workload: M = 512 to 4,096 rows of a batch or up to 300,000 packed elements, N and K from 1 to 1,024; some dozens of different shapes in a
- * training step, the same in every step. Asking cuBLASLt for an algorithm costs tens of microseconds, so what it said is kept by shape.
+ * Workload: M = 512 to 4,096 rows of a batch or up to 300,000 packed elements, N and K from 1 to 1,024. A training
+ * step has some dozens of different shapes, the same in every step. Selecting an algorithm takes cuBLASLt tens of
+ * microseconds, so its answer is cached by shape.
  *
- * cuBLASLt counts columns first. A row-major matrix is its transpose there, so c (M,N) = op(a) op(b) is asked for as
- * cᵀ (N,M) = op(b)ᵀ op(a)ᵀ: b comes first, and each factor is transposed exactly where device.h says so. A bias of N numbers then lies
- * along the first axis, where cuBLASLt adds it. */
+ * cuBLASLt is column-major. A row-major matrix is its transpose there, so c (M,N) = op(a) op(b) is computed as cᵀ
+ * (N,M) = op(b)ᵀ op(a)ᵀ: b comes first, and each factor is transposed exactly where device.h says so. A bias of N
+ * numbers then runs along the first axis, where cuBLASLt adds it. */
 #include "device/cuda.cuh"
 
 #include <cublasLt.h>
 #include <string.h>
 
-/* ---- plans -------------------------------------------------------------------------------------------------------------- */
+/* ---- plans ----------------------------------------------------------------------------------------------------- */
 
-/* All that the choice of an algorithm depends on. No padding: compared as bytes. */
+/* All that the choice of an algorithm depends on. No padding: keys are compared as bytes. */
 typedef struct plan_key {
     int64_t M, N, K, lda, ldb, ldc;
     int32_t ta, tb, precision, epilogue;
     uint32_t align_a, align_b, align_c, numbers;
 } plan_key;
 
-/* What the matrices are made of: a and b, c. */
+/* The number types of a and b, and of c. */
 typedef enum numbers { ALL_FLOAT, BF16_TO_FLOAT, ALL_BF16 } numbers;
 
 typedef struct plan {
@@ -30,7 +31,7 @@ typedef struct plan {
     cublasLtMatmulAlgo_t algo;
 } plan;
 
-#define PLANS 1024 /* shapes at once: a model has some dozens */
+#define PLANS 1024 /* shapes kept at once: a model has some dozens */
 
 struct acf_products {
     cublasLtHandle_t handle;
@@ -62,13 +63,13 @@ void acf_products_free(acf_products *p) {
     acf_release(p);
 }
 
-/* The power of two that divides an address, up to what cuBLASLt can use. */
+/* The power of two that divides an address, up to the alignment that cuBLASLt can use. */
 static uint32_t alignment(const void *p) {
     uintptr_t a = (uintptr_t)p | 256;
     return (uint32_t)(a & (~a + 1));
 }
 
-/* A product as cuBLASLt wants it; lives on the stack. */
+/* The cuBLASLt descriptors of a product; lives on the stack. */
 typedef struct product {
     cublasLtMatmulDescOpaque_t desc;
     cublasLtMatrixLayoutOpaque_t a, b, c;
@@ -89,7 +90,7 @@ static acf_status describe(product *p, const acf_gemm *g, numbers of, cublasComp
     return ACF_OK;
 }
 
-/* cuBLASLt's first choice; *found is false where it has none. */
+/* cuBLASLt's first choice; *found is false if it has none. */
 static acf_status ask(cublasLtHandle_t handle, product *p, const plan_key *k, cublasLtMatmulAlgo_t *algo, bool *found) {
     cublasLtMatmulPreferenceOpaque_t wish;
     cublasLtMatmulHeuristicResult_t result;
@@ -114,8 +115,8 @@ static acf_status ask(cublasLtHandle_t handle, product *p, const plan_key *k, cu
     return ACF_OK;
 }
 
-/* The plan of a shape, made where there is none yet; *p is described for it. A precision that has no algorithm for this shape (odd
- * widths, say) falls back to float. */
+/* The plan for a shape, created if needed; *p describes the product for it. A precision without an algorithm for
+ * this shape (odd widths, for example) falls back to float. */
 static acf_status plan_for(acf_products *all, const acf_gemm *g, const plan_key *key, const void *bias, product *p,
                            plan **out) {
     static const cublasComputeType_t computes[] = {CUBLAS_COMPUTE_32F, CUBLAS_COMPUTE_32F_FAST_TF32,
@@ -147,9 +148,9 @@ static acf_status plan_for(acf_products *all, const acf_gemm *g, const plan_key 
     return ACF_OK;
 }
 
-/* ---- the product -------------------------------------------------------------------------------------------------------- */
+/* ---- the product ----------------------------------------------------------------------------------------------- */
 
-/* c (M,N) = beta c + bias, relu behind it: a product with nothing to multiply. */
+/* c (M,N) = beta c + bias, then relu: a product with K = 0. */
 static __global__ void only_epilogue(acf_real *c, int64_t ldc, int64_t M, int64_t N, acf_real beta,
                                      const acf_real *bias, bool relu) {
     int64_t i = acf_thread();
@@ -159,7 +160,7 @@ static __global__ void only_epilogue(acf_real *c, int64_t ldc, int64_t M, int64_
     *at = relu && x < 0 ? 0 : x;
 }
 
-/* from: what beta is for, c where that is NULL. */
+/* from: the matrix that beta multiplies; c if NULL. */
 static acf_status multiply(acf_device *dev, const acf_gemm *g, numbers of, const void *bias, bool relu,
                            const void *from) {
     cudaStream_t stream = acf_cuda_stream(dev);
@@ -207,13 +208,14 @@ acf_status acf_cuda_gemm_bf16(acf_device *dev, const acf_gemm *g, bool bf16_c) {
     return acf_cuda_gemm_bf16_onto(dev, g, bf16_c, NULL, NULL);
 }
 
-/* ---- sums of columns ---------------------------------------------------------------------------------------------------- */
+/* ---- sums of columns ------------------------------------------------------------------------------------------- */
 
 #define LANES 8   /* rows of a block at a time, 32 columns wide */
 #define PIECES 64 /* blocks along the rows at most */
 #define PIECE_ROWS 64
 
-/* Block (x,y) sums rows [y per, (y+1) per) of columns [32 x, 32 x + 32); the last block of a column adds the pieces up in order. */
+/* Block (x,y) sums rows [y per, (y+1) per) of columns [32 x, 32 x + 32). The last block of a column adds the pieces
+ * in order. */
 static __global__ void colsum(acf_real *out, acf_real *piece, unsigned *tickets, const acf_real *x, const int32_t *rows,
                               int64_t capacity, int64_t C, int64_t ld, int64_t per) {
     __shared__ acf_real lane[LANES][32];

@@ -6,7 +6,7 @@
 
 static std::atomic<const acf_services *> library;
 
-/* One copy of the library is served: the sentence of a failure belongs to a thread of that copy. */
+/* The plugin serves one copy of the library: a failure message belongs to a thread of that copy. */
 bool acf_cuda_serve(const acf_services *host) {
     const acf_services *none = NULL;
     return library.compare_exchange_strong(none, host) || none == host;
@@ -25,7 +25,7 @@ acf_status acf_fail(acf_status status, const char *fmt, ...) {
 
 void acf_assert_failed(const char *file, int line, const char *cond) {
     library.load()->assert_failed(file, line, cond);
-    __builtin_unreachable(); /* it does not come back */
+    __builtin_unreachable(); /* it does not return */
 }
 
 #define ACF_SERVICE(result, name, parameters, arguments)                                                               \

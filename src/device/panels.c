@@ -1,12 +1,13 @@
-/* Products on panels: see panels.h.
+/* Matrix products on panels: see panels.h.
  *
- * Workload: the products of GRUs and dense layers, M from 1 to 4,096 rows, N and K from 1 to 1,024, and gradients of weights with K up to
- * 100,000. On a Zen 4 111 GFLOP/s on one core for any M that is a multiple of 6, of 115 that the FMA units have; OpenBLAS has 34 at M = 6, 85
- * at 48 and 96 at 252.
+ * Workload: the products of GRUs and dense layers, M from 1 to 4,096 rows, N and K from 1 to 1,024, and gradients of
+ * weights with K up to 100,000. One core of a Zen 4 reaches 111 GFLOP/s for any M that is a multiple of 6; its FMA
+ * units have 115. OpenBLAS reaches 34 at M = 6, 85 at 48 and 96 at 252.
  *
- * A kernel keeps 6 rows of a panel's 64 columns of c in 24 registers while it runs along K; each step is 4 loads of b, 6 broadcasts of a
- * and 24 FMAs. Of a panel 64 KB are in use at a time: they come from the second cache, with 256 bytes for 24 cycles of arithmetic. a is
- * read as it lies, along its rows; only where it is transposed six columns at a time are put side by side first. */
+ * A kernel keeps 6 rows of a panel's 64 columns of c in 24 registers while it runs along K. Each step has 4 loads of
+ * b, 6 broadcasts of a and 24 FMAs. 64 KB of a panel are in use at a time; they come from the L2 cache, 256 bytes
+ * for 24 cycles of arithmetic. a is read in place, along its rows. A transposed a is first packed, six columns at a
+ * time. */
 #include "device/panels.h"
 
 #include <string.h>
@@ -15,16 +16,15 @@
 #define WIDTH ACF_PANELS_WIDTH
 #define ROWS ACF_PANELS_ROWS
 #define DEPTH ACF_PANELS_DEPTH
-#define BLOCK_ROWS 96  /* of a: with DEPTH numbers each they stay in the second cache beside a panel */
-#define BLOCK_PANELS 4 /* of b that are packed at a time */
-#define AHEAD 12       /* rows of a transposed a that are asked for before they are packed */
-#define LEFT_GROUP                                                                                                     \
-    (ROWS * DEPTH + 16) /* numbers of six packed rows of a; no power of two, which would share cache sets */
+#define BLOCK_ROWS 96                  /* rows of a: with DEPTH numbers each they stay in the L2 cache beside a panel */
+#define BLOCK_PANELS 4                 /* panels of b that are packed at a time */
+#define AHEAD 12                       /* rows of a transposed a that are prefetched before they are packed */
+#define LEFT_GROUP (ROWS * DEPTH + 16) /* numbers of six packed rows of a; not a power of two (cache sets) */
 
 typedef acf_real vec __attribute__((vector_size(64), may_alias));
 typedef acf_real anywhere __attribute__((vector_size(64), aligned(sizeof(acf_real)), may_alias));
 
-/* The lower halves of two vectors, an element of each in turn; and the upper ones. */
+/* Interleaves the lower halves of two vectors; and the upper halves. */
 #ifdef ACF_DOUBLE
 #define ZIP_LOW(x, y) __builtin_shufflevector(x, y, 0, 8, 1, 9, 2, 10, 3, 11)
 #define ZIP_HIGH(x, y) __builtin_shufflevector(x, y, 4, 12, 5, 13, 6, 14, 7, 15)
@@ -33,13 +33,13 @@ typedef acf_real anywhere __attribute__((vector_size(64), aligned(sizeof(acf_rea
 #define ZIP_HIGH(x, y) __builtin_shufflevector(x, y, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31)
 #endif
 
-/* Rows of a with one panel of b: c = alpha · a · b + beta · c. */
+/* Rows of a times one panel of b: c = alpha · a · b + beta · c. */
 typedef struct tile {
     const acf_real *a, *b;
     int64_t row, step, group; /* a's strides: from row to row, along K, and from six rows to the next six */
     int64_t depth;            /* along K */
     acf_real *c;
-    int64_t ldc, columns; /* of the panel that exist */
+    int64_t ldc, columns; /* columns: those of the panel that exist */
     acf_real alpha, beta;
 } tile;
 
@@ -97,7 +97,7 @@ static void (*const run_by_set[ACF_PANELS_SETS])(const tile *, int64_t) = {run_p
 static void (*const pack_by_set[ACF_PANELS_SETS])(acf_real *, const acf_real *, int64_t, int64_t, int64_t) = {
     pack_transposed_plain, pack_transposed_avx2, pack_transposed_avx512};
 
-/* ---- packing ----------------------------------------------------------------------------------------------------------- */
+/* ---- packing --------------------------------------------------------------------------------------------------- */
 
 int64_t acf_panels_count(int64_t K, int64_t N) { return acf_ceil_div(N, WIDTH) * WIDTH * K; }
 
@@ -124,10 +124,11 @@ void acf_panels_pack(acf_real *out, bool tb, const acf_real *b, int64_t ldb, int
     }
 }
 
-/* Rows of a that is transposed, a (K,rows): [six rows][k][row], LEFT_GROUP apart. The last six may be fewer: what is beyond is not used. */
+/* Packs rows of a transposed a, stored (K,rows): [six rows][k][row], stride LEFT_GROUP. The last group may have
+ * fewer rows; its remainder is not used. */
 static void pack_left(acf_real *out, const acf_real *a, int64_t lda, int64_t K, int64_t rows) {
-    /* a is read along its rows, as its columns are often 4 KB apart and would share a cache set. No prefetcher sees the next page
-     * coming, so some rows ahead are asked for. */
+    /* a is read along its rows: its columns are often 4 KB apart and would share a cache set. Hardware prefetchers
+     * do not cross pages, so some rows ahead are prefetched here. */
     for (int64_t k = 0; k < K; k++) {
         const acf_real *ahead = a + acf_min(k + AHEAD, K - 1) * lda;
         for (int64_t i = 0; i < rows; i += LANES) __builtin_prefetch(ahead + i);
@@ -135,16 +136,16 @@ static void pack_left(acf_real *out, const acf_real *a, int64_t lda, int64_t K, 
             acf_real *to = out + i / ROWS * LEFT_GROUP + k * ROWS;
             const acf_real *from = a + k * lda + i;
             if (rows - i >= ROWS)
-                memcpy(to, from, ROWS * sizeof *to); /* a constant: two moves */
+                memcpy(to, from, ROWS * sizeof *to); /* a constant size: compiles to two moves */
             else
                 memcpy(to, from, (size_t)(rows - i) * sizeof *to);
         }
     }
 }
 
-/* ---- products ---------------------------------------------------------------------------------------------------------- */
+/* ---- products -------------------------------------------------------------------------------------------------- */
 
-/* A block of rows with panels that are `apart` numbers from each other; t has the first panel and all columns. */
+/* A block of rows times panels that are `apart` numbers from each other. t has the first panel and all columns. */
 static void run_panels(tile t, int64_t rows, int64_t apart) {
     acf_panels_set set = acf_panels_best();
     for (int64_t left = t.columns; left > 0; left -= WIDTH) {
@@ -162,7 +163,7 @@ void acf_panels_multiply(int64_t M, int64_t N, int64_t K, const acf_real *a, int
     }
 }
 
-/* One block along K with as many columns as were packed. */
+/* One block along K with all columns that are packed. */
 static void run_block(const acf_gemm *g, acf_real *a, const acf_real *b, int64_t k0, int64_t k, int64_t n0, int64_t n) {
     tile t = {NULL, b, g->lda, 1, ROWS * g->lda, k, NULL, g->ldc, n, g->alpha, k0 ? 1 : g->beta};
     if (g->ta) t.row = 1, t.step = ROWS, t.group = LEFT_GROUP;

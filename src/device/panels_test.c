@@ -1,4 +1,5 @@
-/* Products on panels: against three loops for every size and form, nothing written beyond; the same bits however they are cut. */
+/* Tests of products on panels: comparison with three loops for every size and form, no writes outside c, the same
+ * bits however they are divided. */
 #include "device/cpu.h"
 #include "device/panels.h"
 
@@ -10,7 +11,7 @@
 
 #define MARK ACF_R(12345.0)
 
-/* Random, and NaN from `rows` times `ld` on: nobody may read there. */
+/* Random numbers, then NaN from `rows` times `ld` on, which must not be read. */
 static acf_real *matrix(int64_t rows, int64_t columns, int64_t ld, uint64_t seed) {
     acf_real *x = aligned_alloc(64, ((size_t)(rows * ld + 1) * sizeof *x + 127) / 64 * 64);
     assert_non_null(x);
@@ -56,7 +57,7 @@ static void compare(const acf_gemm *g) {
 
 static void release(const acf_gemm *g) { free((void *)g->a), free((void *)g->b), free(g->c); }
 
-/* Both ways: packed on the way, and, where a is not transposed, laid out before in memory that held something else. */
+/* Both ways: b packed during the call and, where a is not transposed, packed before into memory that is not zero. */
 static void try_product(sizes n, int form, double beta) {
     acf_gemm g = make(n, form, beta);
     acf_panels_gemm(&g);
@@ -74,7 +75,7 @@ static void try_product(sizes n, int form, double beta) {
     release(&g);
 }
 
-/* Around every edge: of vectors, rows of a kernel, panels and blocks. */
+/* Sizes around every edge: vectors, rows of a kernel, panels and blocks. */
 static void every_edge(void) {
     static const int64_t rows[] = {1, 2, 3, 4, 5, 6, 7, 95, 97},
                          columns[] = {1, 7, 8, 9, 15, 17, 31, 33, 63, 64, 65, 130}, depth[] = {0, 1, 15, 17, 40};
@@ -84,11 +85,11 @@ static void every_edge(void) {
                 for (size_t k = 0; k < sizeof depth / sizeof *depth; k++)
                     try_product((sizes){rows[m], columns[n], depth[k]}, form, (double)(k % 3) / 2);
         try_product((sizes){13, 70, ACF_PANELS_DEPTH - 1}, form,
-                    1); /* one short of a block along K, and into the second and third */
+                    1); /* one short of a block along K, then two and three blocks */
         try_product((sizes){13, 70, ACF_PANELS_DEPTH + 1}, form, 0);
         try_product((sizes){13, 70, 2 * ACF_PANELS_DEPTH + 9}, form, 0.5);
         try_product((sizes){9, 300, 70}, form, 1); /* two blocks of columns (float; three in double) */
-        try_product((sizes){200, 9, 70}, form, 1); /* three of rows */
+        try_product((sizes){200, 9, 70}, form, 1); /* three blocks of rows */
     }
 }
 
@@ -118,7 +119,7 @@ static void instructions_do_not_change_the_bits(void **state) {
     }
 }
 
-/* An element's bits do not depend on what else is computed with it. */
+/* The bits of an element do not depend on what else is computed with it. */
 static void a_part_is_the_same_as_the_whole(void **state) {
     (void)state;
     enum { M = 110, N = 150, K = 300 };
@@ -137,17 +138,17 @@ static void a_part_is_the_same_as_the_whole(void **state) {
     }
 }
 
-/* A factor that was laid out gives a row the same bits alone and in company; in bf16 where that is asked for, close to them. */
-static void rows_of_a_shared_factor_stand_alone(void **state) {
+/* A packed right factor gives a row the same bits alone and with other rows. In bf16 the results are close. */
+static void rows_with_a_packed_factor_are_independent(void **state) {
     (void)state;
     enum { M = 29, N = 90, K = 520 };
     acf_device *dev = NULL;
     assert_int_equal(acf_device_open_cpu(2, &dev), ACF_OK);
     for (int bf16 = 0; bf16 <= acf_cpu_has_bf16(); bf16++) {
         acf_gemm g = make((sizes){M, N, K}, 2, 1), alone = make((sizes){M, N, K}, 2, 1);
-        acf_real *capacity = matrix(1, 0, acf_right_capacity(K, N), 4);
+        acf_real *memory = matrix(1, 0, acf_right_capacity(K, N), 4);
         dev->precision = bf16 ? ACF_PRECISION_BF16 : ACF_PRECISION_FLOAT;
-        acf_right r = acf_right_make(dev, capacity, true, K, N, g.b, g.ldb);
+        acf_right r = acf_right_make(dev, memory, true, K, N, g.b, g.ldb);
         assert_int_equal(!r.panels, bf16);
         acf_right_times(&r, M, g.a, g.lda, 1, g.c, g.ldc);
         acf_right_times(&r, 0, NULL, 0, 1, NULL, 0);
@@ -155,14 +156,14 @@ static void rows_of_a_shared_factor_stand_alone(void **state) {
         for (int64_t i = 0; i < M; i++)
             acf_right_times(&r, 1, alone.a + i * g.lda, g.lda, 1, alone.c + i * g.ldc, g.ldc);
         assert_memory_equal(g.c, alone.c, (size_t)(M * g.ldc) * sizeof *g.c);
-        free(capacity);
+        free(memory);
         release(&g), release(&alone);
     }
     acf_device_close(dev);
 }
 
-/* What is not a number, or infinite, stays so. */
-static void wrong_numbers_stay_wrong(void **state) {
+/* NaN and infinity propagate. */
+static void nan_and_infinity_propagate(void **state) {
     (void)state;
     static const acf_real wrong[] = {(acf_real)NAN, (acf_real)INFINITY, -(acf_real)INFINITY};
     for (int i = 0; i < 3; i++) {
@@ -173,5 +174,5 @@ static void wrong_numbers_stay_wrong(void **state) {
 }
 
 ACF_TESTS(panels, cmocka_unit_test(products_match_three_loops), cmocka_unit_test(instructions_do_not_change_the_bits),
-          cmocka_unit_test(a_part_is_the_same_as_the_whole), cmocka_unit_test(rows_of_a_shared_factor_stand_alone),
-          cmocka_unit_test(wrong_numbers_stay_wrong))
+          cmocka_unit_test(a_part_is_the_same_as_the_whole),
+          cmocka_unit_test(rows_with_a_packed_factor_are_independent), cmocka_unit_test(nan_and_infinity_propagate))

@@ -1,6 +1,7 @@
-/* Answers with an archive: see donor_answers.h.
+/* Answers of a model with donors: see donor_answers.h.
  *
- * Workload: a look-up for each cell that is asked, some 30 µs in 5,000 rows of 12 columns: more than half of a draw of such a table. */
+ * Workload: one donor search for each target cell, about 30 µs in 5,000 rows of 12 columns: more than half of the time
+ * of a draw. */
 #include "donors/donor_answers.h"
 
 #include "base/rng.h"
@@ -10,13 +11,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- cells in turn -------------------------------------------------------------------------------------------------------------- */
+/* ---- autoregressive chain -------------------------------------------------------------------------------------- */
 
 #define NOT_BEGUN (-2)
-enum { OTHERS = 128 }; /* values near those of donors that stand for all there may be, at most */
-#define SURE 0.9 /* of a value: then it is what is filled in. A mean beside it would lie outside its own interval */
+enum { OTHERS = 128 }; /* values that stand for the continuous part of the donors' distribution, at most */
+#define SURE 0.9       /* a value with this probability is imputed itself: a mean could lie outside its own interval */
 
-/* Cells of column j that the model was made from. */
+/* Observed cells of column j in the training data. */
 static int64_t observed(const acf_encoder *e, int64_t j) {
     int64_t n = e->column[j].classes ? 0 : e->observed[j];
     for (int32_t c = 0; c < e->column[j].classes; c++) n += e->count[e->first[j] + c];
@@ -24,7 +25,7 @@ static int64_t observed(const acf_encoder *e, int64_t j) {
 }
 
 acf_status acf_autoregression_order(const acf_encoder *e, int32_t **order) {
-    int32_t *list = acf_alloc((size_t)e->D * sizeof *list, "an order of columns");
+    int32_t *list = acf_alloc((size_t)e->D * sizeof *list, "a column order");
     if (!list) return ACF_EMEMORY;
     for (int64_t j = 0; j < e->D; j++) {
         int64_t k = j;
@@ -56,7 +57,7 @@ acf_status acf_autoregression_begin(acf_autoregression *chain, const acf_table *
     return ACF_OK;
 }
 
-/* The next column of row i that is asked for; -1: there is none. */
+/* The next target column of row i; -1: there is none. */
 static int32_t next_column(acf_autoregression *chain, int64_t i) {
     const int64_t D = chain->t->D;
     while (chain->at[i] < D) {
@@ -85,29 +86,29 @@ void acf_autoregression_end(acf_autoregression *chain) {
     *chain = (acf_autoregression){0};
 }
 
-/* ---- answers -------------------------------------------------------------------------------------------------------------------- */
+/* ---- answers --------------------------------------------------------------------------------------------------- */
 
-/* What one thread needs. */
-typedef struct seat {
+/* One thread's scratch. */
+typedef struct worker {
     acf_donor_search *r;
     uint8_t *known; /* (D) */
-} seat;
+} worker;
 
 struct acf_donor_answers {
     const acf_donors *d;
-    seat *seat; /* one of each thread */
+    worker *worker; /* one of each thread */
     int threads;
 };
 
 acf_status acf_donor_answers_create(const acf_donors *d, int threads, acf_donor_answers **out) {
-    acf_donor_answers *l = acf_alloc_zero(sizeof *l, "a look-up of rows");
+    acf_donor_answers *l = acf_alloc_zero(sizeof *l, "a donor search");
     if (!l) return ACF_EMEMORY;
     l->d = d, l->threads = (int)acf_max(threads, 1);
-    l->seat = acf_alloc_zero((size_t)l->threads * sizeof *l->seat, "a look-up of rows");
-    bool ok = l->seat != NULL;
+    l->worker = acf_alloc_zero((size_t)l->threads * sizeof *l->worker, "a donor search");
+    bool ok = l->worker != NULL;
     for (int k = 0; ok && k < l->threads; k++) {
-        l->seat[k].known = acf_alloc((size_t)d->D, "a look-up of rows");
-        ok = l->seat[k].known && acf_donor_search_create(d, &l->seat[k].r) == ACF_OK;
+        l->worker[k].known = acf_alloc((size_t)d->D, "a donor search");
+        ok = l->worker[k].known && acf_donor_search_create(d, &l->worker[k].r) == ACF_OK;
     }
     if (!ok) {
         acf_donor_answers_free(l);
@@ -119,22 +120,23 @@ acf_status acf_donor_answers_create(const acf_donors *d, int threads, acf_donor_
 
 void acf_donor_answers_free(acf_donor_answers *l) {
     if (!l) return;
-    for (int k = 0; l->seat && k < l->threads; k++) acf_donor_search_free(l->seat[k].r), acf_release(l->seat[k].known);
-    acf_release(l->seat);
+    for (int k = 0; l->worker && k < l->threads; k++)
+        acf_donor_search_free(l->worker[k].r), acf_release(l->worker[k].known);
+    acf_release(l->worker);
     acf_release(l);
 }
 
-static seat *own_seat(const acf_donor_answers *l) { return &l->seat[omp_get_thread_num()]; }
+static worker *own_seat(const acf_donor_answers *l) { return &l->worker[omp_get_thread_num()]; }
 
-/* How far the rows are believed that are near row i of t at s->known, about column j. */
-static double trust(seat *s, const acf_table *t, int64_t i, int64_t j) {
+/* h of column j for row i of t, given s->known. */
+static double trust(worker *s, const acf_table *t, int64_t i, int64_t j) {
     return acf_donor_search_run(s->r, j, acf_table_row(t, i), s->known, acf_table_row_id(t, i))
                ? acf_donor_search_trust(s->r, j)
                : 0;
 }
 
-/* log p at x, of which the networks say logp. */
-static double logp_of_both(const seat *s, int64_t j, double x, double h, double logp) {
+/* log p at x of the mixture; logp: the networks'. */
+static double logp_of_both(const worker *s, int64_t j, double x, double h, double logp) {
     if (h == 0) return logp;
     const double q = log(h * acf_donor_search_density(s->r, j, x)), p = log1p(-h) + logp, most = fmax(p, q);
     return isfinite(most) ? most + log(exp(p - most) + exp(q - most)) : most;
@@ -143,25 +145,25 @@ static double logp_of_both(const seat *s, int64_t j, double x, double h, double 
 double acf_donor_answers_logp(acf_donor_answers *l, const acf_table *t, const acf_autoregression *chain, int64_t i,
                               double logp) {
     const int64_t j = chain->column[i];
-    seat *s = own_seat(l);
+    worker *s = own_seat(l);
     memcpy(s->known, chain->given + i * t->D, (size_t)t->D);
     return logp_of_both(s, j, acf_table_row(t, i)[j], trust(s, t, i, j), logp);
 }
 
-/* Everything of the row is known but the cell itself. */
-static void know_the_others(seat *s, const acf_table *t, int64_t i, int64_t j) {
+/* s->known = all observed cells of the row but column j. */
+static void know_all_others(worker *s, const acf_table *t, int64_t i, int64_t j) {
     for (int64_t k = 0; k < t->D; k++) s->known[k] = k != j && acf_table_present(acf_table_row(t, i)[k]);
 }
 
 double acf_donor_answers_cell(acf_donor_answers *l, const acf_table *t, int64_t i, int64_t j, double logp) {
-    seat *s = own_seat(l);
-    know_the_others(s, t, i, j);
+    worker *s = own_seat(l);
+    know_all_others(s, t, i, j);
     return logp_of_both(s, j, acf_table_row(t, i)[j], trust(s, t, i, j), logp);
 }
 
 double acf_donor_answers_look(acf_donor_answers *l, const acf_table *t, int64_t i, int64_t j) {
-    seat *s = own_seat(l);
-    know_the_others(s, t, i, j);
+    worker *s = own_seat(l);
+    know_all_others(s, t, i, j);
     return trust(s, t, i, j);
 }
 
@@ -172,7 +174,7 @@ double acf_donor_answers_value(acf_donor_answers *l, int64_t j, const double u[3
 void acf_donor_answers_draw(acf_donor_answers *l, const acf_table *t, const acf_autoregression *chain, int64_t i,
                             uint64_t seed, uint32_t draw, double *x) {
     const int64_t j = chain->column[i];
-    seat *s = own_seat(l);
+    worker *s = own_seat(l);
     memcpy(s->known, chain->given + i * t->D, (size_t)t->D);
     const double h = trust(s, t, i, j);
     uint32_t bits[4];
@@ -190,7 +192,7 @@ void acf_donor_answers_draw(acf_donor_answers *l, const acf_table *t, const acf_
 double acf_donor_answers_mean(acf_donor_answers *l, const acf_table *t, acf_query q, int64_t i, int64_t j, int members,
                               double *mean, double *probs) {
     const int32_t classes = l->d->encoder->column[j].classes;
-    seat *s = own_seat(l);
+    worker *s = own_seat(l);
     for (int64_t k = 0; k < t->D; k++) {
         const int64_t cell = i * t->D + k;
         const bool present = acf_table_present(t->x[cell]);
@@ -212,7 +214,7 @@ static int ascending(const void *a, const void *b) {
 }
 
 void acf_donor_answers_distribution(acf_donor_answers *l, int64_t j, double h, acf_weighted *d) {
-    const seat *s = own_seat(l);
+    const worker *s = own_seat(l);
     double other[OTHERS];
     d->n = acf_donor_search_observed(s->r, j, d->value, d->weight);
     for (int64_t k = 0; k < d->n; k++) d->weight[k] *= h;

@@ -1,4 +1,5 @@
-/* Answers with an archive: cells in turn, scores against what the networks alone and the rows alone say, put together here by the formulas, and whose row it is. */
+/* Tests of answers with donors: the autoregressive chain, scores against formulas applied to the networks' and the
+ * donors' own answers, and that a row is not its own donor. */
 #include "harness/donor_lab.h"
 
 #include "harness/lab.h"
@@ -9,9 +10,9 @@
 static const double tol = 5000 * (double)ACF_REAL_EPS;
 static const acf_query all = {0};
 
-/* ---- cells in turn -------------------------------------------------------------------------------------------------------------- */
+/* ---- autoregressive chain -------------------------------------------------------------------------------------- */
 
-/* Masks of row i at turn n, from nothing but the question; returns the column, -1: it has no more. */
+/* Masks of row i at step n, from the query alone; returns the column, -1: it has no more. */
 static int expected_turn(acf_query q, acf_purpose why, const acf_table *t, const int32_t *order, int64_t i, int n,
                          uint8_t *given, uint8_t *target) {
     int at = -1;
@@ -45,14 +46,14 @@ static int count_turns(acf_query q, acf_purpose why, const acf_table *t, const i
         }
     }
     assert_int_equal(n, most);
-    assert_false(acf_autoregression_next(&chain)); /* and stays so */
+    assert_false(acf_autoregression_next(&chain)); /* also when called again */
     for (int64_t i = 0; i < t->N; i++) assert_int_equal(chain.column[i], -1);
     acf_autoregression_end(&chain);
     assert_true(!chain.column && !chain.given && !chain.target);
     return n;
 }
 
-static void cells_take_turns(void **state) {
+static void a_row_s_cells_follow_the_chain(void **state) {
     (void)state;
     acf_donor_lab b;
     uint8_t given[CELLS], target[CELLS], none[CELLS] = {0};
@@ -82,8 +83,8 @@ static void cells_take_turns(void **state) {
     acf_donor_lab_close(&b);
 }
 
-/* Columns that were observed more often come first, of equals the earlier one. */
-static void often_seen_columns_come_first(void **state) {
+/* Columns by decreasing number of observed cells; of equals the earlier one comes first. */
+static void frequently_observed_columns_come_first(void **state) {
     (void)state;
     acf_donor_lab b;
     int32_t *order;
@@ -103,9 +104,9 @@ static void often_seen_columns_come_first(void **state) {
     acf_donor_lab_close(&b);
 }
 
-/* ---- scores ---------------------------------------------------------------------------------------------------------------------- */
+/* ---- scores ---------------------------------------------------------------------------------------------------- */
 
-/* log p of cell j of row i given these cells, of both: by a session of the networks. */
+/* log p of cell j of row i given these cells, of networks and donors together; the networks' by a session. */
 static double both_at(acf_donor_lab *b, const acf_table *t, int64_t i, int j, const uint8_t *given) {
     double lp;
     uint8_t target[COLS] = {0};
@@ -116,7 +117,7 @@ static double both_at(acf_donor_lab *b, const acf_table *t, int64_t i, int j, co
     return log((1 - h) * exp(lp) + h * acf_donor_search_density(b->r, j, t->x[i * COLS + j]));
 }
 
-/* The chain over the asked cells of row i. */
+/* log p of the target cells of row i by the chain rule. */
 static double chain(acf_donor_lab *b, const acf_table *t, acf_query q, int64_t i) {
     uint8_t given[COLS], target[COLS];
     int32_t *order;
@@ -139,8 +140,8 @@ static void scores_are_a_chain(void **state) {
         int differ = 0;
         acf_donor_lab_open(&b, 2, members, 7);
         for (int k = 0; k < 6; k++) {
-            acf_table *t = acf_donor_lab_table(
-                b.x, ROWS, k < 3 ? 0 : NEW); /* the remembered rows themselves, and others like them */
+            acf_table *t =
+                acf_donor_lab_table(b.x, ROWS, k < 3 ? 0 : NEW); /* the stored rows themselves, and others like them */
             assert_int_equal(acf_session_query_logp(b.s, t, questions[k % 3], lp), ACF_OK);
             assert_int_equal(acf_session_query_logp(b.net, t, questions[k % 3], alone), ACF_OK);
             for (int i = 0; i < ROWS; i++) {
@@ -180,8 +181,8 @@ static void a_cell_is_a_conditional(void **state) {
     }
 }
 
-/* Rows that are never believed: the answers of the networks, of one cell in each row. */
-static void rows_that_are_not_believed_change_nothing(void **state) {
+/* Donors with weight 0: the answers are the networks', for one cell in each row. */
+static void donors_without_weight_change_nothing(void **state) {
     (void)state;
     for (int members = 1; members <= 2; members++) {
         acf_donor_lab b;
@@ -201,7 +202,7 @@ static void rows_that_are_not_believed_change_nothing(void **state) {
         assert_int_equal(acf_session_query_mean(b.s, b.table, all, one), ACF_OK);
         assert_int_equal(acf_session_query_mean(b.net, b.table, all, two), ACF_OK);
         for (int c = 0; c < CELLS; c++) acf_assert_close(one[c], two[c], tol, "mean");
-        for (uint32_t d = 0; d < 4 && members == 1; d++) { /* of several, another may draw */
+        for (uint32_t d = 0; d < 4 && members == 1; d++) { /* in an ensemble the drawing member may differ */
             assert_int_equal(acf_session_query_draw(b.s, b.table, q, 5, d, one), ACF_OK);
             assert_int_equal(acf_session_query_draw(b.net, b.table, q, 5, d, two), ACF_OK);
             for (int c = 0; c < CELLS; c++)
@@ -240,7 +241,7 @@ static void probabilities_of_classes_sum_to_one(void **state) {
     }
 }
 
-/* Where rows are believed as far as a number can say, a class that none of them has is still possible, and so is a value far from theirs. */
+/* With the largest weight of the donors, a class that no donor has is still possible, and so is a distant value. */
 static void nothing_is_impossible(void **state) {
     (void)state;
     acf_donor_lab b;
@@ -263,10 +264,10 @@ static void nothing_is_impossible(void **state) {
     acf_donor_lab_close(&b);
 }
 
-/* ---- whose row it is ------------------------------------------------------------------------------------------------------------- */
+/* ---- a row is not its own donor -------------------------------------------------------------------------------- */
 
-/* A remembered row has nothing from itself, wherever it stands in a table; one like it with another id has all. */
-static void a_row_is_not_looked_up_in_itself(void **state) {
+/* A stored row gets nothing from itself, at any position in a table; an equal row with another id gets everything. */
+static void a_row_is_not_its_own_donor(void **state) {
     (void)state;
     acf_donor_lab b;
     double own[FULL * COLS], other[FULL * COLS], x[FULL * COLS], lp[2][FULL], mean[2][FULL * COLS],
@@ -298,7 +299,7 @@ static void a_row_is_not_looked_up_in_itself(void **state) {
     acf_donor_lab_close(&b);
 }
 
-/* Every allocation failing in turn, from the session to its answers. */
+/* Each allocation fails once, from the session to its answers. */
 static void survives_without_memory(void **state) {
     (void)state;
     acf_donor_lab b;
@@ -326,8 +327,8 @@ static void survives_without_memory(void **state) {
     acf_donor_lab_close(&b);
 }
 
-ACF_TESTS(donor_answers, cmocka_unit_test(cells_take_turns), cmocka_unit_test(often_seen_columns_come_first),
-          cmocka_unit_test(scores_are_a_chain), cmocka_unit_test(a_cell_is_a_conditional),
-          cmocka_unit_test(rows_that_are_not_believed_change_nothing),
+ACF_TESTS(donor_answers, cmocka_unit_test(a_row_s_cells_follow_the_chain),
+          cmocka_unit_test(frequently_observed_columns_come_first), cmocka_unit_test(scores_are_a_chain),
+          cmocka_unit_test(a_cell_is_a_conditional), cmocka_unit_test(donors_without_weight_change_nothing),
           cmocka_unit_test(probabilities_of_classes_sum_to_one), cmocka_unit_test(nothing_is_impossible),
-          cmocka_unit_test(a_row_is_not_looked_up_in_itself), cmocka_unit_test(survives_without_memory))
+          cmocka_unit_test(a_row_is_not_its_own_donor), cmocka_unit_test(survives_without_memory))

@@ -1,4 +1,4 @@
-/* An archive of rows in a model's file: see donor_file.h.
+/* The donors in a model file: see donor_file.h.
  *
  * Workload: up to 20,000 rows and 2,000,000 values, read once with the model. */
 #include "donors/donor_file.h"
@@ -10,10 +10,10 @@
 #include <string.h>
 
 #define IDS_ROWS "rows"
-#define MOST_COST 1e6             /* nats; 1e6 times the largest distance of places is a float, yet */
+#define MOST_COST 1e6             /* nats; this times the largest distance of encoded values is a finite float */
 #define ID_END ((int64_t)1 << 48) /* as of tables (table/table.h) */
 
-/* ---- writing -------------------------------------------------------------------------------------------------------- */
+/* ---- writing --------------------------------------------------------------------------------------------------- */
 
 static json_t *values_to_json(const acf_donors *m, int64_t j) {
     json_t *list = json_array();
@@ -41,7 +41,7 @@ static json_t *column_to_json(const acf_donors *m, int64_t j) {
     return ok ? o : NULL;
 }
 
-/* Those of a table's rows from its first on are not listed. */
+/* "rows" if the ids are the row numbers from 0 on; else a list. */
 static json_t *ids_to_json(const acf_donors *m) {
     bool rows = true;
     for (int64_t i = 0; i < m->N; i++) rows = rows && m->id[i] == (uint64_t)i;
@@ -55,7 +55,7 @@ static json_t *ids_to_json(const acf_donors *m) {
 
 acf_status acf_donors_to_json(const acf_donors *m, json_t **out) {
     if (m->first[m->D] > ACF_DONORS_VALUES)
-        return acf_fail(ACF_EUSAGE, "an archive of rows has %lld different values; a file holds up to %d",
+        return acf_fail(ACF_EUSAGE, "the donors have %lld different values; a file holds up to %d",
                         (long long)m->first[m->D], ACF_DONORS_VALUES);
     json_t *object = json_object(), *columns = json_array();
     bool ok = json_object_set_new(object, "nearness", json_real(m->slope)) == 0 &&
@@ -66,14 +66,14 @@ acf_status acf_donors_to_json(const acf_donors *m, json_t **out) {
     ok = ok && json_object_set_new(object, "ids", ids_to_json(m)) == 0;
     if (!ok) {
         json_decref(object);
-        return acf_fail(ACF_EMEMORY, "out of memory: writing an archive of rows");
+        return acf_fail(ACF_EMEMORY, "out of memory: writing the donors");
     }
     *out = object;
     return ACF_OK;
 }
 
 acf_real *acf_donors_codes(const acf_donors *m) {
-    acf_real *out = acf_alloc((size_t)(m->N * m->D) * sizeof *out, "an archive of rows");
+    acf_real *out = acf_alloc((size_t)(m->N * m->D) * sizeof *out, "the donors");
     for (int64_t i = 0; out && i < m->N; i++)
         for (int64_t j = 0; j < m->D; j++) out[i * m->D + j] = (acf_real)m->code[j * m->N + i];
     return out;
@@ -81,21 +81,21 @@ acf_real *acf_donors_codes(const acf_donors *m) {
 
 acf_real *acf_donors_gaussian(const acf_donors *m) {
     const int64_t n = m->predictor->P * (m->predictor->P + 1);
-    acf_real *out = acf_alloc((size_t)n * sizeof *out, "an archive of rows");
+    acf_real *out = acf_alloc((size_t)n * sizeof *out, "the donors");
     for (int64_t i = 0; out && i < n; i++) out[i] = (acf_real)m->predictor->mean[i];
     return out;
 }
 
 acf_real *acf_donors_predictions(const acf_donors *m) {
-    acf_real *out = acf_alloc((size_t)(m->N * m->D) * sizeof *out, "an archive of rows");
+    acf_real *out = acf_alloc((size_t)(m->N * m->D) * sizeof *out, "the donors");
     for (int64_t i = 0; out && i < m->N; i++)
         for (int64_t j = 0; j < m->D; j++) out[i * m->D + j] = m->predicted[j * m->N + i];
     return out;
 }
 
-/* ---- reading -------------------------------------------------------------------------------------------------------- */
+/* ---- reading --------------------------------------------------------------------------------------------------- */
 
-/* Room for all rows of the tensor, and for the values that each column lists. */
+/* Allocates *out for all rows of the tensor, and for the values that each column lists. */
 static acf_status make_room(acf_json_source from, const json_t *columns, const acf_safetensors *f, const char *path,
                             const acf_encoder *e, acf_donors **out) {
     const int64_t D = e->D;
@@ -123,7 +123,7 @@ static acf_status make_room(acf_json_source from, const json_t *columns, const a
     return acf_donors_alloc(t->dim[0], e, values, out);
 }
 
-/* Values of column j, behind those of the columns before. */
+/* Values of column j, stored behind those of the columns before it. */
 static acf_status read_values(acf_json_source from, const json_t *list, int32_t classes, acf_donors *m, int64_t j) {
     const int64_t n = (int64_t)json_array_size(list);
     double *value = m->value + m->first[j];
@@ -146,12 +146,12 @@ static acf_status read_positive(acf_json_source from, const json_t *o, const cha
     return ACF_OK;
 }
 
-/* D numbers from 0 on, what cells of the columns are worth to column j. */
+/* D numbers of at least 0: the columns' costs for target column j. */
 static acf_status read_costs(acf_json_source from, const json_t *o, const char *key, int64_t D, double *out) {
     json_t *list;
     ACF_TRY(acf_json_member(from, o, key, &list));
     if (!json_is_array(list) || (int64_t)json_array_size(list) != D)
-        return acf_fail(from.status, "%s: '%s' must be a list of %lld numbers, one of each column", from.name, key,
+        return acf_fail(from.status, "%s: '%s' must be a list of %lld numbers, one for each column", from.name, key,
                         (long long)D);
     for (int64_t k = 0; k < D; k++) {
         ACF_TRY(acf_json_to_real(from, key, json_array_get(list, (size_t)k), &out[k]));
@@ -162,7 +162,7 @@ static acf_status read_costs(acf_json_source from, const json_t *o, const char *
     return ACF_OK;
 }
 
-/* Numbers of JSON are finite. */
+/* All numbers are finite: JSON has no others. */
 static acf_status read_column(acf_json_source from, const json_t *o, const acf_encoder *e, acf_donors *m, int64_t j) {
     m->number[j] = e->column[j].classes == 0;
     ACF_TRY(read_values(from, json_object_get(o, "values"), e->column[j].classes, m, j));
@@ -187,7 +187,7 @@ static acf_status read_ids(acf_json_source from, const json_t *ids, acf_donors *
     if (text && strcmp(text, IDS_ROWS) == 0) return ACF_OK;
     if (!json_is_array(ids) || (int64_t)json_array_size(ids) != m->N)
         return acf_fail(from.status,
-                        "%s: 'ids' must be \"" IDS_ROWS "\" or a list of %lld whole numbers, one of each row",
+                        "%s: 'ids' must be \"" IDS_ROWS "\" or a list of %lld whole numbers, one for each row",
                         from.name, (long long)m->N);
     for (int64_t i = 0; i < m->N; i++) {
         int64_t id;
@@ -202,7 +202,7 @@ static acf_status read_ids(acf_json_source from, const json_t *ids, acf_donors *
 
 static acf_status read_codes(const acf_safetensors *f, const char *path, acf_donors *m) {
     acf_status status = ACF_OK;
-    acf_real *code = acf_alloc((size_t)(m->N * m->D) * sizeof *code, "an archive of rows");
+    acf_real *code = acf_alloc((size_t)(m->N * m->D) * sizeof *code, "the donors");
     if (!code) return ACF_EMEMORY;
     ACF_TRY_DONE(acf_safetensors_reals(f, ACF_DONORS_CODES, 2, (int64_t[]){m->N, m->D}, code));
     for (int64_t i = 0; i < m->N; i++)
@@ -223,7 +223,7 @@ done:
     return status;
 }
 
-/* Of the cells that have a value. One that no row has would make a row that has it fit without limit. */
+/* Shares of the present cells. Every value must occur: one that no row has would have infinite rarity. */
 static acf_status count_shares(acf_json_source from, acf_donors *m, int64_t j) {
     const int32_t *code = m->code + j * m->N;
     double *share = m->share + m->first[j], present = 0;
@@ -258,7 +258,7 @@ static acf_status read_shares(acf_json_source from, acf_donors *m) {
 
 static acf_status read_expectations(const acf_safetensors *f, const char *path, acf_donors *m) {
     acf_status status = ACF_OK;
-    acf_real *value = acf_alloc((size_t)(m->N * m->D) * sizeof *value, "an archive of rows");
+    acf_real *value = acf_alloc((size_t)(m->N * m->D) * sizeof *value, "the donors");
     if (!value) return ACF_EMEMORY;
     ACF_TRY_DONE(acf_safetensors_reals(f, ACF_DONORS_PREDICTED, 2, (int64_t[]){m->N, m->D}, value));
     for (int64_t i = 0; i < m->N; i++)
@@ -278,18 +278,17 @@ done:
     return status;
 }
 
-/* What is expected, and that of the rows. */
+/* The predictor and the rows' predicted values. */
 static acf_status read_gaussian(acf_json_source from, const acf_safetensors *f, const char *path, acf_donors *m) {
     bool sound = false;
     ACF_TRY(acf_donors_predict_alloc(m));
     for (int64_t j = 0; j < m->D; j++)
         if (m->apart[j] > 0 && !acf_donors_predicts(m, j))
-            return acf_fail(from.status,
-                            "%s: 'apart' of column %lld is above 0, but nothing is expected of such a column",
+            return acf_fail(from.status, "%s: 'apart' of column %lld is above 0, but that column is not predicted",
                             from.name, (long long)j);
     if (!m->predictor) return ACF_OK;
     const int64_t P = m->predictor->P;
-    acf_real *value = acf_alloc((size_t)(P * (P + 1)) * sizeof *value, "an archive of rows");
+    acf_real *value = acf_alloc((size_t)(P * (P + 1)) * sizeof *value, "the donors");
     acf_status status = value ? ACF_OK : ACF_EMEMORY;
     if (!status) status = acf_safetensors_reals(f, ACF_DONORS_PREDICTOR, 2, (int64_t[]){P + 1, P}, value);
     for (int64_t i = 0; !status && i < P * (P + 1); i++) m->predictor->mean[i] = (double)value[i];

@@ -1,4 +1,4 @@
-/* Archives in model files: what is saved is what is loaded, and whatever is wrong in one is refused with a sentence. */
+/* Tests of donors in model files: what is saved is what is loaded, and every error is refused with a message. */
 #include "donors/donor_file.h"
 
 #include "harness/lab.h"
@@ -29,7 +29,7 @@ static int remove_files(void **state) {
 enum { ROWS = 7, COLS = 4 };
 #define ABSENT ((double)NAN)
 
-/* A number, classes of which one is in no row, a number of which no cell is known, a number with three values. */
+/* A number, classes of which one is in no row, a number without observed cells, a number with three values. */
 static acf_table *some_table(void) {
     static const double x[ROWS * COLS] = {0.1,    2,  ABSENT, -4,     0.1,    0, ABSENT, 8, 0.7,    2,
                                           ABSENT, -4, ABSENT, ABSENT, ABSENT, 8, 0.7,    0, ABSENT, 8,
@@ -44,7 +44,7 @@ static acf_model *some_model(acf_device *dev, const acf_table *table) {
     return acf_lab_fitted(dev, table, "gaussian", NULL, 3, 0);
 }
 
-/* Models of two members with an archive, whose rows have ids of their own (first: the one of row 0). */
+/* Ensembles of two members with donors, whose rows have ids of their own (first: the one of row 0). */
 typedef struct lab {
     acf_device *dev;
     acf_table *table;
@@ -105,7 +105,7 @@ static void same(const acf_donors *a, const acf_donors *b) {
     assert_memory_equal(a->predicted, b->predicted, N * D * sizeof *a->predicted);
 }
 
-static void an_archive_comes_back(void **state) {
+static void donors_are_saved_and_loaded(void **state) {
     (void)state;
     for (uint64_t first_id = 0; first_id < 1000; first_id += 900) {
         lab l;
@@ -135,12 +135,12 @@ static void an_archive_comes_back(void **state) {
     }
 }
 
-/* Both say the same about column j of a row. */
+/* Both give the same answer about column j of a row. */
 static void same_answer(acf_donor_search *a, acf_donor_search *b, int64_t j, const double *x, const uint8_t *known,
                         uint64_t id) {
     static const double tried[] = {0.1, 0.7, 0, 2, 1, -4, 8, 5, 3.25, 1e300};
     const bool found = acf_donor_search_run(a, j, x, known, id);
-    assert_int_equal(found, j != 2); /* of which no cell is known */
+    assert_int_equal(found, j != 2); /* column 2 has no observed cells */
     assert_int_equal(acf_donor_search_run(b, j, x, known, id), found);
     assert_true(a->n == b->n && a->peak == b->peak && a->alike == b->alike &&
                 acf_donor_search_trust(a, j) == acf_donor_search_trust(b, j));
@@ -155,7 +155,7 @@ static void same_answer(acf_donor_search *a, acf_donor_search *b, int64_t j, con
     if (j != 1) assert_true(acf_donor_search_mean(a, j) == acf_donor_search_mean(b, j));
 }
 
-static void what_is_read_answers_as_what_was_written(void **state) {
+static void loaded_donors_answer_as_saved_ones(void **state) {
     (void)state;
     for (int learned = 0; learned < 2; learned++) {
         lab l;
@@ -163,7 +163,7 @@ static void what_is_read_answers_as_what_was_written(void **state) {
         acf_donor_search *a, *b;
         int64_t donors = 0;
         lab_open(&l, 900);
-        if (learned) { /* numbers as they come */
+        if (learned) { /* numbers as learned */
             acf_donors_free(l.m->donors);
             assert_int_equal(acf_donors_make(l.table, l.m->encoder, NULL, 1, &l.m->donors), ACF_OK);
             for (int j = 0; j < COLS; j++) l.m->donors->shift[j] = 1 / 3.0 - j;
@@ -191,8 +191,8 @@ static void what_is_read_answers_as_what_was_written(void **state) {
     }
 }
 
-/* Without one a file is as it was. */
-static void no_archive_leaves_no_trace(void **state) {
+/* Without donors a file has no trace of them. */
+static void no_donors_leave_no_trace(void **state) {
     (void)state;
     lab l;
     acf_model *again = NULL;
@@ -210,13 +210,13 @@ static void no_archive_leaves_no_trace(void **state) {
     lab_close(&l);
 }
 
-/* A good file but for one change: of the text "archive", `find` becomes `put` (find NULL: put is all of it; bare: there is no such text); of the tensors
- * "archive.rows" and "archive.expect", see below. */
+/* A valid file with one change. Of the text "donors", `find` becomes `put` (find NULL: put is all of it; bare: there is
+ * no such text). Of the tensors "donors.rows", "donors.predictor" and "donors.predicted", see below. */
 typedef struct change {
     const char *find, *put;
     bool bare;
     enum { CODES_KEPT, CODES_DROPPED, CODES_SET, CODES_FLAT, CODES_TURNED, CODES_NONE, CODES_MANY, CODES_WHOLE } codes;
-    double set; /* of the cell at row 2, column 1; or of the Gaussian */
+    double set; /* of the cell at row 2, column 1; or of the predictor */
     enum {
         EXPECT_KEPT,
         EXPECT_DROPPED,
@@ -232,7 +232,7 @@ typedef struct change {
     const char *says;
 } change;
 
-/* good with the change; in a buffer of its own. */
+/* `good` with the change, in a buffer of its own. */
 static const char *changed_text(const char *good, const change *c) {
     static char text[4096];
     if (!c->find) return c->put;
@@ -257,7 +257,7 @@ static bool change_codes(acf_safetensors_tensor *t, const change *c) {
     return c->codes != CODES_DROPPED;
 }
 
-/* The same of the Gaussian: (4,3), its mean first. */
+/* The same of the predictor: (4,3), its mean first. */
 static bool change_expect(acf_safetensors_tensor *t, const change *c) {
     static acf_real value[12];
     static int32_t whole[12];
@@ -274,7 +274,7 @@ static bool change_expect(acf_safetensors_tensor *t, const change *c) {
     return c->expect != EXPECT_DROPPED;
 }
 
-/* And of what is expected of the rows: in row 3, of column 0, or of column 1, which has classes. */
+/* And of the predicted values: in row 3, of column 0, or of column 1, which has classes. */
 static bool change_expected(acf_safetensors_tensor *t, const change *c) {
     static acf_real value[ROWS * COLS];
     assert_int_equal(t->bytes, sizeof value);
@@ -302,7 +302,7 @@ static void write_changed(const acf_safetensors *good, const change *c) {
     }
     for (int64_t i = 0; i < acf_safetensors_text_count(good); i++) {
         text[texts] = *acf_safetensors_text_at(good, i);
-        if (strcmp(text[texts].key, "checksum") == 0) continue; /* it would speak first */
+        if (strcmp(text[texts].key, "checksum") == 0) continue; /* it would be reported first */
         if (strcmp(text[texts].key, "donors") == 0) {
             if (c->bare) continue;
             if (c->put) text[texts].value = changed_text(text[texts].value, c);
@@ -312,7 +312,7 @@ static void write_changed(const acf_safetensors *good, const change *c) {
     if (acf_safetensors_write(other, list, n, text, texts)) fail_msg("%s", acf_error());
 }
 
-static void wrong_archives_get_a_sentence(void **state) {
+static void wrong_donors_get_a_message(void **state) {
     (void)state;
     static const change changes[] = {
         {.bare = true, .says = "tensor 'donors.predicted' is no part of the network"},
@@ -365,11 +365,11 @@ static void wrong_archives_get_a_sentence(void **state) {
         {"\"shift\": -33.0", "\"s\": 0", .says = "column 2: 'shift' is missing"},
         {"\"near\": [1.875, ", "\"nears\": [1.875, ", .says = "column 2: 'near' is missing"},
         {"\"near\": [1.875, ", "\"near\": 1.875,\"was\": [",
-         .says = "column 2: 'near' must be a list of 4 numbers, one of each column"},
+         .says = "column 2: 'near' must be a list of 4 numbers, one for each column"},
         {"\"near\": [1.875, ", "\"near\": [",
-         .says = "column 2: 'near' must be a list of 4 numbers, one of each column"},
+         .says = "column 2: 'near' must be a list of 4 numbers, one for each column"},
         {"\"near\": [1.875, ", "\"near\": [1.875, 1, ",
-         .says = "column 2: 'near' must be a list of 4 numbers, one of each column"},
+         .says = "column 2: 'near' must be a list of 4 numbers, one for each column"},
         {"\"near\": [1.875, ", "\"near\": [-0.5, ",
          .says = "column 2: 'near' has -0.5, expected numbers from 0 to 1e+06"},
         {"\"near\": [1.875, ", "\"near\": [1000001, ",
@@ -379,9 +379,9 @@ static void wrong_archives_get_a_sentence(void **state) {
         {"\"near\": [1.875, ", "\"near\": [null, ", .says = "column 2: 'near' is "},
         {"\"other\": [0.9375, ", "\"others\": [0.9375, ", .says = "column 2: 'other' is missing"},
         {"\"other\": [0.9375, ", "\"other\": {},\"was\": [",
-         .says = "column 2: 'other' must be a list of 4 numbers, one of each column"},
+         .says = "column 2: 'other' must be a list of 4 numbers, one for each column"},
         {"\"other\": [0.9375, ", "\"other\": [",
-         .says = "column 2: 'other' must be a list of 4 numbers, one of each column"},
+         .says = "column 2: 'other' must be a list of 4 numbers, one for each column"},
         {"\"other\": [0.9375, ", "\"other\": [-1e-9, ",
          .says = "column 2: 'other' has -1e-09, expected numbers from 0 to 1e+06"},
         {"\"other\": [0.9375, ", "\"other\": [2e6, ",
@@ -414,7 +414,7 @@ static void wrong_archives_get_a_sentence(void **state) {
         {"\"apart\": 4.5", "\"apart\": 1000001",
          .says = "column 3: 'apart' is 1e+06, expected a number from 0 to 1e+06"},
         {"\"shift\": -32.0, \"apart\": 0.0", "\"shift\": -32.0, \"apart\": 0.5",
-         .says = ", donors: 'apart' of column 1 is above 0, but nothing is expected of such a column"},
+         .says = ", donors: 'apart' of column 1 is above 0, but that column is not predicted"},
         {"\"shift\": -33.0, \"apart\": 0.0", "\"shift\": -33.0, \"apart\": 1e-300",
          .says = "'apart' of column 2 is above 0"},
         {.expect = EXPECT_DROPPED, .says = "tensor 'donors.predictor': it is missing"},
@@ -463,7 +463,7 @@ static void wrong_archives_get_a_sentence(void **state) {
     lab_close(&l);
 }
 
-/* Said before anything else of such a file is looked at. */
+/* Reported before anything else of such a file is read. */
 static void models_of_images_have_none(void **state) {
     (void)state;
     lab l;
@@ -485,13 +485,13 @@ static void models_of_images_have_none(void **state) {
     }
     assert_int_equal(acf_safetensors_write(other, list, acf_safetensors_count(good), text, texts), ACF_OK);
     assert_int_equal(acf_model_read(l.dev, other, &none), ACF_EMODEL);
-    snprintf(says, sizeof says, "%s: it has an 'donors' of rows; expected nothing of that in a model of images", other);
+    snprintf(says, sizeof says, "%s: it has 'donors'; expected none in a model of images", other);
     assert_string_equal(acf_error(), says);
     acf_safetensors_close(good);
     lab_close(&l);
 }
 
-/* Whatever is expected, weights are numbers. */
+/* Whatever the predicted values, weights are finite. */
 static void check_finite(const acf_donors *a) {
     const double x[COLS] = {0.1, 2, 0, 8};
     acf_donor_search *r;
@@ -505,8 +505,8 @@ static void check_finite(const acf_donors *a) {
     acf_donor_search_free(r);
 }
 
-/* What a change may leave as it is: ids may be those of other rows, and a code of a missing cell. */
-static void other_archives_are_read(void **state) {
+/* Changes that are accepted: other ids, and the code of a missing cell. */
+static void harmless_changes_are_read(void **state) {
     (void)state;
     static const change changes[] = {
         {"\"ids\": [900,", "\"ids\": [281474976710655,"}, {.codes = CODES_SET, .set = -1},
@@ -541,8 +541,8 @@ static void other_archives_are_read(void **state) {
     lab_close(&l);
 }
 
-/* Classes alone expect nothing: there is no tensor, and one that is there all the same has no place. */
-static void nothing_is_expected_of_classes(void **state) {
+/* Class columns alone have no predictor: there is no such tensor, and one in the file is refused. */
+static void classes_are_not_predicted(void **state) {
     (void)state;
     static const double x[] = {0, 1, 1, 0, 1, 2, 0, 1, 1, 0, 0, 2};
     static const acf_column column[2] = {{"k", 2}, {"l", 3}};
@@ -582,7 +582,7 @@ static void nothing_is_expected_of_classes(void **state) {
     lab_close(&l);
 }
 
-/* A text that no reader would take is not written. */
+/* A text beyond the reader's limits is not written. */
 static void too_many_values_are_not_written(void **state) {
     (void)state;
     lab l;
@@ -592,7 +592,7 @@ static void too_many_values_are_not_written(void **state) {
     assert_int_equal(acf_donors_alloc(1, l.m->encoder, 1, &m), ACF_OK);
     m->first[COLS] = ACF_DONORS_VALUES + 1;
     assert_int_equal(acf_donors_to_json(m, &none), ACF_EUSAGE);
-    assert_string_equal(acf_error(), "an archive of rows has 2000001 different values; a file holds up to 2000000");
+    assert_string_equal(acf_error(), "the donors have 2000001 different values; a file holds up to 2000000");
     assert_null(none);
     acf_donors_free(m);
     lab_close(&l);
@@ -626,12 +626,12 @@ static void memory_may_run_out(void **state) {
     lab_close(&l);
 }
 
-ACF_TESTS(donor_file, cmocka_unit_test_setup_teardown(an_archive_comes_back, make_names, remove_files),
-          cmocka_unit_test_setup_teardown(what_is_read_answers_as_what_was_written, make_names, remove_files),
-          cmocka_unit_test_setup_teardown(no_archive_leaves_no_trace, make_names, remove_files),
-          cmocka_unit_test_setup_teardown(wrong_archives_get_a_sentence, make_names, remove_files),
+ACF_TESTS(donor_file, cmocka_unit_test_setup_teardown(donors_are_saved_and_loaded, make_names, remove_files),
+          cmocka_unit_test_setup_teardown(loaded_donors_answer_as_saved_ones, make_names, remove_files),
+          cmocka_unit_test_setup_teardown(no_donors_leave_no_trace, make_names, remove_files),
+          cmocka_unit_test_setup_teardown(wrong_donors_get_a_message, make_names, remove_files),
           cmocka_unit_test_setup_teardown(models_of_images_have_none, make_names, remove_files),
-          cmocka_unit_test_setup_teardown(other_archives_are_read, make_names, remove_files),
+          cmocka_unit_test_setup_teardown(harmless_changes_are_read, make_names, remove_files),
           cmocka_unit_test(too_many_values_are_not_written),
-          cmocka_unit_test_setup_teardown(nothing_is_expected_of_classes, make_names, remove_files),
+          cmocka_unit_test_setup_teardown(classes_are_not_predicted, make_names, remove_files),
           cmocka_unit_test_setup_teardown(memory_may_run_out, make_names, remove_files))

@@ -1,7 +1,8 @@
-/* What an archive learns: see donor_learn.h.
+/* Learns the donors' distance: see donor_learn.h.
  *
- * Workload: for each of D columns STEPS times up to ASKED rows against up to DONORS others in D - 1 columns, forward and back, no more than WORK distances a step either
- * way: for 12 columns 12 · 150 · 2^21 · 2, 8·10^9, a few seconds of one core. */
+ * Workload: for each of D columns, STEPS steps of up to ASKED rows against up to DONORS others in D - 1 columns,
+ * forward and back, at most WORK distances a step either way: for 12 columns 12 · 150 · 2^21 · 2, 8·10^9, a few
+ * seconds of one core. */
 #include "donors/donor_learn.h"
 
 #include "base/rng.h"
@@ -12,61 +13,61 @@
 #include <string.h>
 
 #define STEPS 150
-#define SETTLED 100 /* the mean of what is found after so many steps is kept */
-#define ASKED 64    /* rows that a step asks, at most, */
+#define SETTLED 100 /* the result is the mean of the parameters after so many steps */
+#define ASKED 64    /* rows of a step's batch, at most */
 #define ASKED_LEAST 8
-#define DONORS 4096  /* rows that they are looked up in, at most: the same in all steps */
-#define CELLS 131072 /* of these, at most */
+#define DONORS 4096  /* candidate donors, at most: the same in all steps */
+#define CELLS 131072 /* their cells, at most */
 #define WORK 2097152
 #define RATE 0.1   /* of Adam, falling to 0 */
-#define FOLLOW 0.1 /* by which ε and the scale follow a step */
-#define NEAR 1.3   /* expected, divided by the root of the number of columns: the distances of all add up */
+#define FOLLOW 0.1 /* EM step size of ε and the scale */
+#define NEAR 1.3   /* prior median, divided by the root of the number of columns: the distances of all add up */
 #define OTHER 0.5
 #define APART 2.0
-#define DEVIATION 1.2 /* of their logarithms, */
-#define FEW 200.0     /* with many more rows than these; less with fewer: what few rows seem to say is mostly chance */
+#define DEVIATION 1.2 /* prior standard deviation of the logarithms */
+#define FEW 200.0     /* rows that the prior counts for, to keep chance findings of small tables small */
 #define LEAST 1e-3    /* of ε and 1 - ε */
 #define LEAST_SCALE 0.01
 
-/* One column's learning. Sizes: P = 2 D + 1 numbers, near, other and, last, apart; n donors. */
-typedef struct pupil {
+/* State of learning one column. Sizes: P = 2 D + 1 parameters (near, other and, last, apart); n donors. */
+typedef struct learner {
     acf_donors *m;
     const acf_table *t;
     const acf_holdout *hold;
     int64_t j, n;
-    int32_t *donor;                 /* (n) rows */
-    acf_real *place, *predicted;    /* (D,n), (n) */
-    bool expects;                   /* it does */
-    acf_real *cost, *weight, *push; /* (n) */
-    double *log, *mean, *first, *second,
-        *slope;            /* (P) logarithms, their mean after SETTLED steps, Adam's moments, the gradient */
-    uint8_t *held;         /* (D) */
-    double cells, settled; /* rows of the table that can be asked; steps that were added up */
-    double smooth, apart, logq,
-        seen; /* of a step: weight and distance of donors of another value, nats beyond the column's, rows */
-    double told, told_rows; /* logq and seen of settled steps */
-} pupil;
+    int32_t *donor;                              /* (n) rows */
+    acf_real *place, *predicted;                 /* (D,n), (n) */
+    bool expects;                                /* the column is predicted */
+    acf_real *cost, *weight, *push;              /* (n) */
+    double *log, *mean, *first, *second, *slope; /* (P) logarithms, their mean after SETTLED steps, Adam's moments, the
+                                                  * gradient */
+    uint8_t *held;                               /* (D) */
+    double cells, settled;                       /* rows of the table with a target cell; steps that were averaged */
+    double smooth, apart, logq, seen; /* sums of a step: weight and distance of donors of another value, nats over the
+                                       * column's marginal, rows */
+    double told, told_rows;           /* logq and seen of settled steps */
+} learner;
 
-static int64_t numbers(const pupil *p) { return 2 * p->m->D + 1; }
+static int64_t numbers(const learner *p) { return 2 * p->m->D + 1; }
 
-static double hoped(const pupil *p, int64_t k) {
+static double prior_mean(const learner *p, int64_t k) {
     return k == 2 * p->m->D ? log(APART) : log((k < p->m->D ? NEAR : OTHER) / sqrt((double)acf_max(p->m->D - 1, 1)));
 }
 
-/* ---- one row ------------------------------------------------------------------------------------------------------------------ */
+/* ---- one row --------------------------------------------------------------------------------------------------- */
 
-/* Which columns of the row speak about its cell of column j. */
-static bool speaks(const pupil *p, int64_t row, int64_t k) {
+/* Is cell k of the row used as a given cell when column j is the target? */
+static bool is_given(const learner *p, int64_t row, int64_t k) {
     return k != p->j && !p->held[k] && p->m->code[k * p->m->N + row] >= 0;
 }
 
-static void look(pupil *p, int64_t row) {
+static void look(learner *p, int64_t row) {
     const acf_donors *m = p->m;
     const int64_t D = m->D;
     for (int64_t i = 0; i < p->n; i++) p->cost[i] = 0;
     for (int64_t k = 0; k < D; k++) {
         double away, another;
-        if (!speaks(p, row, k)) continue;
+        if (!is_given(p, row, k)) continue;
         const double near = m->number[k] ? exp(p->log[k]) : 0,
                      other = exp(p->log[D + k]) * acf_donors_rare(m, k, m->code[k * m->N + row]);
         const acf_real z = m->place[k * m->N + row];
@@ -81,12 +82,13 @@ static void look(pupil *p, int64_t row) {
         if (m->id[p->donor[i]] == m->id[row]) p->cost[i] = (acf_real)INFINITY;
 }
 
-/* weight = e^{least - C}, push = what each donor gives to the row's own cell: the sums of weight, of their products, and of push; how many there are without the row. */
+/* weight = e^{least - C}, push = each donor's density at the row's own cell. Sums of weight, of weight · push, and of
+ * push; the number of donors other than the row. */
 typedef struct given {
     acf_real all, cell, any, rows;
 } given;
 
-static given weigh(pupil *p, const acf_donors_kernel *at, acf_real least) {
+static given weigh(learner *p, const acf_donors_kernel *at, acf_real least) {
     const acf_real *restrict place = p->place + p->j * p->n, *restrict cost = p->cost;
     acf_real *restrict weight = p->weight, *restrict push = p->push, all = 0, cell = 0, any = 0, rows = 0;
 #pragma omp simd reduction(+ : all, cell, any, rows)
@@ -98,8 +100,8 @@ static given weigh(pupil *p, const acf_donors_kernel *at, acf_real least) {
     return (given){all, cell, any, rows};
 }
 
-/* push = r - w, and what the donors say of the row's own cell; false: there is none. */
-static bool compare(pupil *p, int64_t row) {
+/* push = r - w, and q of the row's own cell; false: there is no donor. */
+static bool compare(learner *p, int64_t row) {
     const acf_donors *m = p->m;
     const acf_real *restrict place = p->place + p->j * p->n, *restrict weight = p->weight;
     const acf_donors_kernel at = acf_donors_kernel_at(m, p->j, m->value[m->first[p->j] + m->code[p->j * m->N + row]]);
@@ -135,11 +137,11 @@ static void pull(const acf_real *restrict push, const acf_real *restrict place, 
     *near += (double)by_away, *other += (double)by_other;
 }
 
-static void add_slopes(pupil *p, int64_t row) {
+static void add_slopes(learner *p, int64_t row) {
     const acf_donors *m = p->m;
     for (int64_t k = 0; k < m->D; k++) {
         double away, another;
-        if (!speaks(p, row, k)) continue;
+        if (!is_given(p, row, k)) continue;
         const acf_real z = m->place[k * m->N + row];
         acf_donors_usual(m, k, z, &away, &another);
         double by_near = 0, by_other = 0;
@@ -151,9 +153,9 @@ static void add_slopes(pupil *p, int64_t row) {
         pull(p->push, p->predicted, p->n, m->predicted[p->j * m->N + row], 0, 0, &p->slope[2 * m->D], &same);
 }
 
-/* ---- one step ----------------------------------------------------------------------------------------------------------------- */
+/* ---- one step -------------------------------------------------------------------------------------------------- */
 
-static void ask(pupil *p, int step) {
+static void ask(learner *p, int step) {
     const acf_donors *m = p->m;
     memset(p->slope, 0, (size_t)numbers(p) * sizeof *p->slope);
     p->smooth = p->apart = p->logq = p->seen = 0;
@@ -170,13 +172,13 @@ static void ask(pupil *p, int step) {
     }
 }
 
-static void move(pupil *p, int step) {
+static void move(learner *p, int step) {
     acf_donors *m = p->m;
     const int64_t j = p->j;
     const double rate = RATE * (1 - (double)step / STEPS), c1 = 1 - pow(0.9, step + 1), c2 = 1 - pow(0.999, step + 1);
     for (int64_t k = 0; k < numbers(p); k++) {
         const double g = p->slope[k] / p->seen * exp(p->log[k]) +
-                         (p->log[k] - hoped(p, k)) / (DEVIATION * DEVIATION) * (1 + FEW / p->cells) / p->cells;
+                         (p->log[k] - prior_mean(p, k)) / (DEVIATION * DEVIATION) * (1 + FEW / p->cells) / p->cells;
         p->first[k] = 0.9 * p->first[k] + 0.1 * g, p->second[k] = 0.999 * p->second[k] + 0.001 * g * g;
         p->log[k] -= rate * (p->first[k] / c1) / (sqrt(p->second[k] / c2) + 1e-8);
         if (step >= SETTLED) p->mean[k] += p->log[k];
@@ -187,12 +189,12 @@ static void move(pupil *p, int step) {
     if (step >= SETTLED) p->settled++, p->told += p->logq, p->told_rows += p->seen;
 }
 
-/* ---- one column --------------------------------------------------------------------------------------------------------------- */
+/* ---- one column ------------------------------------------------------------------------------------------------ */
 
 static int64_t most_donors(const acf_donors *m) { return acf_max(acf_min(acf_min(m->N, DONORS), CELLS / m->D), 1); }
 
-/* Rows that have the column, or every so many of them. */
-static void choose_donors(pupil *p) {
+/* All rows in which the column is observed, or every k-th of them. */
+static void choose_donors(learner *p) {
     const acf_donors *m = p->m;
     const int32_t *code = m->code + p->j * m->N;
     int64_t have = 0, seen = 0;
@@ -208,7 +210,7 @@ static void choose_donors(pupil *p) {
     for (int64_t i = 0; i < p->n; i++) p->predicted[i] = m->predicted[p->j * m->N + p->donor[i]];
 }
 
-static void learn_column(pupil *p, int64_t j) {
+static void learn_column(learner *p, int64_t j) {
     acf_donors *m = p->m;
     const int64_t D = m->D;
     p->j = j, p->settled = p->told = p->told_rows = 0;
@@ -216,7 +218,7 @@ static void learn_column(pupil *p, int64_t j) {
     memset(p->mean, 0, (size_t)numbers(p) * sizeof *p->mean);
     memset(p->first, 0, (size_t)numbers(p) * sizeof *p->first);
     memset(p->second, 0, (size_t)numbers(p) * sizeof *p->second);
-    for (int64_t k = 0; k < numbers(p); k++) p->log[k] = hoped(p, k);
+    for (int64_t k = 0; k < numbers(p); k++) p->log[k] = prior_mean(p, k);
     for (int step = 0; p->n > 1 && step < STEPS; step++) {
         ask(p, step);
         if (p->seen > 0) move(p, step);
@@ -230,13 +232,13 @@ static void learn_column(pupil *p, int64_t j) {
     m->gain[j] = p->told_rows > 0 ? p->told / p->told_rows : 0;
 }
 
-static acf_status open_pupil(pupil *p, acf_donors *m, const acf_table *t, const acf_holdout *hold) {
+static acf_status open_learner(learner *p, acf_donors *m, const acf_table *t, const acf_holdout *hold) {
     const size_t n = (size_t)most_donors(m), D = (size_t)m->D;
-    *p = (pupil){.m = m, .t = t, .hold = hold};
-    p->donor = acf_alloc(n * sizeof *p->donor, "an archive of rows");
-    p->place = acf_alloc((D + 4) * n * sizeof *p->place, "an archive of rows");
-    p->log = acf_alloc(5 * (2 * D + 1) * sizeof *p->log, "an archive of rows");
-    p->held = acf_alloc_zero(D, "an archive of rows");
+    *p = (learner){.m = m, .t = t, .hold = hold};
+    p->donor = acf_alloc(n * sizeof *p->donor, "the donors");
+    p->place = acf_alloc((D + 4) * n * sizeof *p->place, "the donors");
+    p->log = acf_alloc(5 * (2 * D + 1) * sizeof *p->log, "the donors");
+    p->held = acf_alloc_zero(D, "the donors");
     if (!p->donor || !p->place || !p->log || !p->held) return ACF_EMEMORY;
     p->cost = p->place + D * n, p->weight = p->cost + n, p->push = p->weight + n, p->predicted = p->push + n;
     p->mean = p->log + 2 * D + 1, p->first = p->mean + 2 * D + 1, p->second = p->first + 2 * D + 1,
@@ -244,20 +246,20 @@ static acf_status open_pupil(pupil *p, acf_donors *m, const acf_table *t, const 
     return ACF_OK;
 }
 
-static void close_pupil(pupil *p) {
+static void close_learner(learner *p) {
     acf_release(p->donor), acf_release(p->place), acf_release(p->log), acf_release(p->held);
 }
 
 acf_status acf_donors_learn(acf_donors *m, const acf_table *t, const acf_holdout *hold, int threads) {
     const int n = (int)acf_max(acf_min(threads, m->D), 1);
-    pupil *p = acf_alloc_zero((size_t)n * sizeof *p, "an archive of rows");
+    learner *p = acf_alloc_zero((size_t)n * sizeof *p, "the donors");
     acf_status status = p ? ACF_OK : ACF_EMEMORY;
-    for (int k = 0; !status && k < n; k++) status = open_pupil(&p[k], m, t, hold);
+    for (int k = 0; !status && k < n; k++) status = open_learner(&p[k], m, t, hold);
     if (!status) {
 #pragma omp parallel for schedule(dynamic, 1) num_threads(n)
         for (int64_t j = 0; j < m->D; j++) learn_column(&p[omp_get_thread_num()], j);
     }
-    for (int k = 0; p && k < n; k++) close_pupil(&p[k]);
+    for (int k = 0; p && k < n; k++) close_learner(&p[k]);
     acf_release(p);
     return status;
 }

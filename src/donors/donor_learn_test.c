@@ -1,4 +1,4 @@
-/* Tests of donor_learn.h: made-up tables, of which it is known what there is to learn. */
+/* Tests of donor_learn.h on synthetic tables with known relations. */
 #include "donors/donor_learn.h"
 
 #include "base/rng.h"
@@ -10,7 +10,7 @@
 enum { MOST = 6000 * 4 };
 #define ABSENT ((double)NAN)
 
-/* A table of up to MOST cells, made up by chance, and what is learned from it. */
+/* A synthetic random table of up to MOST cells, and what is learned from it. */
 typedef struct lab {
     acf_table *t;
     acf_encoder *e;
@@ -54,7 +54,7 @@ static void near(double a, double b, double tolerance) {
     if (!(fabs(a - b) <= tolerance)) fail_msg("%.17g, expected %.17g", a, b);
 }
 
-/* All that is learned is finite, in its limits, and 0 where a column would speak about itself. */
+/* All learned numbers are finite, within their limits, and 0 for a column's weight on itself. */
 static void check_sane(const acf_donors *m) {
     for (int64_t j = 0; j < m->D; j++) {
         assert_true(isfinite(m->apart[j]) && m->apart[j] >= 0);
@@ -77,7 +77,7 @@ static bool same_bits(const acf_donors *a, const acf_donors *b) {
            !memcmp(a->apart, b->apart, line) && !memcmp(a->gain, b->gain, line);
 }
 
-/* ---- what is near ---------------------------------------------------------------------------------------------------------- */
+/* ---- distances ------------------------------------------------------------------------------------------------- */
 
 /* c follows a along a curve; b is noise. */
 static void make_curve(int64_t N) {
@@ -87,23 +87,23 @@ static void make_curve(int64_t N) {
     }
 }
 
-static void columns_that_decide_another_come_to_count(void **state) {
+static void predictive_columns_gain_weight(void **state) {
     (void)state;
-    for (int64_t N = 400; N <= 4500; N += 4100) { /* the second time more rows than are looked up in */
+    for (int64_t N = 400; N <= 4500; N += 4100) { /* the second has more rows than the candidate donors */
         make_curve(N);
         lab l = open_lab(N, 3, NULL);
         const double *seen = l.m->near + 2 * 3;
         check_sane(l.m);
         assert_true(seen[0] > 10 && seen[1] < 1 && seen[0] > 30 * seen[1]);
-        assert_true(l.m->near[1 * 3] < 2 && l.m->near[1 * 3 + 2] < 2); /* of b nothing is to be known */
+        assert_true(l.m->near[1 * 3] < 2 && l.m->near[1 * 3 + 2] < 2); /* b depends on no column */
         assert_true(l.m->gain[2] > 0.8 && fabs(l.m->gain[1]) < 0.04);
         assert_true(l.m->differ[2] > 0.9 && l.m->scale[2] < 0.1 && l.m->scale[1] > 0.15);
         close_lab(&l);
     }
 }
 
-/* b depends on the class k, and on nothing else; the class l is noise, and a third of the cells of k and l are missing. */
-static void a_class_that_decides_a_number_comes_to_count(void **state) {
+/* b depends on the class k alone; the class l is noise, and a third of the cells of k and l are missing. */
+static void predictive_classes_gain_weight(void **state) {
     (void)state;
     enum { N = 400, D = 4 };
     const acf_column column[D] = {{"k", 5}, {"l", 5}, {"b", 0}, {"n", 0}};
@@ -118,14 +118,14 @@ static void a_class_that_decides_a_number_comes_to_count(void **state) {
     check_sane(l.m);
     assert_true(other[2 * D] > 1.5 && other[2 * D + 1] < 0.5 && other[2 * D] > 5 * other[2 * D + 1]);
     assert_true(l.m->near[0 * D + 2] > 2 &&
-                l.m->near[0 * D + 3] < 0.8 * ACF_DONORS_SHARPER); /* and the number tells the class */
+                l.m->near[0 * D + 3] < 0.8 * ACF_DONORS_SHARPER); /* and the number predicts the class */
     assert_true(l.m->gain[0] > 1 && fabs(l.m->gain[1]) < 0.04 && l.m->differ[0] < 0.2);
     close_lab(&l);
 }
 
-/* ---- a maximum ------------------------------------------------------------------------------------------------------------- */
+/* ---- a maximum ------------------------------------------------------------------------------------------------- */
 
-/* Σ log q of the cells of column j, each row looked up among the others, less what is expected of the numbers. */
+/* The objective: Σ log q of the cells of column j, each row with the others as donors, less the prior's penalty. */
 static double worth(const lab *l, int64_t j) {
     const int64_t D = l->t->D;
     double sum = 0, cells_of_j = 0;
@@ -150,7 +150,7 @@ static double worth(const lab *l, int64_t j) {
     return sum;
 }
 
-/* How much more it is worth to have *number times e^change. */
+/* Gain of the objective when *number is multiplied by e^change. */
 static double better(const lab *l, int64_t j, double *number, double change) {
     const double kept = *number, before = worth(l, j);
     *number = kept * exp(change);
@@ -187,7 +187,7 @@ static void what_is_learned_is_a_maximum(void **state) {
                     if (l.m->number[k]) assert_true(better(&l, j, &l.m->near[j * D + k], change) < 1);
                     assert_true(better(&l, j, &l.m->other[j * D + k], change) < 1);
                 }
-        /* Of the column that follows others it is far below. */
+        /* For the column that follows others it is far below. */
         for (double change = -1.5; change <= 2; change += 3)
             assert_true(better(&l, 2, &l.m->near[2 * D], change) < -3 &&
                         better(&l, 2, &l.m->other[2 * D + 1], change) < -0.5);
@@ -198,7 +198,7 @@ static void what_is_learned_is_a_maximum(void **state) {
     close_lab(&l);
 }
 
-/* The root of the mean square of how far logarithms of all numbers are from what is expected of them, in a table of N rows of chance. */
+/* Root mean square distance of the logarithms of all numbers from their prior means, in a random table of N rows. */
 static double away_by_chance(int64_t N) {
     enum { D = 6 };
     const acf_column column[D] = {{"a", 0}, {"b", 0}, {"c", 0}, {"d", 0}, {"e", 0}, {"f", 0}};
@@ -212,16 +212,16 @@ static double away_by_chance(int64_t N) {
     return sqrt(square / n);
 }
 
-static void few_rows_say_little(void **state) {
+static void few_rows_stay_near_the_prior(void **state) {
     (void)state;
     assert_true(away_by_chance(30) < 0.3 && away_by_chance(2000) > 0.5);
 }
 
-/* ---- what is expected -------------------------------------------------------------------------------------------------------- */
+/* ---- predicted values ------------------------------------------------------------------------------------------ */
 
 enum { SUM, PRODUCT, SIZE };
 
-/* y is a sum that no column tells alone, a product, or a size; a class follows it. */
+/* y is a sum that no single column predicts, a product, or an absolute value; a class follows it. */
 static lab open_sum(int kind) {
     enum { N = 500, D = 5 };
     static const acf_column column[D] = {{"a", 0}, {"b", 0}, {"c", 0}, {"y", 0}, {"k", 2}};
@@ -236,7 +236,7 @@ static lab open_sum(int kind) {
     return open_lab(N, D, column);
 }
 
-static void rows_that_expect_the_same_are_near(void **state) {
+static void rows_with_equal_predictions_are_near(void **state) {
     (void)state;
     lab l = open_sum(SUM);
     check_sane(l.m);
@@ -247,7 +247,7 @@ static void rows_that_expect_the_same_are_near(void **state) {
         l.m->apart[j] = 0;
         assert_true(with > worth(&l, j) + 100);
         l.m->apart[j] = kept;
-        for (double change = -1; change <= 1; change += 2) { /* it is a maximum here, too: a small part of 500 cells */
+        for (double change = -1; change <= 1; change += 2) { /* it is a maximum here, too: a small share of 500 cells */
             l.m->apart[j] = kept / ACF_DONORS_SHARPER;
             for (int k = 0; k < 5; k++)
                 l.m->near[j * 5 + k] /= ACF_DONORS_SHARPER, l.m->other[j * 5 + k] /= ACF_DONORS_SHARPER;
@@ -261,7 +261,7 @@ static void rows_that_expect_the_same_are_near(void **state) {
     close_lab(&l);
 }
 
-static void what_no_sum_tells_is_learned_without(void **state) {
+static void nonlinear_columns_are_learned_too(void **state) {
     (void)state;
     for (int kind = PRODUCT; kind <= SIZE; kind++) {
         lab l = open_sum(kind);
@@ -272,11 +272,11 @@ static void what_no_sum_tells_is_learned_without(void **state) {
     }
 }
 
-/* ---- copies ---------------------------------------------------------------------------------------------------------------- */
+/* ---- copies ---------------------------------------------------------------------------------------------------- */
 
-/* Rows in pairs, with a name that only they have. Of the second column 70 % are the same in both and others differ by Laplace noise; of the third nine in ten classes
- * are the same, else any; the last is noise. */
-static void copies_are_told_from_what_is_near(void **state) {
+/* Rows in pairs that share a unique name. In the second column 70 % of the pairs are equal, and the others differ by
+ * Laplace noise. In the third nine in ten classes are equal, the others random. The last is noise. */
+static void copies_are_told_from_near_rows(void **state) {
     (void)state;
     enum { N = 1200, D = 4 };
     const acf_column column[D] = {{NULL, 0}, {NULL, 8}, {NULL, 0}, {NULL, 0}};
@@ -291,7 +291,7 @@ static void copies_are_told_from_what_is_near(void **state) {
     for (int i = 0; i < N; i += 11) cells[i * D + i / 11 % D] = ABSENT;
     lab l = open_lab(N, D, column);
     check_sane(l.m);
-    near(l.m->differ[2], 0.33, 0.06); /* a tenth of a tenth and more have lost their twin */
+    near(l.m->differ[2], 0.33, 0.06); /* more than a tenth of a tenth have lost their twin */
     near(l.m->differ[1], 0.1, 0.05);
     assert_true(l.m->differ[3] > 0.97);
     assert_true(l.m->scale[2] > 0.05 && l.m->scale[2] < 0.25); /* 1 of 10, and 1 of those without a twin */
@@ -302,8 +302,8 @@ static void copies_are_told_from_what_is_near(void **state) {
     close_lab(&l);
 }
 
-/* Pairs of rows with a name. A fourth of the copies have any of two classes, and half of these agree all the same; half have a number with noise, which is often
- * rounded to none. */
+/* Pairs of rows that share a name. A fourth of the copies have a random one of two classes, and half of these still
+ * agree. Half have a number with noise, which is often rounded to none. */
 static void a_copy_may_agree_by_chance(void **state) {
     (void)state;
     enum { N = 1200, D = 3 };
@@ -326,10 +326,11 @@ static void a_copy_may_agree_by_chance(void **state) {
     close_lab(&l);
 }
 
-/* ---- cells held out -------------------------------------------------------------------------------------------------------- */
+/* ---- cells held out -------------------------------------------------------------------------------------------- */
 
-/* Every row of two cells has one of them held out: who is asked for the other has nothing to go by, and all stays as expected. */
-static void held_out_cells_neither_ask_nor_speak(void **state) {
+/* Every row of two cells has one of them held out: the other has no given cells, and all numbers stay at their prior.
+ * */
+static void held_out_cells_are_neither_target_nor_given(void **state) {
     (void)state;
     enum { N = 300, D = 2 };
     acf_holdout *hold;
@@ -350,8 +351,8 @@ static void held_out_cells_neither_ask_nor_speak(void **state) {
     close_lab(&l);
 }
 
-/* The last column is all that its rows have, and held out: nothing is learned of it. */
-static void a_column_that_is_never_asked_for_learns_nothing(void **state) {
+/* The last column is the only observed one in its rows, and held out: nothing is learned about it. */
+static void a_column_without_targets_learns_nothing(void **state) {
     (void)state;
     enum { N = 100, D = 3 };
     acf_holdout *hold;
@@ -370,7 +371,7 @@ static void a_column_that_is_never_asked_for_learns_nothing(void **state) {
     close_lab(&l);
 }
 
-/* ---- threads, sizes, memory --------------------------------------------------------------------------------------------------- */
+/* ---- threads, sizes, memory ------------------------------------------------------------------------------------ */
 
 static void any_number_of_threads_learns_the_same_bits(void **state) {
     (void)state;
@@ -415,7 +416,7 @@ static void small_tables_are_learned_from(void **state) {
     }
 }
 
-/* Numbers that are far beyond all others, and the largest there are. */
+/* Numbers far beyond all others, and the largest finite ones. */
 static void extreme_numbers_are_learned_from(void **state) {
     (void)state;
     enum { N = 40, D = 3 };
@@ -455,13 +456,13 @@ static void memory_may_run_out(void **state) {
     close_lab(&l);
 }
 
-ACF_TESTS(donor_learn, cmocka_unit_test(columns_that_decide_another_come_to_count),
-          cmocka_unit_test(a_class_that_decides_a_number_comes_to_count),
-          cmocka_unit_test(what_is_learned_is_a_maximum), cmocka_unit_test(few_rows_say_little),
-          cmocka_unit_test(rows_that_expect_the_same_are_near), cmocka_unit_test(what_no_sum_tells_is_learned_without),
-          cmocka_unit_test(a_copy_may_agree_by_chance), cmocka_unit_test(copies_are_told_from_what_is_near),
-          cmocka_unit_test(held_out_cells_neither_ask_nor_speak),
-          cmocka_unit_test(a_column_that_is_never_asked_for_learns_nothing),
+ACF_TESTS(donor_learn, cmocka_unit_test(predictive_columns_gain_weight),
+          cmocka_unit_test(predictive_classes_gain_weight), cmocka_unit_test(what_is_learned_is_a_maximum),
+          cmocka_unit_test(few_rows_stay_near_the_prior), cmocka_unit_test(rows_with_equal_predictions_are_near),
+          cmocka_unit_test(nonlinear_columns_are_learned_too), cmocka_unit_test(a_copy_may_agree_by_chance),
+          cmocka_unit_test(copies_are_told_from_near_rows),
+          cmocka_unit_test(held_out_cells_are_neither_target_nor_given),
+          cmocka_unit_test(a_column_without_targets_learns_nothing),
           cmocka_unit_test(any_number_of_threads_learns_the_same_bits), cmocka_unit_test(small_tables_are_learned_from),
           cmocka_unit_test(extreme_numbers_are_learned_from), cmocka_unit_test(wide_tables_are_learned_from),
           cmocka_unit_test(memory_may_run_out))

@@ -1,17 +1,17 @@
-/* Record linkage of an archive's rows: see donor_link.h.
+/* Record linkage of the stored rows: see donor_link.h.
  *
- * Workload: to make it, ROWS rows against all others, D table look-ups each: 0.1 s for 20,000 rows of 12 columns. A
- * look-up compares the few rows that cost little more than the nearest, some 10 as a rule. */
+ * Workload: to make it, ROWS rows against all others, D table reads each: 0.1 s for 20,000 rows of 12 columns. A query
+ * compares the few rows that cost little more than the nearest, usually about 10. */
 #include "donors/donor_link.h"
 
 #include <math.h>
 #include <string.h>
 
 #define ROWS 256        /* stored rows that are compared with all others, at most */
-#define PAIRS 4         /* of which so many are kept, the closest */
+#define PAIRS 4         /* closest other rows that are kept of each */
 #define NEAR ACF_R(3.0) /* nats above the nearest row: a row beyond has less than 5 % of its weight */
-#define CANDIDATES 256  /* with more rows that near, one of them counts for little */
-#define CHANCE 100.0    /* one in so many */
+#define CANDIDATES 256  /* rows within NEAR, at most: with more, one of them has little weight */
+#define CHANCE 100.0    /* false matches: one in so many */
 #define ROUNDING ACF_R(1e-5)
 
 static const int32_t *below_of(const acf_donors *m, int64_t k) { return m->linkage->below + m->first[k] + k; }
@@ -20,7 +20,7 @@ static acf_column_span span_of_code(const int32_t *below, int32_t c) {
     return (acf_column_span){below[c], below[c + 1]};
 }
 
-/* Of the column's values the first that is not less than x. */
+/* Index of the column's first value that is not less than x. */
 static int64_t first_from(const acf_donors *m, int64_t k, double x) {
     int64_t low = m->first[k], high = m->first[k + 1];
     while (low < high) {
@@ -33,7 +33,7 @@ static int64_t first_from(const acf_donors *m, int64_t k, double x) {
     return low;
 }
 
-/* A value that rounds to another one of its column has that one. */
+/* The span of x. A value that rounds to one of the column's values counts as that one. */
 static acf_column_span span_of(const acf_donors *m, int64_t k, double x) {
     const int32_t *below = below_of(m, k);
     const double half = 0.5 * acf_resolution_step(m->encoder->resolution[k]);
@@ -45,7 +45,7 @@ static acf_column_span span_of(const acf_donors *m, int64_t k, double x) {
     return (acf_column_span){below[at], below[at]};
 }
 
-/* log 1/F of a cell with code c for a value with this span: as many cells are taken to be on the other side of it. */
+/* log 1/F of a cell with code c for a value with this span; the other side is taken to hold as many cells. */
 static acf_real agreement(const acf_donors *m, int64_t k, acf_column_span x, int32_t c) {
     if (c < 0) return 0;
     const int32_t *below = below_of(m, k);
@@ -58,7 +58,7 @@ static acf_real agreement(const acf_donors *m, int64_t k, acf_column_span x, int
 
 /* ---- the stored rows --------------------------------------------------------------------------------------------- */
 
-/* How well all rows agree with row i: sum (N). */
+/* sum (N) = the agreement of every row with row i. */
 static void agree_with(const acf_donors *m, int64_t i, acf_real *sum) {
     memset(sum, 0, (size_t)m->N * sizeof *sum);
     for (int64_t k = 0; k < m->D; k++) {
@@ -106,15 +106,14 @@ static void count_below(acf_donors *m, int64_t k) {
 }
 
 acf_status acf_linkage_make(acf_donors *m) {
-    acf_linkage *l = acf_alloc_zero(sizeof *l, "an archive of rows");
+    acf_linkage *l = acf_alloc_zero(sizeof *l, "the donors");
     if (!l) return ACF_EMEMORY;
     acf_linkage_free(m->linkage);
     m->linkage = l, l->rows = acf_min(m->N, ROWS);
-    l->agreement =
-        acf_alloc_zero((size_t)(m->D * l->rows * (1 + PAIRS) + 1) * sizeof *l->agreement, "an archive of rows");
-    l->below = acf_alloc_zero((size_t)(m->first[m->D] + m->D + 1) * sizeof *l->below, "an archive of rows");
-    l->log_count = acf_alloc_zero((size_t)(m->N + 1) * sizeof *l->log_count, "an archive of rows");
-    acf_real *sum = acf_alloc((size_t)(m->N + 1) * sizeof *sum, "an archive of rows");
+    l->agreement = acf_alloc_zero((size_t)(m->D * l->rows * (1 + PAIRS) + 1) * sizeof *l->agreement, "the donors");
+    l->below = acf_alloc_zero((size_t)(m->first[m->D] + m->D + 1) * sizeof *l->below, "the donors");
+    l->log_count = acf_alloc_zero((size_t)(m->N + 1) * sizeof *l->log_count, "the donors");
+    acf_real *sum = acf_alloc((size_t)(m->N + 1) * sizeof *sum, "the donors");
     if (!l->agreement || !l->below || !l->log_count || !sum) {
         acf_release(sum);
         return ACF_EMEMORY;
@@ -132,10 +131,10 @@ void acf_linkage_free(acf_linkage *l) {
     acf_release(l);
 }
 
-/* ---- a row that is looked up ------------------------------------------------------------------------------------- */
+/* ---- the searched row ------------------------------------------------------------------------------------------ */
 
-/* How well two rows agree, and how well equal ones would; what the cell that agrees least lacks, and what it could
- * have. */
+/* Agreement of two rows, and that of equal rows; for the cell that agrees least: what it falls short, and its largest
+ * possible agreement. */
 typedef struct likeness {
     acf_real with, equal, lost, of;
 } likeness;
@@ -145,14 +144,13 @@ static void add_cell(likeness *a, acf_real with, acf_real equal) {
     if (equal - with > a->lost) a->lost = equal - with, a->of = equal;
 }
 
-/* The part of what is possible that the cells agree by; but_one: without the cell that agrees least, which may be an
- * error. */
+/* Agreement as a share of the largest possible; but_one: without the cell that agrees least, which may be an error. */
 static acf_real part_of(const likeness *a, bool but_one) {
     const acf_real equal = a->equal - (but_one ? a->of : 0);
     return equal > 0 ? 1 - (a->equal - a->with - (but_one ? a->lost : 0)) / equal : 0;
 }
 
-/* Of stored row r and the p-th of those closest to it, over these columns. */
+/* Agreement of stored row r with the p-th of those closest to it, over these columns. */
 static likeness compare_stored(const acf_donors *m, int64_t j, const uint8_t *known, int64_t r, int p) {
     const acf_linkage *l = m->linkage;
     likeness a = {0};
@@ -163,8 +161,8 @@ static likeness compare_stored(const acf_donors *m, int64_t j, const uint8_t *kn
     return a;
 }
 
-/* Fewer than this share of the stored rows have another one that agrees by as large a part: of all of the cells, or of
- * all but one. */
+/* Do fewer than this share of the stored rows have another one with at least this relative agreement, over all cells or
+ * all but one? */
 static bool is_closer_than(const acf_donors *m, int64_t j, const uint8_t *known, const likeness *a, double share) {
     const acf_linkage *l = m->linkage;
     const acf_real part[2] = {part_of(a, false) - ROUNDING, part_of(a, true) - ROUNDING};
@@ -185,7 +183,7 @@ static bool is_itself(const acf_donors *m, int64_t j, const uint8_t *known, cons
     return is_closer_than(m, j, known, a, same_id ? 0.5 : 1 / CHANCE);
 }
 
-/* The row with these spans, of known cells, and row i. */
+/* Agreement of row i with the row of these spans, over known cells. */
 static likeness compare(const acf_donors *m, const acf_column_span *x, const uint8_t *known, int64_t j, int64_t i) {
     likeness a = {0};
     for (int64_t k = 0; k < m->D; k++) {

@@ -1,5 +1,5 @@
-/* Record linkage of stored rows: an edited copy of a row is that row, a new row of the same kind is not, and a row that
- * repeats another is not where rows repeat. */
+/* Tests of record linkage: an edited copy of a row is that row; a new row of the same kind is not, nor is a row that
+ * repeats another in a table of repeated rows. */
 #include "donors/donor_link.h"
 
 #include "base/rng.h"
@@ -31,7 +31,7 @@ static double normal(int64_t row, uint32_t column) {
 
 static double rounded(double x, double step) { return step * floor(x / step + 0.5); }
 
-/* Children who grow: columns that follow from each other almost, as a table's columns do. */
+/* Growing children: columns that nearly follow from each other, as in real tables. */
 static void child(int64_t i, double *x) {
     const double age = 20 * uniform(i, 0), height = 50 + 125 * pow(age / 20, 0.8) + 3 * normal(i, 1),
                  weight = 3 + 15 * pow(height / 100, 2.5) * exp(0.12 * normal(i, 2));
@@ -83,8 +83,8 @@ static void edit_row(edit how, int64_t i, double *x) {
         if (k != PLACE) x[k] += 0.004 * (uniform(i, (uint32_t)(20 + k)) - 0.5);
 }
 
-/* How often rows with an edit, or after it with an own id, are their own donors: of all that have a donor by this
- * column. */
+/* How often rows with an edit, or with an id of their own after it, are their own donors: the share of all rows with a
+ * donor by this column. */
 static double own_donors(lab *l, edit how, bool own_id, int64_t j) {
     int own = 0, target = 0;
     for (int64_t i = 0; i < ROWS; i++) {
@@ -110,8 +110,8 @@ static void an_edited_copy_is_not_its_own_donor(void **state) {
     close_lab(&l);
 }
 
-/* What is left after the row itself is what the row finds that is known by its id. */
-static void the_others_are_what_is_left(void **state) {
+/* The donors of an edited copy are those of the row identified by its id. */
+static void other_donors_are_kept(void **state) {
     (void)state;
     lab l = open_lab(0);
     for (int64_t i = 0; i < ROWS; i += 7) {
@@ -131,7 +131,7 @@ static void the_others_are_what_is_left(void **state) {
 
 /* ---- other rows -------------------------------------------------------------------------------------------------- */
 
-/* Which stored row this is, of all of them; -1: none. */
+/* Index of this row among all stored rows; -1: none. */
 static int64_t found(const lab *l, const double *x, const uint8_t *known, uint64_t id) {
     static acf_real cost[ROWS];
     acf_column_span span[COLS];
@@ -168,8 +168,8 @@ static void a_repeated_row_is_a_donor_where_rows_repeat(void **state) {
     }
 }
 
-/* Two cells are not enough to know a row by; with its id, they are. */
-static void few_cells_know_a_row_by_its_id(void **state) {
+/* Two cells are not enough to identify a row; with its id, they are. */
+static void few_cells_identify_a_row_with_its_id(void **state) {
     (void)state;
     static const uint8_t age[COLS] = {1}, none[COLS] = {0}, two[COLS] = {1, 0, 0, 0, 1, 1};
     lab l = open_lab(0);
@@ -185,7 +185,7 @@ static void few_cells_know_a_row_by_its_id(void **state) {
     close_lab(&l);
 }
 
-/* Rows that cost much more than the nearest are not looked at, and nothing is where too many cost as little. */
+/* Rows that cost much more than the nearest are not compared, nor is any row where too many cost as little. */
 static void only_near_rows_are_compared(void **state) {
     (void)state;
     static const uint8_t all[COLS] = {1, 1, 1, 1, 1, 1};
@@ -204,7 +204,7 @@ static void only_near_rows_are_compared(void **state) {
     close_lab(&l), close_lab(&k);
 }
 
-ACF_TESTS(donor_link, cmocka_unit_test(an_edited_copy_is_not_its_own_donor),
-          cmocka_unit_test(the_others_are_what_is_left), cmocka_unit_test(a_new_row_is_none_of_the_stored),
+ACF_TESTS(donor_link, cmocka_unit_test(an_edited_copy_is_not_its_own_donor), cmocka_unit_test(other_donors_are_kept),
+          cmocka_unit_test(a_new_row_is_none_of_the_stored),
           cmocka_unit_test(a_repeated_row_is_a_donor_where_rows_repeat),
-          cmocka_unit_test(few_cells_know_a_row_by_its_id), cmocka_unit_test(only_near_rows_are_compared))
+          cmocka_unit_test(few_cells_identify_a_row_with_its_id), cmocka_unit_test(only_near_rows_are_compared))

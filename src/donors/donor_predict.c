@@ -1,21 +1,21 @@
-/* What the rows of an archive are expected to have: see donor_predict.h.
+/* Predicts the numbers of the stored rows: see donor_predict.h.
  *
- * Workload: EM of up to ROWS rows; then a question for every number of every row, some 10,000 x 10 of a microsecond. */
+ * Workload: EM over up to ROWS rows; then a query for every number of every row, about 10,000 x 10 of a microsecond. */
 #include "donors/donor_predict.h"
 
 #include <math.h>
 #include <omp.h>
 
-#define FAR 6.0       /* places beyond are one */
+#define FAR 6.0       /* encoded values are cut here */
 #define CLASSES 24    /* of a class column that has coordinates, at most */
-#define ROWS 4096     /* that EM goes through, at most, */
-#define WORK 33554432 /* and of coordinates squared, all in all */
-#define ENOUGH 50     /* rows for each coordinate: with fewer, a row has a say in what is expected of it */
-#define PARTS 5       /* so it is expected by the other parts' rows */
+#define ROWS 4096     /* rows of EM, at most */
+#define WORK 33554432 /* rows times squared coordinates of EM, at most */
+#define ENOUGH 50     /* rows for each coordinate: with fewer, a row influences its own prediction, so ... */
+#define PARTS 5       /* ... folds are predicted from one another */
 
 static int64_t values_of(const acf_donors *m, int64_t j) { return m->first[j + 1] - m->first[j]; }
 
-/* Numbers first: of classes those that there is room for. */
+/* Coordinates of each column: numbers first, then the class columns that fit the limits. */
 static void choose_widths(const acf_donors *m, int64_t *width) {
     int64_t capacity = ACF_PREDICTOR_MOST;
     for (int64_t j = 0; j < m->D; j++) {
@@ -35,9 +35,9 @@ static bool some_number(const acf_donors *m, const int64_t *width) {
     return numbers > 0 && columns > 1;
 }
 
-/* One for m's columns; *out stays NULL where there is nothing to expect. */
+/* A predictor for m's columns; *out stays NULL where there is nothing to predict. */
 static acf_status make(const acf_donors *m, acf_predictor **out) {
-    int64_t *width = acf_alloc_zero((size_t)m->D * sizeof *width, "an expectation of rows");
+    int64_t *width = acf_alloc_zero((size_t)m->D * sizeof *width, "the donor predictor");
     if (!width) return ACF_EMEMORY;
     choose_widths(m, width);
     const acf_status status = some_number(m, width) ? acf_predictor_create(m->D, width, out) : ACF_OK;
@@ -66,17 +66,18 @@ static void read_row(const acf_donors *m, const acf_table *t, const acf_holdout 
     }
 }
 
-/* ---- all rows, or all but some ----------------------------------------------------------------------------------------------- */
+/* ---- folds ----------------------------------------------------------------------------------------------------- */
 
-/* A part of the rows, every PARTS-th: it is left out of learning, and then expected. ALL: none is left out, and all are expected. */
+/* A fold is every PARTS-th row: it is left out of learning and then predicted. ALL: learn from all rows, predict all.
+ * */
 enum { ALL = -1 };
 static bool of_part(int64_t part, int64_t row) { return row % PARTS == part; }
 
 static acf_status learn(const acf_donors *m, const acf_table *t, const acf_holdout *hold, int64_t part,
                         acf_predictor *e) {
     const int64_t P = e->P, most = acf_min(acf_min(m->N, ROWS), WORK / (P * P));
-    double *x = acf_alloc((size_t)(most * P) * sizeof *x, "an expectation of rows");
-    uint8_t *known = x ? acf_alloc((size_t)(most * m->D), "an expectation of rows") : NULL;
+    double *x = acf_alloc((size_t)(most * P) * sizeof *x, "the donor predictor");
+    uint8_t *known = x ? acf_alloc((size_t)(most * m->D), "the donor predictor") : NULL;
     acf_status status = known ? ACF_OK : ACF_EMEMORY;
     int64_t n = 0;
     for (int64_t i = 0; !status && i < most; i++) {
@@ -90,17 +91,17 @@ static acf_status learn(const acf_donors *m, const acf_table *t, const acf_holdo
     return status;
 }
 
-/* One thread's. */
-typedef struct seat {
-    acf_predictor_scratch desk;
+/* One thread's scratch. */
+typedef struct worker {
+    acf_predictor_scratch scratch;
     double *x;      /* (P) */
     uint8_t *known; /* (D) */
-} seat;
+} worker;
 
-static acf_status open_seat(const acf_donors *m, seat *s) {
-    ACF_TRY(acf_predictor_scratch_open(m->predictor, &s->desk));
-    s->x = acf_alloc((size_t)m->predictor->P * sizeof *s->x, "an expectation of rows");
-    s->known = acf_alloc((size_t)m->D, "an expectation of rows");
+static acf_status open_seat(const acf_donors *m, worker *s) {
+    ACF_TRY(acf_predictor_scratch_open(m->predictor, &s->scratch));
+    s->x = acf_alloc((size_t)m->predictor->P * sizeof *s->x, "the donor predictor");
+    s->known = acf_alloc((size_t)m->D, "the donor predictor");
     return s->x && s->known ? ACF_OK : ACF_EMEMORY;
 }
 
@@ -110,27 +111,27 @@ acf_real acf_donors_predicted(const acf_predictor *e, const acf_predictor_scratc
                           ACF_PREDICTED_FARTHEST);
 }
 
-/* m->expected, by e, of the rows that it was not learned from; of all, where it was learned from all. */
+/* Sets m->predicted by e: of the rows left out of learning e, or of all rows if none was. */
 static acf_status expect_rows(acf_donors *m, const acf_table *t, const acf_holdout *hold, int64_t part,
                               const acf_predictor *e, int threads) {
     const int n = (int)acf_max(acf_min(threads, m->N), 1);
-    seat *s = acf_alloc_zero((size_t)n * sizeof *s, "an expectation of rows");
+    worker *s = acf_alloc_zero((size_t)n * sizeof *s, "the donor predictor");
     acf_status status = s ? ACF_OK : ACF_EMEMORY;
     for (int k = 0; !status && k < n; k++) status = open_seat(m, &s[k]);
     if (!status) {
 #pragma omp parallel for num_threads(n)
         for (int64_t i = 0; i < m->N; i++) {
-            const seat *own = &s[omp_get_thread_num()];
+            const worker *own = &s[omp_get_thread_num()];
             double left;
             if (part != ALL && !of_part(part, i)) continue;
             read_row(m, t, hold, i, own->x, own->known);
             for (int64_t j = 0; j < m->D; j++)
                 if (acf_donors_predicts(m, j))
-                    m->predicted[j * m->N + i] = acf_donors_predicted(e, &own->desk, own->x, own->known, j, &left);
+                    m->predicted[j * m->N + i] = acf_donors_predicted(e, &own->scratch, own->x, own->known, j, &left);
         }
     }
     for (int k = 0; s && k < n; k++)
-        acf_predictor_scratch_close(&s[k].desk), acf_release(s[k].x), acf_release(s[k].known);
+        acf_predictor_scratch_close(&s[k].scratch), acf_release(s[k].x), acf_release(s[k].known);
     acf_release(s);
     return status;
 }

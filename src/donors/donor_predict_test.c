@@ -1,4 +1,4 @@
-/* Tests of donor_predict.h: coordinates of cells, and what rows are expected to have. */
+/* Tests of donor_predict.h: coordinates of cells, and the rows' predicted values. */
 #include "donors/donor_predict.h"
 
 #include "base/rng.h"
@@ -11,7 +11,7 @@
 enum { ROWS = 120, COLS = 6 };
 #define ABSENT ((double)NAN)
 
-/* Three numbers, a constant, three classes of which one is not there, two classes. */
+/* Three numbers, a constant, three classes of which one is absent, two classes. */
 static const acf_column columns[COLS] = {{"a", 0}, {"b", 4}, {"c", 0}, {"d", 0}, {"e", 2}, {"f", 0}};
 
 typedef struct lab {
@@ -73,9 +73,9 @@ static bool same_expected(const acf_donors *a, const acf_donors *b) {
            !memcmp(a->predicted, b->predicted, (size_t)(a->N * a->D) * sizeof *a->predicted);
 }
 
-/* ---- coordinates ----------------------------------------------------------------------------------------------------------- */
+/* ---- coordinates ----------------------------------------------------------------------------------------------- */
 
-/* An archive of columns with so many values, of which nothing else is known; below 0: classes. */
+/* Donors whose columns have so many values, with nothing else set; below 0: classes. */
 static acf_donors *of_values(int64_t D, const int *values, acf_encoder **e) {
     acf_donors *m;
     acf_column *column = calloc((size_t)D, sizeof *column);
@@ -103,7 +103,7 @@ static void columns_have_coordinates(void **state) {
     (void)state;
     check_widths(6, (int[]){2, -3, 1, -1, 0, 50}, (int[]){1, 2, 0, 0, 0, 1});
     check_widths(4, (int[]){-24, -25, 9, -2}, (int[]){23, 0, 1, 1});
-    /* Something must be expected of something else. */
+    /* One column must be predictable from another. */
     check_widths(2, (int[]){-2, -3}, NULL);
     check_widths(3, (int[]){5, 1, -1}, NULL);
     check_widths(2, (int[]){1, -3}, NULL);
@@ -112,21 +112,21 @@ static void columns_have_coordinates(void **state) {
     check_widths(1, (int[]){5}, NULL);
 }
 
-/* 128 in all: numbers before classes, and of classes those that there is room for. */
-static void numbers_come_first_where_there_is_no_room(void **state) {
+/* 128 in all: numbers before classes, then the classes that fit. */
+static void numbers_come_first_at_the_limit(void **state) {
     (void)state;
     enum { D = 140 };
     int values[D], width[D] = {0};
     for (int j = 0; j < D; j++) values[j] = 3, width[j] = j < 128;
     check_widths(D, values, width);
-    values[0] = -2, width[0] = 0, width[128] = 1; /* a class at the front */
+    values[0] = -2, width[0] = 0, width[128] = 1; /* a class column first */
     check_widths(D, values, width);
     int few[10] = {-24, -24, -24, 5,   -24,
                    -24, -24, 5,   -14, -12}; /* 2 + 5 · 23 = 117: 11 are left, for the last alone */
     check_widths(10, few, (int[]){23, 23, 23, 1, 23, 23, 0, 1, 0, 11});
 }
 
-static void coordinates_are_places_and_indicators(void **state) {
+static void coordinates_are_encoded_values_and_indicators(void **state) {
     (void)state;
     lab l = open_lab();
     const acf_donors *m = l.m;
@@ -144,7 +144,7 @@ static void coordinates_are_places_and_indicators(void **state) {
                     assert_true(at[p] == -99);
                 } else if (columns[k].classes) {
                     double have = 0, present = 0;
-                    const double value = (double[]){0, 1}[p - first[k]]; /* the last, 3 and 1, has none of its own */
+                    const double value = (double[]){0, 1}[p - first[k]]; /* the last, 3 and 1, has no coordinate */
                     for (int n = 0; n < ROWS; n++)
                         have += acf_table_row(l.t, n)[k] == value, present += !isnan(acf_table_row(l.t, n)[k]);
                     const double share = have / present;
@@ -162,9 +162,9 @@ static void coordinates_are_places_and_indicators(void **state) {
     close_lab(&l);
 }
 
-/* ---- what rows are expected to have -------------------------------------------------------------------------------------------- */
+/* ---- predicted values ------------------------------------------------------------------------------------------ */
 
-/* Coordinates of a row, and what of it is known: cells that are present, and not held out. */
+/* Coordinates of a row, and which columns are known: cells that are observed and not held out. */
 static void read_row(const lab *l, const acf_holdout *hold, int64_t i, double *x, uint8_t *known) {
     acf_holdout_row(hold, l->t, i, known);
     for (int64_t k = 0; k < l->t->D; k++) {
@@ -174,7 +174,7 @@ static void read_row(const lab *l, const acf_holdout *hold, int64_t i, double *x
     }
 }
 
-/* e is learned from rows (N) but those of this part of five. */
+/* e is learned from all N rows but those of this fold of five. */
 static void learn_others(acf_predictor *e, const double *x, const uint8_t *known, int64_t N, int64_t part) {
     double *some = malloc((size_t)(N * e->P) * sizeof *some);
     uint8_t *of = malloc((size_t)(N * e->D));
@@ -188,17 +188,18 @@ static void learn_others(acf_predictor *e, const double *x, const uint8_t *known
     free(some), free(of);
 }
 
-/* Mean and precision are EM's of the rows, and m->expected that of each row's other cells, by a Gaussian of the other four parts' rows. */
+/* Mean and precision are those of EM on the rows. m->predicted is from each row's other cells, by a Gaussian of the
+ * other four folds. */
 static void check_rows(const lab *l, const acf_holdout *hold, const acf_donors *m) {
     const int64_t N = l->t->N, D = l->t->D, P = m->predictor->P;
     double *x = calloc((size_t)(N * P), sizeof *x);
     uint8_t *known = calloc((size_t)(N * D), 1);
     int64_t width[COLS];
     acf_predictor *e;
-    acf_predictor_scratch desk;
+    acf_predictor_scratch scratch;
     for (int64_t k = 0; k < D; k++) width[k] = m->predictor->first[k + 1] - m->predictor->first[k];
     assert_int_equal(acf_predictor_create(D, width, &e), ACF_OK);
-    assert_int_equal(acf_predictor_scratch_open(e, &desk), ACF_OK);
+    assert_int_equal(acf_predictor_scratch_open(e, &scratch), ACF_OK);
     for (int64_t i = 0; i < N; i++) read_row(l, hold, i, x + i * P, known + i * D);
     assert_int_equal(acf_predictor_learn(e, x, known, N), ACF_OK);
     assert_true(same_gaussian(e, m->predictor));
@@ -209,14 +210,14 @@ static void check_rows(const lab *l, const acf_holdout *hold, const acf_donors *
                 const bool number = !columns[j].classes && width[j];
                 assert_int_equal(acf_donors_predicts(m, j), number);
                 assert_true(m->predicted[j * N + i] ==
-                            (number ? (acf_real)acf_predictor_cell(e, &desk, x + i * P, known + i * D, j) : 0));
+                            (number ? (acf_real)acf_predictor_cell(e, &scratch, x + i * P, known + i * D, j) : 0));
             }
     }
-    acf_predictor_scratch_close(&desk), acf_predictor_free(e);
+    acf_predictor_scratch_close(&scratch), acf_predictor_free(e);
     free(x), free(known);
 }
 
-static void rows_are_expected_by_their_other_cells(void **state) {
+static void rows_are_predicted_from_their_other_cells(void **state) {
     (void)state;
     lab l = open_lab();
     acf_holdout *hold;
@@ -225,7 +226,7 @@ static void rows_are_expected_by_their_other_cells(void **state) {
     acf_donors *m = made(&l, hold, 2);
     check_rows(&l, hold, m);
     assert_true(!same_gaussian(m->predictor, l.m->predictor) && !same_expected(m, l.m));
-    /* The same as of rows without those cells. */
+    /* The same as for rows without those cells. */
     for (int i = 0; i < ROWS; i++) {
         uint8_t held[COLS];
         acf_holdout_row(hold, l.t, i, held);
@@ -239,14 +240,14 @@ static void rows_are_expected_by_their_other_cells(void **state) {
     close_lab(&l);
 }
 
-/* Any Gaussian that a file may have gives numbers. */
-static void what_is_expected_is_not_too_far(void **state) {
+/* Any Gaussian in a file gives finite predictions. */
+static void predictions_are_bounded(void **state) {
     (void)state;
     lab l = open_lab();
     acf_predictor *e = l.m->predictor;
-    acf_predictor_scratch desk;
+    acf_predictor_scratch scratch;
     double x[8] = {1, 2, 3, 4, 5, 6}, left;
-    assert_int_equal(acf_predictor_scratch_open(e, &desk), ACF_OK);
+    assert_int_equal(acf_predictor_scratch_open(e, &scratch), ACF_OK);
     for (int sign = -1; sign <= 1; sign += 2)
         for (int known = 0; known < 64; known++) {
             uint8_t of[COLS];
@@ -254,18 +255,18 @@ static void what_is_expected_is_not_too_far(void **state) {
             for (int64_t p = 0; p < e->P; p++) e->mean[p] = sign * 1e30;
             for (int64_t j = 0; j < COLS; j++)
                 if (acf_donors_predicts(l.m, j))
-                    assert_true(fabs((double)acf_donors_predicted(e, &desk, x, of, j, &left)) <= 1e6);
+                    assert_true(fabs((double)acf_donors_predicted(e, &scratch, x, of, j, &left)) <= 1e6);
             for (int64_t p = 0; p < e->P; p++)
                 e->mean[p] = sign * 9e5, e->precision[p * e->P] = e->precision[p] = p == 0;
-            assert_true(acf_donors_predicted(e, &desk, x, of, 0, &left) == ACF_R(9e5) * (acf_real)sign);
+            assert_true(acf_donors_predicted(e, &scratch, x, of, 0, &left) == ACF_R(9e5) * (acf_real)sign);
             e->mean[0] = sign * 2e6;
-            assert_true(acf_donors_predicted(e, &desk, x, of, 0, &left) == ACF_R(1e6) * (acf_real)sign);
+            assert_true(acf_donors_predicted(e, &scratch, x, of, 0, &left) == ACF_R(1e6) * (acf_real)sign);
         }
-    acf_predictor_scratch_close(&desk);
+    acf_predictor_scratch_close(&scratch);
     close_lab(&l);
 }
 
-static void any_number_of_threads_expects_the_same_bits(void **state) {
+static void any_number_of_threads_predicts_the_same_bits(void **state) {
     (void)state;
     static const int threads[] = {1, 2, 5, 200, 0};
     lab l = open_lab();
@@ -277,7 +278,7 @@ static void any_number_of_threads_expects_the_same_bits(void **state) {
     close_lab(&l);
 }
 
-static void nothing_is_expected_of_classes(void **state) {
+static void classes_are_not_predicted(void **state) {
     (void)state;
     static const double x[] = {0, 1, 1, 0, 1, 1, 0, 1, 1, 0, 0, 0};
     static const acf_column two[2] = {{"k", 2}, {"l", 2}};
@@ -290,24 +291,24 @@ static void nothing_is_expected_of_classes(void **state) {
     close_lab(&l);
 }
 
-/* ---- many rows ----------------------------------------------------------------------------------------------------------------- */
+/* ---- many rows ------------------------------------------------------------------------------------------------- */
 
-/* With enough rows every one is expected by the Gaussian of all, else none is. */
+/* With enough rows every row is predicted by the Gaussian of all, else none is. */
 static void check_by_all(const acf_donors *m, bool enough) {
-    acf_predictor_scratch desk;
+    acf_predictor_scratch scratch;
     double x[ACF_PREDICTOR_MOST];
     uint8_t known[ACF_PREDICTOR_MOST];
     int64_t same = 0;
-    assert_int_equal(acf_predictor_scratch_open(m->predictor, &desk), ACF_OK);
+    assert_int_equal(acf_predictor_scratch_open(m->predictor, &scratch), ACF_OK);
     for (int64_t i = 0; i < 20; i++) {
         for (int64_t k = 0; k < m->D; k++) x[k] = (double)m->place[k * m->N + i], known[k] = m->code[k * m->N + i] >= 0;
-        same += m->predicted[i] == (acf_real)acf_predictor_cell(m->predictor, &desk, x, known, 0);
+        same += m->predicted[i] == (acf_real)acf_predictor_cell(m->predictor, &scratch, x, known, 0);
     }
     assert_int_equal(same, enough ? 20 : 0);
-    acf_predictor_scratch_close(&desk);
+    acf_predictor_scratch_close(&scratch);
 }
 
-/* Of N rows of D numbers EM sees `used`, evenly spaced. */
+/* Of N rows of D numbers EM uses `used`, evenly spaced. */
 static void check_thinned(int64_t N, int64_t D, int64_t used) {
     int *values = malloc((size_t)D * sizeof *values);
     double *x = malloc((size_t)(used * D) * sizeof *x);
@@ -372,10 +373,8 @@ static void memory_may_run_out(void **state) {
     close_lab(&l);
 }
 
-ACF_TESTS(donor_predict, cmocka_unit_test(columns_have_coordinates),
-          cmocka_unit_test(numbers_come_first_where_there_is_no_room),
-          cmocka_unit_test(coordinates_are_places_and_indicators),
-          cmocka_unit_test(rows_are_expected_by_their_other_cells), cmocka_unit_test(what_is_expected_is_not_too_far),
-          cmocka_unit_test(any_number_of_threads_expects_the_same_bits),
-          cmocka_unit_test(nothing_is_expected_of_classes), cmocka_unit_test(many_rows_are_thinned),
-          cmocka_unit_test(memory_may_run_out))
+ACF_TESTS(donor_predict, cmocka_unit_test(columns_have_coordinates), cmocka_unit_test(numbers_come_first_at_the_limit),
+          cmocka_unit_test(coordinates_are_encoded_values_and_indicators),
+          cmocka_unit_test(rows_are_predicted_from_their_other_cells), cmocka_unit_test(predictions_are_bounded),
+          cmocka_unit_test(any_number_of_threads_predicts_the_same_bits), cmocka_unit_test(classes_are_not_predicted),
+          cmocka_unit_test(many_rows_are_thinned), cmocka_unit_test(memory_may_run_out))

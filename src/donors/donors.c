@@ -1,7 +1,7 @@
-/* An archive of rows: see donors.h.
+/* Nearest-neighbour donors: see donors.h.
  *
- * Workload: a look-up goes through all rows once for each known cell, some 5,000 x 10 distances for each asked cell of a table with holes, three vector
- * instructions for sixteen of them, and through all rows once for the weights. */
+ * Workload: a search goes through all rows once for each known cell and once for the weights: about 5,000 x 10
+ * distances for each target cell, three vector instructions for sixteen of them. */
 #include "donors/donors.h"
 
 #include "donors/donor_learn.h"
@@ -12,34 +12,32 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NO_DONOR                                                                                                       \
-    ACF_R(                                                                                                             \
-        13.8155) /* nats that a row costs more than the nearest: a thousand such rows have 0.1 % of the weight at most; they count for nothing */
-#define SUMS 4   /* of a class's weights, side by side */
-#define LANES 16 /* of a vector */
-#define BLOCK 64 /* rows that are weighed together */
-#define STRIP 1024        /* rows whose distances are summed together */
-#define FARTHEST 1e6      /* of a place: beyond, all are alike */
-#define LEAST_SPREAD 0.03 /* of donors: less is as good as none */
-#define LEAST_GIVEN 0.02  /* share of a distance that stands for none */
+#define NO_DONOR ACF_R(13.8155) /* nats above the nearest row: such rows have no weight; a thousand would have 0.1 % */
+#define SUMS 4                  /* partial sums of a class's weights */
+#define LANES 16                /* of a vector */
+#define BLOCK 64                /* rows that are tested together */
+#define STRIP 1024              /* rows whose distances are summed together */
+#define FARTHEST 1e6            /* encoded values are cut here */
+#define LEAST_SPREAD 0.03       /* added to the donors' spread, so that it stays above 0 */
+#define LEAST_GIVEN 0.02        /* added to the known share of the distance, so that it stays above 0 */
 #define GOLDEN 0.61803398874989484820
-#define POINTS 16 /* of the Laplace distribution, for its mean after decoding */
+#define POINTS 16 /* quantiles of the Laplace distribution, for its mean after decoding */
 
-/* ---- memory ---------------------------------------------------------------------------------------------------------------- */
+/* ---- memory ---------------------------------------------------------------------------------------------------- */
 
 acf_status acf_donors_alloc(int64_t N, const acf_encoder *e, int64_t values, acf_donors **out) {
-    acf_donors *m = acf_alloc_zero(sizeof *m, "an archive of rows");
+    acf_donors *m = acf_alloc_zero(sizeof *m, "the donors");
     if (!m) return ACF_EMEMORY;
     const size_t n = (size_t)N, d = (size_t)e->D, v = (size_t)values;
     m->N = N, m->D = e->D, m->encoder = e;
-    m->id = acf_alloc_zero(n * sizeof *m->id, "an archive of rows");
-    m->code = acf_alloc_zero(n * d * sizeof *m->code, "an archive of rows");
-    m->place = acf_alloc_zero(n * d * sizeof *m->place, "an archive of rows");
-    m->first = acf_alloc_zero((d + 1) * sizeof *m->first, "an archive of rows");
-    m->value = acf_alloc_zero(4 * v * sizeof *m->value, "an archive of rows");
-    m->number = acf_alloc_zero(2 * d * sizeof *m->number, "an archive of rows");
-    m->predicted = acf_alloc_zero(n * d * sizeof *m->predicted, "an archive of rows");
-    m->width = acf_alloc_zero((6 + 2 * d) * d * sizeof *m->width, "an archive of rows");
+    m->id = acf_alloc_zero(n * sizeof *m->id, "the donors");
+    m->code = acf_alloc_zero(n * d * sizeof *m->code, "the donors");
+    m->place = acf_alloc_zero(n * d * sizeof *m->place, "the donors");
+    m->first = acf_alloc_zero((d + 1) * sizeof *m->first, "the donors");
+    m->value = acf_alloc_zero(4 * v * sizeof *m->value, "the donors");
+    m->number = acf_alloc_zero(2 * d * sizeof *m->number, "the donors");
+    m->predicted = acf_alloc_zero(n * d * sizeof *m->predicted, "the donors");
+    m->width = acf_alloc_zero((6 + 2 * d) * d * sizeof *m->width, "the donors");
     if (!m->id || !m->code || !m->place || !m->predicted || !m->first || !m->value || !m->number || !m->width) {
         acf_donors_free(m);
         return ACF_EMEMORY;
@@ -60,14 +58,14 @@ void acf_donors_free(acf_donors *m) {
     acf_release(m);
 }
 
-/* ---- what is remembered ---------------------------------------------------------------------------------------------------- */
+/* ---- stored rows ----------------------------------------------------------------------------------------------- */
 
 static int by_value(const void *a, const void *b) {
     const double x = *(const double *)a, y = *(const double *)b;
     return (x > y) - (x < y);
 }
 
-/* The place of x among the n ascending values, -1 where it is none of them. */
+/* The index of x among the n ascending values, -1 where it is none of them. */
 static int32_t place_of(const double *value, int64_t n, double x) {
     int64_t low = 0, high = n;
     while (low < high) {
@@ -99,7 +97,7 @@ static int64_t count_values(const double *x, int64_t n) {
     return values;
 }
 
-/* Values of column j from its n sorted cells, their shares, and how wide a value is. */
+/* Values of column j from its n sorted cells, their shares, and the width of a value. */
 static void set_values(acf_donors *m, int64_t j, const double *x, int64_t n) {
     const acf_encoder *e = m->encoder;
     double *value = m->value + m->first[j], *share = m->share + m->first[j], gap = INFINITY;
@@ -134,10 +132,10 @@ double acf_donors_rare(const acf_donors *m, int64_t j, int32_t c) {
     return c < 0 ? log(2 * (double)m->N) : -log(m->share[m->first[j] + c]);
 }
 
-/* The u-quantile of the Laplace distribution, from its middle. */
+/* The u-quantile of the Laplace distribution around 0. */
 static double laplace(double scale, double u) { return u < 0.5 ? scale * log(2 * u) : -scale * log(2 * (1 - u)); }
 
-/* What a donor with value x gives on average: draws are decoded, and what is bent, rounded or cut has another mean. */
+/* Mean of the distribution around a donor with value x. Draws are decoded: bending, rounding and cuts move the mean. */
 static double mean_given(const acf_donors *m, int64_t j, double x) {
     const double z = (double)acf_donors_position(m, j, x);
     double sum = 0;
@@ -166,7 +164,7 @@ acf_status acf_donors_make(const acf_table *t, const acf_encoder *e, const acf_h
     acf_donors *m = NULL;
     acf_status status = ACF_OK;
     int64_t values = 0;
-    double *x = acf_alloc((size_t)acf_max(t->N, 1) * sizeof *x, "an archive of rows");
+    double *x = acf_alloc((size_t)acf_max(t->N, 1) * sizeof *x, "the donors");
     if (!x) return ACF_EMEMORY;
     for (int64_t j = 0; j < t->D; j++) values += count_values(x, sorted_cells(t, j, x));
     ACF_TRY_DONE(acf_donors_alloc(t->N, e, values, &m));
@@ -186,7 +184,7 @@ done:
     return status;
 }
 
-/* ---- distances, and what donors give -------------------------------------------------------------------------------------- */
+/* ---- distances and densities ----------------------------------------------------------------------------------- */
 
 void acf_donors_add(acf_real *restrict cost, const acf_real *restrict place, int64_t n, acf_real z, acf_real near,
                     acf_real other, acf_real absent) {
@@ -216,7 +214,7 @@ acf_donors_kernel acf_donors_kernel_at(const acf_donors *m, int64_t j, double x)
     if (!m->number[j]) {
         const int32_t c = acf_donors_code(m, j, x);
         k.low = k.smooth = (acf_real)(c < 0 ? 0 : differ * m->share[m->first[j] + c]);
-    } else if (step > 0) { /* of all that is rounded to x */
+    } else if (step > 0) { /* the interval of all values that round to x */
         k.from = acf_donors_position(m, j, x - 0.5 * step), k.to = acf_donors_position(m, j, x + 0.5 * step),
         k.rate = (acf_real)(1 / s);
         const double below = (double)(k.z - k.from) / s, above = (double)(k.to - k.z) / s;
@@ -242,18 +240,18 @@ void acf_donors_usual(const acf_donors *m, int64_t k, acf_real z, double *away, 
     *away = far, *another = rest;
 }
 
-/* ---- look-ups ------------------------------------------------------------------------------------------------------------- */
+/* ---- search ---------------------------------------------------------------------------------------------------- */
 
 acf_status acf_donor_search_create(const acf_donors *m, acf_donor_search **out) {
-    acf_donor_search *r = acf_alloc_zero(sizeof *r, "a look-up of rows");
+    acf_donor_search *r = acf_alloc_zero(sizeof *r, "a donor search");
     if (!r) return ACF_EMEMORY;
     const size_t n = (size_t)acf_max(m->N, 1);
     r->m = m;
-    r->cost = acf_alloc(n * sizeof *r->cost, "a look-up of rows");
-    r->donor = r->cost ? acf_alloc(n * sizeof *r->donor, "a look-up of rows") : NULL;
-    r->weight = r->donor ? acf_alloc((1 + SUMS) * n * sizeof *r->weight, "a look-up of rows") : NULL;
-    r->term = r->weight ? acf_alloc((size_t)(m->D + 1) * sizeof *r->term, "a look-up of rows") : NULL;
-    r->span = r->term ? acf_alloc((size_t)m->D * sizeof *r->span, "a look-up of rows") : NULL;
+    r->cost = acf_alloc(n * sizeof *r->cost, "a donor search");
+    r->donor = r->cost ? acf_alloc(n * sizeof *r->donor, "a donor search") : NULL;
+    r->weight = r->donor ? acf_alloc((1 + SUMS) * n * sizeof *r->weight, "a donor search") : NULL;
+    r->term = r->weight ? acf_alloc((size_t)(m->D + 1) * sizeof *r->term, "a donor search") : NULL;
+    r->span = r->term ? acf_alloc((size_t)m->D * sizeof *r->span, "a donor search") : NULL;
     if (!r->span) {
         acf_donor_search_free(r);
         return ACF_EMEMORY;
@@ -261,11 +259,10 @@ acf_status acf_donor_search_create(const acf_donors *m, acf_donor_search **out) 
     r->part = r->weight + n; /* no column has more values than there are rows */
     acf_status status = ACF_OK;
     if (m->predictor) {
-        status = acf_predictor_scratch_open(m->predictor, &r->desk);
+        status = acf_predictor_scratch_open(m->predictor, &r->scratch);
         const int64_t P = m->predictor->P;
-        if (!status && !(r->row = acf_alloc((size_t)(2 * P) * sizeof *r->row, "a look-up of rows")))
-            status = ACF_EMEMORY;
-        if (!status) acf_predictor_variances(m->predictor, &r->desk, r->variance = r->row + P);
+        if (!status && !(r->row = acf_alloc((size_t)(2 * P) * sizeof *r->row, "a donor search"))) status = ACF_EMEMORY;
+        if (!status) acf_predictor_variances(m->predictor, &r->scratch, r->variance = r->row + P);
     }
     if (status)
         acf_donor_search_free(r);
@@ -278,30 +275,30 @@ void acf_donor_search_free(acf_donor_search *r) {
     if (!r) return;
     acf_release(r->cost), acf_release(r->donor), acf_release(r->weight), acf_release(r->term), acf_release(r->row);
     acf_release(r->span);
-    acf_predictor_scratch_close(&r->desk);
+    acf_predictor_scratch_close(&r->scratch);
     acf_release(r);
 }
 
-/* What a row costs that has no value of column k: the mean of those that have. */
+/* Cost of a row in which column k is missing: the mean over rows in which it is observed. */
 static double usual_cost(const acf_donors *m, int64_t k, acf_real z, double near, double other) {
     double away, another;
     acf_donors_usual(m, k, z, &away, &another);
     return near * away + other * another;
 }
 
-/* What rows lose for being expected to have another value of column j. It counts as far as the known cells tell what the value is: rows are expected by all of their
- * cells, and where nothing is known of the one that is looked up, it may be any of them. */
+/* The cost between predicted values of column j, scaled by the share of the variance that the known cells explain.
+ * Stored rows are predicted from all of their cells; the prediction of a row in which little is known says little. */
 static acf_donor_search_term expected_term(const acf_donor_search *r, int64_t j, const uint8_t *known) {
     const acf_donors *m = r->m;
     const int64_t p = m->predictor->first[j], P = m->predictor->P;
     double left;
-    const acf_real z = acf_donors_predicted(m->predictor, &r->desk, r->row, known, j, &left);
+    const acf_real z = acf_donors_predicted(m->predictor, &r->scratch, r->row, known, j, &left);
     const double alone = r->variance[p], least = 1 / m->predictor->precision[p * P + p];
     const double told = alone > least ? fmin(fmax((alone - left) / (alone - least), 0), 1) : 0;
     return (acf_donor_search_term){m->predicted + j * m->N, z, (acf_real)(told * m->apart[j]), 0, 0};
 }
 
-/* What rows lose for their distance from the row that is looked up: r->term. Returns how many terms there are. */
+/* r->term = the terms of the rows' distance from the searched row. Returns how many. */
 static int64_t list_terms(const acf_donor_search *r, int64_t j, const double *x, const uint8_t *known) {
     const acf_donors *m = r->m;
     const bool expects = m->apart[j] > 0;
@@ -319,8 +316,8 @@ static int64_t list_terms(const acf_donor_search *r, int64_t j, const double *x,
     return n;
 }
 
-/* Whether row i may be the one that is looked up: no cell that both have says otherwise. */
-static bool may_be(const acf_donors *m, int64_t i, int64_t j, const double *x, const uint8_t *known) {
+/* Can row i be the searched row? It can if no cell that both have differs. */
+static bool may_be_same_row(const acf_donors *m, int64_t i, int64_t j, const double *x, const uint8_t *known) {
     for (int64_t k = 0; k < m->D; k++) {
         const int32_t c = m->code[k * m->N + i];
         if (k != j && known[k] && c >= 0 && m->value[m->first[k] + c] != x[k]) return false;
@@ -328,7 +325,7 @@ static bool may_be(const acf_donors *m, int64_t i, int64_t j, const double *x, c
     return true;
 }
 
-/* Among rows [from, from+n): those of this id, which may be the row itself, cost what no row does. Is there one? */
+/* Among rows [from, from+n): those of this id that can be the row itself get an infinite cost. Is there one? */
 static bool leave_out(const acf_donor_search *r, int64_t from, int64_t n, int64_t j, const double *x,
                       const uint8_t *known, uint64_t id) {
     const uint64_t *restrict ids = r->m->id + from;
@@ -337,12 +334,12 @@ static bool leave_out(const acf_donor_search *r, int64_t from, int64_t n, int64_
     for (int64_t i = 0; i < n; i++) some |= ids[i] == id;
     bool left_out = false;
     for (int64_t i = some ? 0 : n; i < n; i++)
-        if (ids[i] == id && may_be(r->m, from + i, j, x, known))
+        if (ids[i] == id && may_be_same_row(r->m, from + i, j, x, known))
             r->cost[from + i] = (acf_real)INFINITY, left_out = true;
     return left_out;
 }
 
-/* What C is of those rows that it is finite of. */
+/* Least, sum and count of the finite costs. */
 typedef struct range {
     acf_real least; /* infinite: there is none */
     double mean;
@@ -350,7 +347,8 @@ typedef struct range {
     bool left_out; /* the row itself was among them */
 } range;
 
-/* r->cost = C; infinite of the row itself, and of rows that have no cell of column j. Some rows at a time, whose sums stay near the processor for all terms. */
+/* r->cost = C; infinite for the row itself, and for rows in which column j is missing. By strips of rows, whose sums
+ * stay in the cache for all terms. */
 static range costs(const acf_donor_search *r, int64_t j, const double *x, const uint8_t *known, uint64_t id) {
     const acf_donors *m = r->m;
     const int64_t terms = list_terms(r, j, x, known);
@@ -378,7 +376,7 @@ static range costs(const acf_donor_search *r, int64_t j, const double *x, const 
     return all;
 }
 
-/* The row itself under another id, or after an edit, is no donor either. */
+/* Excludes the row itself under another id or after an edit, too. */
 static void leave_out_copy(const acf_donor_search *r, range *all, int64_t j, const double *x, const uint8_t *known,
                            uint64_t id) {
     const int64_t i = all->left_out ? -1 : acf_linkage_find(r->m, r->cost, all->least, j, x, known, id, r->span);
@@ -392,12 +390,12 @@ static void leave_out_copy(const acf_donor_search *r, range *all, int64_t j, con
 /* Lists the rows of N that cost at most so much, and moves their costs to the front; returns how many there are. */
 static int64_t list_donors(acf_real *cost, int32_t *donor, int64_t N, acf_real most) {
     int64_t n = 0;
-    for (int64_t from = 0; from < N; from += BLOCK) { /* most have none */
+    for (int64_t from = 0; from < N; from += BLOCK) { /* most blocks have none */
         const int64_t to = acf_min(from + BLOCK, N);
         int some = 0;
 #pragma omp simd reduction(| : some)
         for (int64_t i = from; i < to; i++) some |= cost[i] <= most;
-        for (int64_t i = some ? from : to; i < to; i++) { /* without a branch: nobody can tell which row is one */
+        for (int64_t i = some ? from : to; i < to; i++) { /* without a branch, which could not be predicted */
             const acf_real c = cost[i];
             donor[n] = (int32_t)i, cost[n] = c;
             n += c <= most;
@@ -406,7 +404,7 @@ static int64_t list_donors(acf_real *cost, int32_t *donor, int64_t N, acf_real m
     return n;
 }
 
-/* Of n costs the weights, which sum to 1; returns the sum before. */
+/* Weights of n costs, which sum to 1; returns the sum before normalisation. */
 static double weigh(const acf_real *restrict cost, double *restrict weight, int64_t n, acf_real least) {
     double sum = 0;
 #pragma omp simd reduction(+ : sum)
@@ -416,7 +414,7 @@ static double weigh(const acf_real *restrict cost, double *restrict weight, int6
     return sum;
 }
 
-/* How many times less donors differ in column j than rows do, its logarithm. */
+/* Log of the ratio of the rows' spread in column j to the donors'. */
 static double likeness(const acf_donor_search *r, int64_t j) {
     const acf_donors *m = r->m;
     const acf_real *place = m->place + j * m->N;
@@ -436,7 +434,7 @@ static double likeness(const acf_donor_search *r, int64_t j) {
     double *part = r->part;
     for (int64_t v = 0; v < SUMS * values; v++) part[v] = 0;
     for (int64_t k = 0; k < r->n; k++)
-        part[k % SUMS * values + code[donor[k]]] += weight[k]; /* several, for one would wait for itself */
+        part[k % SUMS * values + code[donor[k]]] += weight[k]; /* partial sums: a single one would be a chain */
     for (int64_t v = 0; v < values; v++) {
         double sum = 0;
         for (int64_t k = 0; k < SUMS; k++) sum += part[k * values + v];
@@ -445,7 +443,7 @@ static double likeness(const acf_donor_search *r, int64_t j) {
     return -log(fmax(1 - same, 0) + LEAST_SPREAD);
 }
 
-/* How much of what makes rows near for column j these known columns have, its logarithm. */
+/* Log of the share of column j's distance weights that these known columns carry. */
 static double given_share(const acf_donors *m, int64_t j, const uint8_t *known) {
     double given = 0, all = 0;
     for (int64_t k = 0; k < m->D; k++) {
@@ -498,7 +496,8 @@ double acf_donor_search_mean(const acf_donor_search *r, int64_t j) {
     return sum;
 }
 
-/* A value that more than half of the weight is for takes all others' weight and has some left: whatever is left at the end is the only one that can be. */
+/* Majority vote: weights of different values cancel. What is left at the end is the only candidate for more than
+ * half. */
 double acf_donor_search_majority(const acf_donor_search *r, int64_t j, double *x) {
     const acf_donors *m = r->m;
     const int32_t *code = m->code + j * m->N;
@@ -548,7 +547,7 @@ double acf_donor_search_draw(const acf_donor_search *r, int64_t j, const double 
     const double *value = m->value + m->first[j], *share = m->share + m->first[j];
     double below = 0;
     int64_t donor = -1;
-    for (int64_t k = 0; k < r->n; k++) { /* rounding may leave the last one's part of the interval open */
+    for (int64_t k = 0; k < r->n; k++) { /* rounding may leave the end of the last donor's interval uncovered */
         donor = r->donor[k], below += r->weight[k];
         if (u[0] < below) break;
     }

@@ -1,4 +1,4 @@
-/* Tests of donors.h: what is remembered, and look-ups against the formulas, by loops over the cells of the table. */
+/* Tests of donors.h: what is stored, and donor searches against the formulas, by loops over the cells of the table. */
 #include "donors/donors.h"
 
 #include "base/rng.h"
@@ -13,10 +13,11 @@ enum { ROWS = 9, COLS = 5 };
 #define ABSENT ((double)NAN)
 #define FIRST_ID 100
 #define STRANGER 5
-/* Places are rounded to acf_real, and some five costs of up to 30 nats are summed: 24 bits leave 1e-5 of a nat, 53 bits 1e-13. */
+/* z is rounded to acf_real, and some five costs of up to 30 nats are summed: 24 bits leave 1e-5 of a nat, 53 bits
+ * 1e-13. */
 #define TIGHT (sizeof(acf_real) == 4 ? 3e-5 : 1e-11)
 
-/* Halves; classes; a column without a step; a constant; one that is empty. Rows 0, 4 and 8 agree where both are known. */
+/* Halves; classes; a column without a step; a constant; an empty one. Rows 0, 4 and 8 agree where both are known. */
 static const double cells[ROWS * COLS] = {
     1.5,    2,      0.31,   7,      ABSENT, /* 0 */
     2.0,    0,      4.70,   7,      ABSENT, /* 1 */
@@ -30,7 +31,7 @@ static const double cells[ROWS * COLS] = {
 };
 static const acf_column columns[COLS] = {{"a", 0}, {"b", 4}, {"c", 0}, {"d", 0}, {"e", 0}};
 
-/* A table of these columns and its archive, with numbers of our own in place of what was learned. */
+/* A table of these columns and its donors, with fixed numbers in place of the learned ones. */
 typedef struct lab {
     acf_table *t;
     acf_encoder *e;
@@ -49,7 +50,7 @@ static acf_encoder *encoder_of(const acf_table *t, bool normal_scores) {
     if (normal_scores) {
         assert_int_equal(acf_encoder_shape(e, t, NULL, NULL, &(acf_encoding){.normal_scores = true}), ACF_OK);
         assert_true(e->normal_scores[0].n == 0 &&
-                    e->normal_scores[2].n > 2); /* three values need none; one of our own */
+                    e->normal_scores[2].n > 2); /* three values have none: set for the test */
         assert_int_equal(acf_normal_scores_create(3, &e->normal_scores[0]), ACF_OK);
         for (int k = 0; k < 3; k++)
             e->normal_scores[0].t[k] = 3 * k - 3, e->normal_scores[0].z[k] = (double[]){-2, 0, 5}[k];
@@ -80,7 +81,7 @@ static lab open_lab(const double *x, int64_t N, bool normal_scores) {
 
 static lab small_lab(void) { return open_lab(cells, ROWS, false); }
 
-/* N rows by chance, a seventh of the cells missing. */
+/* N random rows, a seventh of the cells missing. */
 static lab large_lab(int64_t N) {
     double *x = malloc((size_t)(N * COLS) * sizeof *x);
     for (int64_t i = 0; i < N; i++) {
@@ -104,9 +105,9 @@ static void near(double a, double b, double tolerance) {
     if (!(fabs(a - b) <= tolerance)) fail_msg("%.17g, expected %.17g", a, b);
 }
 
-/* ---- what is remembered ---------------------------------------------------------------------------------------------------- */
+/* ---- stored rows ----------------------------------------------------------------------------------------------- */
 
-static void cells_are_remembered_as_codes(void **state) {
+static void cells_are_stored_as_codes(void **state) {
     (void)state;
     lab l = small_lab();
     const acf_donors *m = l.m;
@@ -132,7 +133,7 @@ static void cells_are_remembered_as_codes(void **state) {
     acf_donors_free(NULL), acf_donor_search_free(NULL);
 }
 
-static void places_are_the_encoders(void **state) {
+static void z_is_the_encoders(void **state) {
     (void)state;
     lab l = small_lab();
     acf_donors *m = l.m;
@@ -148,17 +149,17 @@ static void places_are_the_encoders(void **state) {
         for (int64_t k = m->first[j]; k < m->first[j + 1]; k++)
             assert_true(m->spot[k] == (double)acf_donors_position(m, j, m->value[k]));
     }
-    /* What is farther than 1e6 is there. */
+    /* Values beyond 1e6 are cut there. */
     assert_true(acf_donors_position(m, 2, 1e300) == ACF_R(1e6) && acf_donors_position(m, 2, -1e300) == ACF_R(-1e6));
     near((double)acf_donors_position(m, 2, l.e->mean[2] + 9e5 * l.e->scale[2]), 9e5, 0.1);
-    /* A column is full where no cell is missing, as a reader of codes finds it. */
+    /* A column is full where no cell is missing, as computed from the codes. */
     m->code[3 * ROWS + 8] = 0;
     acf_donors_ready(m);
     assert_true(m->full[3] && !m->full[0] && !m->full[4] && m->place[3 * ROWS + 8] == 0);
     close_lab(&l);
 }
 
-/* Shares are counts divided once, so that a reader of codes finds the same. */
+/* Shares are counts divided once, so that a reader of codes computes the same. */
 static void shares_are_exact(void **state) {
     (void)state;
     lab l = large_lab(1000);
@@ -175,7 +176,8 @@ static void shares_are_exact(void **state) {
     close_lab(&l);
 }
 
-/* The step; 1 of classes; the smallest distance without a step, or a small part of the scale where that is less; the scale where there is one value. */
+/* The step; 1 of classes. Without a step the smallest distance, or a small part of the scale where that is less; the
+ * scale where there is one value. */
 static void a_value_has_a_width(void **state) {
     (void)state;
     lab l = small_lab();
@@ -190,7 +192,7 @@ static void a_value_has_a_width(void **state) {
     close_lab(&l);
 }
 
-static void there_is_room_for_a_reader(void **state) {
+static void memory_for_a_reader_is_separate(void **state) {
     (void)state;
     lab l = small_lab();
     acf_donors *m;
@@ -200,7 +202,7 @@ static void there_is_room_for_a_reader(void **state) {
         assert_true(m->width[j] == 0 && m->differ[j] == 0 && m->scale[j] == 0 && m->shift[j] == 0 && m->gain[j] == 0 &&
                     m->first[j + 1] == 0 && m->apart[j] == 0);
         assert_true(!m->number[j] && !m->full[j] && m->near[j] == 0 && m->other[j] == 0 &&
-                    m->predicted[2 * j + 1] == 0); /* no two are the same memory: */
+                    m->predicted[2 * j + 1] == 0); /* no two overlap: */
         m->width[j] = 1, m->differ[j] = 2, m->scale[j] = 3, m->shift[j] = 4, m->gain[j] = 5, m->number[j] = true,
         m->near[j] = 6, m->other[j] = 7, m->apart[j] = 8;
     }
@@ -213,7 +215,7 @@ static void there_is_room_for_a_reader(void **state) {
     close_lab(&l);
 }
 
-/* ---- the formulas, from the cells --------------------------------------------------------------------------------------------- */
+/* ---- the formulas, from the cells ------------------------------------------------------------------------------ */
 
 static double cell(const lab *l, int64_t i, int64_t j) { return acf_table_row(l->t, i)[j]; }
 
@@ -221,29 +223,29 @@ static double place(const lab *l, int64_t j, double x) {
     return columns[j].classes ? x : fmin(fmax((double)acf_encode(l->e, j, x), -1e6), 1e6);
 }
 
-/* What two values of column k are apart, as column j sees it; rare: how much having x tells. */
+/* Cost between two values of column k, for target column j; rare: -log of x's share. */
 static double apart(const lab *l, int64_t j, int64_t k, double rare, double x, double y) {
     const double a = place(l, k, x), b = place(l, k, y);
     return l->m->near[j * COLS + k] * fabs(a - b) + l->m->other[j * COLS + k] * rare * (a != b);
 }
 
-/* The variance of column j that is left where x has NaN for what is unknown. */
+/* Variance of column j given the known cells of x; NaN: unknown. */
 static double left_of(const lab *l, int64_t j, const double *x) {
-    acf_predictor_scratch desk;
+    acf_predictor_scratch scratch;
     double row[64], left;
     uint8_t known[COLS];
-    assert_int_equal(acf_predictor_scratch_open(l->m->predictor, &desk), ACF_OK);
+    assert_int_equal(acf_predictor_scratch_open(l->m->predictor, &scratch), ACF_OK);
     for (int64_t k = 0; k < COLS; k++) {
         known[k] = x[k] == x[k];
         acf_donors_coordinates(l->m, k, known[k] ? acf_donors_position(l->m, k, x[k]) : 0,
                                known[k] ? acf_donors_code(l->m, k, x[k]) : -1, row);
     }
-    acf_predictor_cell_both(l->m->predictor, &desk, row, known, j, &left);
-    acf_predictor_scratch_close(&desk);
+    acf_predictor_cell_both(l->m->predictor, &scratch, row, known, j, &left);
+    acf_predictor_scratch_close(&scratch);
     return left;
 }
 
-/* How much of what can be known of column j the known cells of x tell: 0 where there is none, 1 where there are all. */
+/* The share of column j's explainable variance that the known cells of x explain: 0 with none, 1 with all. */
 static double told_of(const lab *l, int64_t j, const double *x) {
     double none[COLS], all[COLS];
     for (int k = 0; k < COLS; k++) none[k] = NAN, all[k] = 0;
@@ -290,8 +292,8 @@ static int coordinates(const lab *l, int64_t k, double x, double *out) {
     return n;
 }
 
-/* What column j, a number, is expected to be where x has NaN for what is unknown: Λ_uu d_u = -Λ_uo d_o, solved. */
-static double hope(const lab *l, int64_t j, const double *x) {
+/* The predicted value of column j, a number, given x with NaN for unknown cells: solves Λ_uu d_u = -Λ_uo d_o. */
+static double predicted_value(const lab *l, int64_t j, const double *x) {
     const acf_predictor *e = l->m->predictor;
     double d[MOST] = {0}, a[MOST][MOST], b[MOST] = {0}, at = NAN;
     int u[MOST], n = 0, P = 0;
@@ -313,7 +315,7 @@ static double hope(const lab *l, int64_t j, const double *x) {
     return at;
 }
 
-/* The row itself has its id, and no other value of a known cell. */
+/* The row itself: it has the id, and no other value of a known cell. */
 static bool itself(const lab *l, int64_t j, const double *x, uint64_t id, int64_t i) {
     bool same = acf_table_row_id(l->t, i) == id;
     for (int64_t k = 0; k < COLS; k++)
@@ -323,7 +325,8 @@ static bool itself(const lab *l, int64_t j, const double *x, uint64_t id, int64_
 
 /* C of all rows, from x with NaN where a cell is unknown. */
 static void fill_costs(const lab *l, int64_t j, const double *x, uint64_t id, double *cost) {
-    const double at = l->m->apart[j] > 0 ? hope(l, j, x) : 0, told = l->m->apart[j] > 0 ? told_of(l, j, x) : 0;
+    const double at = l->m->apart[j] > 0 ? predicted_value(l, j, x) : 0,
+                 told = l->m->apart[j] > 0 ? told_of(l, j, x) : 0;
     for (int64_t i = 0; i < l->t->N; i++) {
         cost[i] = itself(l, j, x, id, i) || isnan(cell(l, i, j)) ? (double)INFINITY : 0;
         for (int64_t k = 0; k < COLS && isfinite(cost[i]); k++)
@@ -332,13 +335,13 @@ static void fill_costs(const lab *l, int64_t j, const double *x, uint64_t id, do
     }
 }
 
-static bool look_up(lab *l, int64_t j, const double *x, uint64_t id) {
+static bool search(lab *l, int64_t j, const double *x, uint64_t id) {
     uint8_t known[COLS];
     for (int k = 0; k < COLS; k++) known[k] = acf_table_present(x[k]);
     return acf_donor_search_run(l->r, j, x, known, id);
 }
 
-/* log of how many times less donors with these weights (0: none) differ. */
+/* log of the ratio of the rows' spread to that of donors with these weights (0: none). */
 static double likeness_of(const lab *l, int64_t j, const double *weight) {
     double mean = 0, spread = 0, same = 0;
     for (int64_t i = 0; i < l->t->N; i++)
@@ -352,14 +355,14 @@ static double likeness_of(const lab *l, int64_t j, const double *weight) {
     return columns[j].classes ? -log(1 - same + 0.03) : -0.5 * log(spread + 0.03 * 0.03);
 }
 
-/* A look-up against all of that. */
+/* Checks a search against all of that. */
 static void check_look(lab *l, int64_t j, const double *x, uint64_t id) {
     const int64_t N = l->t->N;
     double *cost = malloc((size_t)(3 * N) * sizeof *cost), *weight = cost + N, *found = cost + 2 * N, least = INFINITY,
            mean = 0, rows = 0, sum = 0, all = 0;
     fill_costs(l, j, x, id, cost);
     for (int64_t i = 0; i < N; i++) least = fmin(least, cost[i]);
-    assert_int_equal(look_up(l, j, x, id), isfinite(least));
+    assert_int_equal(search(l, j, x, id), isfinite(least));
     if (isfinite(least)) {
         for (int64_t i = 0; i < N; i++) {
             weight[i] = isfinite(cost[i]) ? exp(least - cost[i]) : 0, found[i] = 0;
@@ -373,7 +376,7 @@ static void check_look(lab *l, int64_t j, const double *x, uint64_t id) {
             found[i] = l->r->weight[k], all += found[i];
         }
         near(all, 1, 1e-12);
-        /* A row at the very limit of what has a weight may have none. */
+        /* A row at the very limit of weights may have none. */
         for (int64_t i = 0; i < N; i++)
             near(found[i], weight[i] / sum,
                  TIGHT * weight[i] / sum + (weight[i] < 1.01e-6 && found[i] * sum < 1.01e-6 ? 1.01e-6 / sum : 0));
@@ -385,7 +388,7 @@ static void check_look(lab *l, int64_t j, const double *x, uint64_t id) {
     free(cost);
 }
 
-/* A row of the table, of others; one of values that no row has; one of which nothing is known; one that is far from all. */
+/* A row of the table, two others; values that no row has; nothing known; far from all rows. */
 static const double target[][COLS] = {{1.5, 2, 0.31, 7, ABSENT},
                                       {2.0, ABSENT, 4.2, ABSENT, ABSENT},
                                       {1.6, 3, 0.31, -7, 1},
@@ -394,7 +397,7 @@ static const double target[][COLS] = {{1.5, 2, 0.31, 7, ABSENT},
                                       {-40, 1, 60, 7, 3}};
 enum { ASKED = sizeof target / sizeof target[0] };
 
-/* ---- look-ups ------------------------------------------------------------------------------------------------------------- */
+/* ---- search ---------------------------------------------------------------------------------------------------- */
 
 static void donors_are_near_and_have_the_column(void **state) {
     (void)state;
@@ -406,8 +409,9 @@ static void donors_are_near_and_have_the_column(void **state) {
     close_lab(&l);
 }
 
-/* More rows than are summed or listed together, the last part of them, and many that are too far; also where columns have no distances, as classes. */
-static void many_rows_are_looked_up(void **state) {
+/* More rows than one strip or block, an incomplete last block, and many distant rows; also columns without distances
+ * (classes). */
+static void many_rows_are_searched(void **state) {
     (void)state;
     static const int64_t size[] = {64, 65, 150, 300, 1024, 1025, 2100};
     for (int n = 0; n < 7; n++) {
@@ -423,7 +427,7 @@ static void many_rows_are_looked_up(void **state) {
     check_look(&l, 2, target[0], STRANGER);
     assert_in_range(l.r->n, 2, 900);
     close_lab(&l);
-    double x[130 * COLS]; /* rows from the 64th on have a hundred-thousandth of the others' weight */
+    double x[130 * COLS]; /* rows from the 64th on have 1e-5 of the others' weight */
     for (int i = 0; i < 130 * COLS; i++) x[i] = i % COLS ? 1 + i % 2 : i < 64 * COLS ? 1 : 2;
     l = open_lab(x, 130, false);
     l.m->apart[2] = 0, l.m->other[2 * COLS] = 0,
@@ -433,13 +437,13 @@ static void many_rows_are_looked_up(void **state) {
     close_lab(&l);
 }
 
-/* Known cells alone count: what stands in the others is not read, nor what stands in the one that is asked for. */
+/* Only known cells count: the content of the others is not read, nor that of the target cell. */
 static void unknown_cells_are_not_read(void **state) {
     (void)state;
     lab l = small_lab();
     double weight[ROWS];
     l.m->near[2 * COLS + 2] = l.m->other[2 * COLS + 2] = 5;
-    assert_true(look_up(&l, 2, (double[]){ABSENT, 2, ABSENT, 7, ABSENT}, STRANGER));
+    assert_true(search(&l, 2, (double[]){ABSENT, 2, ABSENT, 7, ABSENT}, STRANGER));
     const int64_t n = l.r->n;
     memcpy(weight, l.r->weight, (size_t)n * sizeof *weight);
     for (int k = 0; k < 3; k++) {
@@ -450,32 +454,32 @@ static void unknown_cells_are_not_read(void **state) {
     close_lab(&l);
 }
 
-/* Of the same number in another file: another row, whose answer is that of a stranger. */
-static void a_row_is_known_by_its_cells_too(void **state) {
+/* A row with the same id from another file is another row, and gets the answer of a row without that id. */
+static void a_row_is_identified_by_its_cells_too(void **state) {
     (void)state;
     lab l = small_lab();
     const double own[COLS] = {1.5, 2, ABSENT, 7, ABSENT};
     double x[COLS], weight[ROWS] = {0};
     memcpy(x, own, sizeof x);
-    assert_true(look_up(&l, 2, x, FIRST_ID)); /* row 0 */
+    assert_true(search(&l, 2, x, FIRST_ID)); /* row 0 */
     for (int64_t k = 0; k < l.r->n; k++) assert_true(l.r->donor[k] != 0);
     for (int k = 0; k < COLS; k++) {
         memcpy(x, own, sizeof x);
         if (k == 2 || k == 4)
-            x[k] = 3; /* asked for, and missing in the archive: neither says that it is another row */
+            x[k] = 3; /* the target, or missing in the stored row: neither makes it another row */
         else
             x[k] = k == 1 ? 0 : x[k] + 1;
         const bool other = k != 2 && k != 4;
-        assert_true(look_up(&l, 2, x, STRANGER));
+        assert_true(search(&l, 2, x, STRANGER));
         const int64_t n = l.r->n;
         memcpy(weight, l.r->weight, (size_t)n * sizeof *weight);
-        assert_true(look_up(&l, 2, x, FIRST_ID) && (l.r->n == n) == other);
+        assert_true(search(&l, 2, x, FIRST_ID) && (l.r->n == n) == other);
         if (other) assert_memory_equal(l.r->weight, weight, (size_t)n * sizeof *weight);
     }
     close_lab(&l);
 }
 
-/* The value that has most of the weight, whatever the order of donors; of which no value has more than half, it is said so. */
+/* The value with most of the weight, in any order of donors; or the answer that none has more than half. */
 static void a_majority_is_found(void **state) {
     (void)state;
     lab l = small_lab();
@@ -498,7 +502,7 @@ static void a_majority_is_found(void **state) {
     close_lab(&l);
 }
 
-/* How much of a distance the known columns tell: all of it where everything is known, hardly any where nothing is. */
+/* The share of the distance that the known columns carry: all for a complete row, hardly any for an empty one. */
 static void less_is_given_where_less_is_known(void **state) {
     (void)state;
     lab l = small_lab();
@@ -513,28 +517,28 @@ static void less_is_given_where_less_is_known(void **state) {
     assert_true(acf_donor_search_run(l.r, 2, x, one, STRANGER));
     near(l.r->given, log((all / sum + 0.02) / 1.02), 1e-12);
     for (int k = 0; k < COLS; k++) l.m->near[2 * COLS + k] = l.m->other[2 * COLS + k] = 0;
-    assert_true(acf_donor_search_run(l.r, 2, x, none, STRANGER) && l.r->given == 0); /* no column makes rows near */
+    assert_true(acf_donor_search_run(l.r, 2, x, none, STRANGER) && l.r->given == 0); /* no column has a weight */
     close_lab(&l);
 }
 
-/* One row, looked up by itself: it has no donor. */
+/* The only row, searched with its own id, has no donor. */
 static void a_row_alone_has_no_donor(void **state) {
     (void)state;
     lab l = open_lab(cells, 1, false);
-    assert_false(look_up(&l, 0, cells, FIRST_ID));
+    assert_false(search(&l, 0, cells, FIRST_ID));
     assert_true(l.r->n == 0 && l.r->peak == 0 && l.r->alike == 0 && acf_donor_search_trust(l.r, 0) == 0);
-    assert_true(look_up(&l, 0, cells, STRANGER));
+    assert_true(search(&l, 0, cells, STRANGER));
     assert_true(l.r->n == 1 && l.r->donor[0] == 0 && l.r->weight[0] == 1 && l.r->peak == 0);
     near(l.r->alike, -log(0.03), 1e-12);
-    assert_true(!look_up(&l, 4, cells, STRANGER) && l.r->n == 0 &&
-                acf_donor_search_trust(l.r, 4) == 0); /* which no row has */
+    assert_true(!search(&l, 4, cells, STRANGER) && l.r->n == 0 &&
+                acf_donor_search_trust(l.r, 4) == 0); /* no row has column 4 */
     close_lab(&l);
 }
 
 static void trust_follows_nearness_and_likeness(void **state) {
     (void)state;
     lab l = small_lab();
-    assert_true(look_up(&l, 2, target[0], STRANGER));
+    assert_true(search(&l, 2, target[0], STRANGER));
     near(acf_donor_search_trust(l.r, 2), 0.5, 1e-15);
     l.m->shift[2] = -2, l.m->shift[1] = 3, l.m->slope = 0.5, l.m->agree = 0.25;
     assert_true(l.r->peak > 0.01 && fabs(l.r->alike) > 0.01);
@@ -549,7 +553,7 @@ static void trust_follows_nearness_and_likeness(void **state) {
     close_lab(&l);
 }
 
-static void rows_without_a_value_are_as_far_as_most(void **state) {
+static void missing_cells_have_the_mean_distance(void **state) {
     (void)state;
     lab l = large_lab(150);
     for (int64_t k = 0; k < COLS; k++)
@@ -569,17 +573,17 @@ static void rows_without_a_value_are_as_far_as_most(void **state) {
     close_lab(&l);
 }
 
-/* ---- what donors say ------------------------------------------------------------------------------------------------------- */
+/* ---- the donors' distribution ---------------------------------------------------------------------------------- */
 
-/* Donors of column j for a row of which the others are known. */
+/* Donors of column j for a row in which the others are known. */
 static void donors_of(lab *l, int j) {
     const double x[COLS] = {1.5, 2, 4.2, 7, ABSENT};
-    assert_true(look_up(l, j, x, FIRST_ID + 7) && l->r->n > 3);
+    assert_true(search(l, j, x, FIRST_ID + 7) && l->r->n > 3);
 }
 
 static double laplace_below(double z, double scale) { return z < 0 ? 0.5 * exp(z / scale) : 1 - 0.5 * exp(-z / scale); }
 
-/* Of the value x of column j: what donors give for having it, and by being near, times the width. */
+/* For the value x of column j: the point mass at x and the smooth part of q, times the width. */
 static void told(const lab *l, int j, double x, double *very, double *smooth) {
     const acf_donors *m = l->m;
     const double half = acf_resolution_step(l->e->resolution[j]) / 2, s = m->scale[j],
@@ -623,7 +627,7 @@ static void probabilities_of_classes_sum_to_one(void **state) {
     close_lab(&l);
 }
 
-/* Of a column with a step: probabilities, divided by its width. Without: a density that integrates to ε, and more at the very values. */
+/* With a step: probabilities, divided by the width. Without: a density that integrates to ε, plus the point masses. */
 static void densities_sum_to_one(void **state) {
     (void)state;
     for (int normal_scores = 0; normal_scores < 2; normal_scores++) {
@@ -649,7 +653,7 @@ static void densities_sum_to_one(void **state) {
     }
 }
 
-static void what_a_donor_gives_falls_with_distance(void **state) {
+static void a_donor_s_density_falls_with_distance(void **state) {
     (void)state;
     const acf_donors_kernel k = {.z = ACF_R(1.0),
                                  .from = ACF_R(0.75),
@@ -663,16 +667,16 @@ static void what_a_donor_gives_falls_with_distance(void **state) {
         near((double)acf_donors_given(&k, ACF_R(-0.25)), 0.1 * exp(-2), 1e-7);
 }
 
-/* ---- draws and means ------------------------------------------------------------------------------------------------------- */
+/* ---- draws and means ------------------------------------------------------------------------------------------- */
 
-/* In the middle of what belongs to donor k. */
+/* The middle of donor k's part of the unit interval. */
 static double turn(const lab *l, int64_t k) {
     double below = 0.5 * l->r->weight[k];
     for (int64_t i = 0; i < k; i++) below += l->r->weight[i];
     return below;
 }
 
-/* Means over draws: of what is drawn, and of how many are below an edge; an edge between two halves. */
+/* Over draws: the mean, and the share below an edge between two halves. */
 enum { DRAWS = 4000 };
 static void draw_many(const lab *l, int j, double edge, double *mean, double *below) {
     const double differ = l->m->differ[j];
@@ -691,7 +695,7 @@ static void draw_many(const lab *l, int j, double edge, double *mean, double *be
     }
 }
 
-/* Of each donor by itself; where a fifth of the range is a scale many are cut. */
+/* For each donor by itself; with a scale of a fifth of the range, many draws are cut. */
 static void means_are_those_of_draws(void **state) {
     (void)state;
     for (int run = 0; run < 6; run++) {
@@ -741,7 +745,7 @@ static void draws_follow_the_density(void **state) {
     close_lab(&l);
 }
 
-/* The two parts of q: the very values as they are weighed, ascending, and values that follow the Laplace
+/* The two parts of q: the donors' own values with their weights, ascending, and values that follow the Laplace
  * distributions of all donors. */
 static void a_distribution_in_two_parts(void **state) {
     (void)state;
@@ -801,21 +805,21 @@ static void draws_reach_every_donor(void **state) {
     assert_true(acf_donor_search_draw(l.r, 1, (double[]){0.5, 0.2, 0.249}) == 0 &&
                 acf_donor_search_draw(l.r, 1, (double[]){0.5, 0.2, 0.251}) == 2);
     assert_true(acf_donor_search_draw(l.r, 1, (double[]){0.5, 0.2, almost}) == 2);
-    for (int64_t k = 0; k < l.r->n; k++) l.r->weight[k] *= 1 - 1e-6; /* as rounding may leave it */
+    for (int64_t k = 0; k < l.r->n; k++) l.r->weight[k] *= 1 - 1e-6; /* as after rounding */
     assert_true(acf_donor_search_draw(l.r, 1, (double[]){almost, 0.9, 0.5}) == 2);
     l.m->share[l.m->first[1] + 1] -= 1e-9;
     assert_true(acf_donor_search_draw(l.r, 1, (double[]){0.5, 0.2, almost}) == 2);
     close_lab(&l);
 }
 
-/* ---- the least ----------------------------------------------------------------------------------------------------------------- */
+/* ---- the least ------------------------------------------------------------------------------------------------- */
 
 static void the_least_is_found_anywhere(void **state) {
     (void)state;
     enum { MOST_OF = 53 };
     acf_real x[MOST_OF];
     for (int n = 0; n <= MOST_OF; n++) {
-        for (int i = 0; i < MOST_OF; i++) x[i] = i < n ? (acf_real)INFINITY : -1; /* what is behind is not looked at */
+        for (int i = 0; i < MOST_OF; i++) x[i] = i < n ? (acf_real)INFINITY : -1; /* entries beyond n are not read */
         assert_true(acf_donors_least(x, n) == (acf_real)INFINITY);
         for (int at = 0; at < n; at++) {
             for (int i = 0; i < n; i++) x[i] = i == at ? ACF_R(2.5) : (acf_real)(3 + i);
@@ -824,7 +828,7 @@ static void the_least_is_found_anywhere(void **state) {
     }
 }
 
-/* ---- memory ---------------------------------------------------------------------------------------------------------------- */
+/* ---- memory ---------------------------------------------------------------------------------------------------- */
 
 static void memory_may_run_out(void **state) {
     (void)state;
@@ -854,16 +858,15 @@ static void memory_may_run_out(void **state) {
     close_lab(&l);
 }
 
-ACF_TESTS(donors, cmocka_unit_test(cells_are_remembered_as_codes), cmocka_unit_test(places_are_the_encoders),
+ACF_TESTS(donors, cmocka_unit_test(cells_are_stored_as_codes), cmocka_unit_test(z_is_the_encoders),
           cmocka_unit_test(shares_are_exact), cmocka_unit_test(a_value_has_a_width),
-          cmocka_unit_test(there_is_room_for_a_reader), cmocka_unit_test(donors_are_near_and_have_the_column),
-          cmocka_unit_test(many_rows_are_looked_up), cmocka_unit_test(unknown_cells_are_not_read),
-          cmocka_unit_test(a_row_is_known_by_its_cells_too), cmocka_unit_test(a_majority_is_found),
+          cmocka_unit_test(memory_for_a_reader_is_separate), cmocka_unit_test(donors_are_near_and_have_the_column),
+          cmocka_unit_test(many_rows_are_searched), cmocka_unit_test(unknown_cells_are_not_read),
+          cmocka_unit_test(a_row_is_identified_by_its_cells_too), cmocka_unit_test(a_majority_is_found),
           cmocka_unit_test(a_row_alone_has_no_donor), cmocka_unit_test(trust_follows_nearness_and_likeness),
-          cmocka_unit_test(less_is_given_where_less_is_known),
-          cmocka_unit_test(rows_without_a_value_are_as_far_as_most),
+          cmocka_unit_test(less_is_given_where_less_is_known), cmocka_unit_test(missing_cells_have_the_mean_distance),
           cmocka_unit_test(probabilities_of_classes_sum_to_one), cmocka_unit_test(densities_sum_to_one),
-          cmocka_unit_test(what_a_donor_gives_falls_with_distance), cmocka_unit_test(means_are_those_of_draws),
+          cmocka_unit_test(a_donor_s_density_falls_with_distance), cmocka_unit_test(means_are_those_of_draws),
           cmocka_unit_test(draws_follow_the_density), cmocka_unit_test(a_distribution_in_two_parts),
           cmocka_unit_test(draws_reach_every_donor), cmocka_unit_test(the_least_is_found_anywhere),
           cmocka_unit_test(memory_may_run_out))

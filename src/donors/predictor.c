@@ -1,7 +1,8 @@
-/* One Gaussian of all columns: see predictor.h.
+/* Regression prediction by one Gaussian of all columns: see predictor.h.
  *
- * Workload: up to 128 coordinates, mostly ten to thirty, of which a fifth is unknown. A question is a Cholesky factor of that fifth. EM goes through some thousand rows
- * ITERATIONS times, P²/2 + |u|³ multiply-adds each: some 10^8 in all for 12 coordinates, 10^9 for 128. */
+ * Workload: up to 128 coordinates, mostly ten to thirty, a fifth of them unknown. A query is a Cholesky factorisation
+ * of that fifth. EM goes through some thousand rows ITERATIONS times, P²/2 + |u|³ multiply-adds each: about 10^8 in
+ * all for 12 coordinates, 10^9 for 128. */
 #include "donors/predictor.h"
 
 #include "base/arena.h"
@@ -12,21 +13,21 @@
 #include <string.h>
 
 #define ITERATIONS 30
-#define PRIOR_ROWS 3.0 /* that say all coordinates are independent */
+#define PRIOR_ROWS 3.0 /* pseudo-rows in which all coordinates are independent */
 #define LEAST_VARIANCE 1e-3
 #define LEAST_PIVOT 0.0
-#define MARGIN 1e-9       /* of a precision's diagonal, which rounding may take away in any order of the coordinates */
-#define LEAST_SOUND 1e-30 /* pivot: what is smaller loses digits */
+#define MARGIN 1e-9       /* share of the precision's diagonal that rounding may take away, in any elimination order */
+#define LEAST_SOUND 1e-30 /* pivot: smaller ones lose digits */
 
-/* ---- memory ---------------------------------------------------------------------------------------------------------------- */
+/* ---- memory ---------------------------------------------------------------------------------------------------- */
 
 acf_status acf_predictor_create(int64_t D, const int64_t *width, acf_predictor **out) {
-    acf_predictor *e = acf_alloc_zero(sizeof *e, "an expectation of rows");
+    acf_predictor *e = acf_alloc_zero(sizeof *e, "the donor predictor");
     if (!e) return ACF_EMEMORY;
     e->D = D;
-    e->first = acf_alloc_zero((size_t)(D + 1) * sizeof *e->first, "an expectation of rows");
+    e->first = acf_alloc_zero((size_t)(D + 1) * sizeof *e->first, "the donor predictor");
     for (int64_t j = 0; e->first && j < D; j++) e->P = e->first[j + 1] = e->first[j] + width[j];
-    e->mean = acf_alloc_zero((size_t)(acf_max(e->P, 1) * (e->P + 1)) * sizeof *e->mean, "an expectation of rows");
+    e->mean = acf_alloc_zero((size_t)(acf_max(e->P, 1) * (e->P + 1)) * sizeof *e->mean, "the donor predictor");
     if (!e->first || !e->mean) {
         acf_predictor_free(e);
         return ACF_EMEMORY;
@@ -44,8 +45,8 @@ void acf_predictor_free(acf_predictor *e) {
 
 acf_status acf_predictor_scratch_open(const acf_predictor *e, acf_predictor_scratch *out) {
     const size_t P = (size_t)acf_max(e->P, 1);
-    *out = (acf_predictor_scratch){.d = acf_alloc((2 + P) * P * sizeof *out->d, "an expectation of rows")};
-    out->u = out->d ? acf_alloc(P * sizeof *out->u, "an expectation of rows") : NULL;
+    *out = (acf_predictor_scratch){.d = acf_alloc((2 + P) * P * sizeof *out->d, "the donor predictor")};
+    out->u = out->d ? acf_alloc(P * sizeof *out->u, "the donor predictor") : NULL;
     if (!out->u) {
         acf_predictor_scratch_close(out);
         return ACF_EMEMORY;
@@ -59,9 +60,10 @@ void acf_predictor_scratch_close(acf_predictor_scratch *k) {
     *k = (acf_predictor_scratch){0};
 }
 
-/* ---- one row --------------------------------------------------------------------------------------------------------------- */
+/* ---- one row --------------------------------------------------------------------------------------------------- */
 
-/* d = x - μ of known columns, 0 of others; u: coordinates of others, those of column j at the end, its first one last. Returns how many. */
+/* d = x - μ of known columns, 0 of others. u: coordinates of the others, those of column j at the end, its first one
+ * last. Returns how many. */
 static int64_t read_row(const acf_predictor *e, const acf_predictor_scratch *k, const double *x, const uint8_t *known,
                         int64_t j) {
     int64_t n = 0;
@@ -75,7 +77,7 @@ static int64_t read_row(const acf_predictor *e, const acf_predictor_scratch *k, 
     return n;
 }
 
-/* a = the factor L of Λ_uu, y = L⁻¹ (-Λ_uo d_o). */
+/* a = the Cholesky factor L of Λ_uu, y = L⁻¹ (-Λ_uo d_o). */
 static void begin(const acf_predictor *e, const acf_predictor_scratch *k, int64_t n) {
     for (int64_t i = 0; i < n; i++) {
         const double *row = e->precision + k->u[i] * e->P;
@@ -102,9 +104,9 @@ double acf_predictor_cell(const acf_predictor *e, const acf_predictor_scratch *k
     return acf_predictor_cell_both(e, k, x, known, j, &variance);
 }
 
-/* ---- EM -------------------------------------------------------------------------------------------------------------------- */
+/* ---- EM -------------------------------------------------------------------------------------------------------- */
 
-/* a (n,n), a factor L: becomes (L Lᵀ)⁻¹, its lower half. */
+/* a (n,n), a Cholesky factor L: becomes (L Lᵀ)⁻¹, its lower half. */
 static void invert(double *a, int64_t n) {
     for (int64_t i = 0; i < n; i++) { /* L⁻¹, row by row: those above are done */
         const double by = 1 / a[i * n + i];
@@ -123,7 +125,7 @@ static void invert(double *a, int64_t n) {
         }
 }
 
-/* What EM has: the second moments (P,P), lower half, and first (P) of rows around the mean, and the variances it began with. */
+/* EM's statistics: second moments (P,P; lower half) and first (P) around the mean, and the initial variances. */
 typedef struct moments {
     double *second, *first, *variance;
 } moments;
@@ -144,7 +146,7 @@ static void start(acf_predictor *e, const moments *m, const double *x, const uin
         }
 }
 
-/* d_u = what is expected, and its covariance to the second moments. */
+/* E step of a row: d_u = the predicted values; their covariance is added to the second moments. */
 static void complete(const acf_predictor *e, const acf_predictor_scratch *k, const moments *m, int64_t n) {
     begin(e, k, n);
     for (int64_t i = n - 1; i >= 0; i--) {
@@ -173,7 +175,7 @@ static void expect_rows(const acf_predictor *e, const acf_predictor_scratch *k, 
     }
 }
 
-/* The mean and the precision that the moments say. */
+/* M step: mean and precision from the moments. */
 static void maximise(acf_predictor *e, const moments *m, double N) {
     const int64_t P = e->P;
     for (int64_t p = 0; p < P; p++) {
@@ -201,7 +203,7 @@ void acf_predictor_variances(const acf_predictor *e, const acf_predictor_scratch
 acf_status acf_predictor_learn(acf_predictor *e, const double *x, const uint8_t *known, int64_t N) {
     const int64_t P = e->P;
     acf_predictor_scratch k = {0};
-    moments m = {.second = acf_alloc((size_t)((P + 2) * acf_max(P, 1)) * sizeof *m.second, "an expectation of rows")};
+    moments m = {.second = acf_alloc((size_t)((P + 2) * acf_max(P, 1)) * sizeof *m.second, "the donor predictor")};
     if (!m.second) return ACF_EMEMORY;
     acf_status status = acf_predictor_scratch_open(e, &k);
     m.first = m.second + P * P, m.variance = m.first + P;
@@ -211,7 +213,7 @@ acf_status acf_predictor_learn(acf_predictor *e, const double *x, const uint8_t 
         maximise(e, &m, (double)N);
     }
     for (int64_t i = 0; !status && i < P * (P + 1); i++)
-        e->mean[i] = (double)(acf_real)e->mean[i]; /* as a file holds them */
+        e->mean[i] = (double)(acf_real)e->mean[i]; /* rounded as in a file */
     acf_predictor_scratch_close(&k);
     acf_release(m.second);
     return status;
@@ -219,12 +221,12 @@ acf_status acf_predictor_learn(acf_predictor *e, const double *x, const uint8_t 
 
 acf_status acf_predictor_sound(const acf_predictor *e, bool *sound) {
     const size_t size = (size_t)(e->P * e->P) * sizeof *e->precision;
-    double *a = acf_alloc(size + sizeof *a, "an expectation of rows");
+    double *a = acf_alloc(size + sizeof *a, "the donor predictor");
     if (!a) return ACF_EMEMORY;
     memcpy(a, e->precision, size);
     *sound = true;
     for (int64_t i = 0; i < e->P * (e->P + 1); i++)
-        *sound = *sound && isfinite(e->mean[i]); /* and of the precision, behind it */
+        *sound = *sound && isfinite(e->mean[i]); /* mean and, behind it, precision */
     for (int64_t p = 0; p < e->P; p++) {
         for (int64_t l = 0; l < p; l++) *sound = *sound && a[p * e->P + l] == a[l * e->P + p];
         a[p * e->P + p] *= 1 - MARGIN;

@@ -1,11 +1,13 @@
-/* What a row's cells are expected to be, by one Gaussian of all columns.
+/* Regression prediction of a row's cells by one Gaussian of all columns.
  *
- * A column has one coordinate or more. With μ and the precision Λ of all of them, d = coordinates less μ, o those that are known and u those that are not,
+ * A column has one coordinate or more. With μ and the precision Λ of all coordinates, d = coordinates - μ, o the known
+ * ones and u the others,
  *
  *     Λ_uu d_u = -Λ_uo d_o,      E[x_u | x_o] = μ_u + d_u:
  *
- * what linear regressions of every column on all others agree upon, whatever is missing. In Λ, not in the covariance, because few cells of a row are unknown. Learned
- * by EM from rows with holes. Formulas: docs/math.md, 17. An archive asks for it (donor_predict.h). */
+ * the linear regression of each column on the known ones, for any pattern of missing cells. The precision is used, not
+ * the covariance, because few cells of a row are unknown. Learned by EM from rows with missing cells. Formulas:
+ * docs/math.md, 17. Used by the donors (donor_predict.h). */
 #ifndef ACF_DONORS_PREDICTOR_H
 #define ACF_DONORS_PREDICTOR_H
 
@@ -17,27 +19,29 @@
 
 #define ACF_PREDICTOR_MOST 128 /* coordinates */
 
-/* Nothing changes after it was made: threads may share it. */
+/* Constant once learned: threads may share it. */
 typedef struct acf_predictor {
     int64_t D, P;
     int64_t *first;    /* (D+1) where a column's coordinates begin; a column may have none. Owned */
     double *mean;      /* (P) owned */
-    double *precision; /* (P,P) symmetric; all of both are reals of this build */
+    double *precision; /* (P,P) symmetric; mean and precision are rounded to reals of this build */
 } acf_predictor;
 
-/* Room for columns with so many coordinates, width (D), ACF_PREDICTOR_MOST in all: all zeros. Gives *out; free with acf_predictor_free. Fails: ACF_EMEMORY. */
+/* For columns with so many coordinates, width (D), ACF_PREDICTOR_MOST in all: all zeros. Gives *out; free with
+ * acf_predictor_free. Fails: ACF_EMEMORY. */
 acf_status acf_predictor_create(int64_t D, const int64_t *width, acf_predictor **out);
 void acf_predictor_free(acf_predictor *e); /* NULL is allowed */
 
-/* Sets mean and precision by N rows of coordinates, x (N,P), with variances of about 1, of the columns that are known (N,D). Fails: ACF_EMEMORY. */
+/* Sets mean and precision from N rows of coordinates, x (N,P), with variances of about 1; known (N,D): which columns.
+ * Fails: ACF_EMEMORY. */
 acf_status acf_predictor_learn(acf_predictor *e, const double *x, const uint8_t *known, int64_t N);
 
-/* False: mean and precision are those of no Gaussian, or of one that is so narrow that rounding is wider. Fails: ACF_EMEMORY. */
+/* False: mean and precision are no Gaussian, or one so narrow that rounding errors exceed it. Fails: ACF_EMEMORY. */
 acf_status acf_predictor_sound(const acf_predictor *e, bool *sound);
 
-/* ---- questions --------------------------------------------------------------------------------------------------------------- */
+/* ---- queries --------------------------------------------------------------------------------------------------- */
 
-/* Memory for one question at a time, owned. */
+/* Scratch for one query at a time, owned. */
 typedef struct acf_predictor_scratch {
     double *d, *y; /* (P) (P) */
     double *a;     /* (P,P) */
@@ -46,15 +50,16 @@ typedef struct acf_predictor_scratch {
 acf_status acf_predictor_scratch_open(const acf_predictor *e, acf_predictor_scratch *out);
 void acf_predictor_scratch_close(acf_predictor_scratch *k);
 
-/* The first coordinate of column j, which has one, expected of a row with coordinates x (P) of the columns that are known (D); known[j] is not looked at. */
+/* The predicted first coordinate of column j, which has one, for a row with coordinates x (P) of the columns known (D);
+ * known[j] is ignored. */
 double acf_predictor_cell(const acf_predictor *e, const acf_predictor_scratch *k, const double *x, const uint8_t *known,
                           int64_t j);
 
-/* The same, and the variance that is left. */
+/* The same, and its residual variance. */
 double acf_predictor_cell_both(const acf_predictor *e, const acf_predictor_scratch *k, const double *x,
                                const uint8_t *known, int64_t j, double *variance);
 
-/* Variances of all coordinates, out (P), where nothing is known. */
+/* Variances of all coordinates given nothing, out (P). */
 void acf_predictor_variances(const acf_predictor *e, const acf_predictor_scratch *k, double *out);
 
 #endif

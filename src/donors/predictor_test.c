@@ -1,4 +1,4 @@
-/* Tests of predictor.h: what is expected and what EM finds, against the formulas in covariance form, solved by elimination. */
+/* Tests of predictor.h: predictions and EM against the formulas in covariance form, solved by elimination. */
 #include "donors/predictor.h"
 
 #include "base/arena.h"
@@ -11,7 +11,7 @@
 
 enum { D = 6, P = 8, MOST = 12, ROWS = 300 };
 static const int64_t width[D] = {1, 0, 3, 1, 2, 1};
-/* What is learned is rounded to reals. */
+/* Learned numbers are rounded to reals. */
 #define TIGHT (sizeof(acf_real) == 4 ? 1e-5 : 1e-8)
 
 static double normal(int64_t row, uint32_t column) {
@@ -28,7 +28,7 @@ static void near(double a, double b, double tolerance) {
     if (!(fabs(a - b) <= tolerance)) fail_msg("%.17g, expected %.17g", a, b);
 }
 
-/* ---- plain algebra ----------------------------------------------------------------------------------------------------------- */
+/* ---- plain algebra --------------------------------------------------------------------------------------------- */
 
 /* a (n,n) x = b (n,m): b becomes x. */
 static void solve(double a[MOST][MOST], double b[MOST][MOST], int n, int m) {
@@ -73,7 +73,8 @@ static gaussian some_gaussian(void) {
     return g;
 }
 
-/* x_u of the coordinates that are not given becomes what is expected: mean_u + S_uo S_oo⁻¹ (x_o - mean_o). left (P,P): S_uu - S_uo S_oo⁻¹ S_ou, 0 elsewhere. */
+/* Coordinates that are not given become their prediction: mean_u + S_uo S_oo⁻¹ (x_o - mean_o). left (P,P): S_uu - S_uo
+ * S_oo⁻¹ S_ou, 0 elsewhere. */
 static void regress(const gaussian *g, int n, const bool *given, double *x, double left[MOST][MOST]) {
     double a[MOST][MOST] = {{0}}, b[MOST][MOST] = {{0}};
     int o[MOST], known = 0;
@@ -110,17 +111,17 @@ static int column_of(const acf_predictor *e, int p) {
     return j;
 }
 
-/* ---- questions --------------------------------------------------------------------------------------------------------------- */
+/* ---- queries --------------------------------------------------------------------------------------------------- */
 
-/* Every pattern of known columns: none and all of them, too. Cells that are unknown hold no number, and are not read. */
-static void a_cell_is_what_a_regression_says(void **state) {
+/* Every pattern of known columns, also none and all of them. Unknown cells hold NaN, and are not read. */
+static void a_cell_is_its_regression(void **state) {
     (void)state;
     const gaussian g = some_gaussian();
     gaussian copy = g;
     double lambda[MOST][MOST], left[MOST][MOST];
     acf_predictor *e = capacity();
-    acf_predictor_scratch desk;
-    assert_int_equal(acf_predictor_scratch_open(e, &desk), ACF_OK);
+    acf_predictor_scratch scratch;
+    assert_int_equal(acf_predictor_scratch_open(e, &scratch), ACF_OK);
     inverse(copy.cov, P, lambda);
     for (int i = 0; i < P; i++) {
         e->mean[i] = g.mean[i];
@@ -139,27 +140,27 @@ static void a_cell_is_what_a_regression_says(void **state) {
                 x[p] = full[p] = given[p] ? 2 * normal(mask, (uint32_t)(100 + p)) : (double)NAN;
             }
             regress(&g, P, given, full, left);
-            const double found = acf_predictor_cell(e, &desk, x, known, j);
+            const double found = acf_predictor_cell(e, &scratch, x, known, j);
             near(found, full[e->first[j]], 1e-11);
-            near(acf_predictor_cell_both(e, &desk, x, known, j, &variance), found, 0),
+            near(acf_predictor_cell_both(e, &scratch, x, known, j, &variance), found, 0),
                 near(variance, left[e->first[j]][e->first[j]], 1e-11);
             known[j] = !known[j];
-            assert_true(acf_predictor_cell(e, &desk, x, known, j) == found);
+            assert_true(acf_predictor_cell(e, &scratch, x, known, j) == found);
         }
     double variances[MOST];
-    acf_predictor_variances(e, &desk, variances);
+    acf_predictor_variances(e, &scratch, variances);
     for (int i = 0; i < P; i++) near(variances[i], g.cov[i][i], 1e-11);
-    acf_predictor_scratch_close(&desk);
-    assert_true(!desk.d && !desk.u && !desk.y && !desk.a);
+    acf_predictor_scratch_close(&scratch);
+    assert_true(!scratch.d && !scratch.u && !scratch.y && !scratch.a);
     acf_predictor_free(e), acf_predictor_free(NULL);
 }
 
-/* ---- EM ---------------------------------------------------------------------------------------------------------------------- */
+/* ---- EM -------------------------------------------------------------------------------------------------------- */
 
 static double cells[ROWS * MOST];
 static uint8_t have[ROWS * D];
 
-/* Rows of a Gaussian; a share of the cells is unknown, and holds no number. */
+/* Rows of a Gaussian; a share of the cells is unknown, and holds NaN. */
 static void make_rows(double missing) {
     for (int i = 0; i < ROWS; i++)
         for (int c = 0, p = 0; c < D; c++) {
@@ -172,7 +173,7 @@ static void make_rows(double missing) {
         }
 }
 
-/* EM in covariance form, with all coordinates of a row filled in. */
+/* EM in covariance form, which completes all coordinates of a row. */
 static gaussian slow_em(const acf_predictor *e, int N) {
     gaussian g = {0};
     double variance[MOST];
@@ -236,7 +237,7 @@ static void compare(const acf_predictor *e, gaussian *g) {
     }
 }
 
-/* Nothing is to be filled in: moments, and three rows that know of no dependence. */
+/* Complete rows: moments, with three prior rows of independent coordinates. */
 static void complete_rows_give_their_moments(void **state) {
     (void)state;
     static const int size[] = {2, 20, ROWS};
@@ -258,7 +259,7 @@ static void complete_rows_give_their_moments(void **state) {
     }
 }
 
-static void holes_are_filled_in_by_what_is_expected(void **state) {
+static void missing_cells_are_filled_with_predictions(void **state) {
     (void)state;
     static const double missing[] = {0.1, 0.4, 0.8};
     for (int n = 0; n < 3; n++) {
@@ -266,7 +267,7 @@ static void holes_are_filled_in_by_what_is_expected(void **state) {
         acf_predictor *e = learned(ROWS);
         gaussian g = slow_em(e, ROWS);
         compare(e, &g);
-        if (n == 0) { /* and comes near to what rows were made by */
+        if (n == 0) { /* and is close to the distribution that made the rows */
             near(g.cov[2][3], 0.09, 0.1), near(g.cov[3][4], 0.45, 0.12), near(g.cov[0][0], 0.94, 0.2),
                 near(g.mean[5], 5, 0.2);
         }
@@ -320,17 +321,17 @@ static void no_coordinates_are_learned(void **state) {
     (void)state;
     acf_predictor *e;
     bool sound = false;
-    acf_predictor_scratch desk;
+    acf_predictor_scratch scratch;
     assert_int_equal(acf_predictor_create(2, (int64_t[]){0, 0}, &e), ACF_OK);
     assert_int_equal(e->P, 0);
     assert_int_equal(acf_predictor_learn(e, cells, have, 3), ACF_OK);
-    assert_int_equal(acf_predictor_scratch_open(e, &desk), ACF_OK);
+    assert_int_equal(acf_predictor_scratch_open(e, &scratch), ACF_OK);
     assert_int_equal(acf_predictor_sound(e, &sound), ACF_OK);
     assert_true(sound);
-    acf_predictor_scratch_close(&desk), acf_predictor_free(e);
+    acf_predictor_scratch_close(&scratch), acf_predictor_free(e);
 }
 
-/* All columns are one: rounded to reals it is a Gaussian yet. */
+/* All columns are equal: rounded to reals it is still a Gaussian. */
 static void columns_may_be_equal(void **state) {
     (void)state;
     enum { N = 2000, WIDE = 90 };
@@ -338,18 +339,18 @@ static void columns_may_be_equal(void **state) {
     static uint8_t known[N * WIDE];
     int64_t one[WIDE];
     acf_predictor *e;
-    acf_predictor_scratch desk;
+    acf_predictor_scratch scratch;
     for (int j = 0; j < WIDE; j++) one[j] = 1;
     for (int i = 0; i < N * WIDE; i++) x[i] = normal(i / WIDE, 0), known[i] = 1;
     assert_int_equal(acf_predictor_create(WIDE, one, &e), ACF_OK);
     assert_int_equal(acf_predictor_learn(e, x, known, N), ACF_OK);
     check_sane(e);
-    assert_int_equal(acf_predictor_scratch_open(e, &desk), ACF_OK);
-    near(acf_predictor_cell(e, &desk, x, known, 5), x[0], 1e-2);
-    acf_predictor_scratch_close(&desk), acf_predictor_free(e);
+    assert_int_equal(acf_predictor_scratch_open(e, &scratch), ACF_OK);
+    near(acf_predictor_cell(e, &scratch, x, known, 5), x[0], 1e-2);
+    acf_predictor_scratch_close(&scratch), acf_predictor_free(e);
 }
 
-/* ---- what is no Gaussian ------------------------------------------------------------------------------------------------------- */
+/* ---- unsound matrices ------------------------------------------------------------------------------------------ */
 
 static bool is_sound(const acf_predictor *e) {
     bool sound = true;
@@ -357,7 +358,7 @@ static bool is_sound(const acf_predictor *e) {
     return sound;
 }
 
-static void other_matrices_are_told(void **state) {
+static void unsound_matrices_are_detected(void **state) {
     (void)state;
     static const double wrong[] = {(double)NAN, (double)INFINITY, -(double)INFINITY};
     make_rows(0.2);
@@ -383,8 +384,8 @@ static void other_matrices_are_told(void **state) {
     acf_predictor_free(e);
 }
 
-/* What is positive definite as it stands, and would not be in another order: nothing may ask it. */
-static void what_rounding_breaks_is_no_gaussian(void **state) {
+/* A matrix that is positive definite as it stands, but not in another elimination order, is refused. */
+static void matrices_near_singular_are_refused(void **state) {
     (void)state;
     acf_predictor *e = capacity();
     for (int n = 0; n < 200; n++) {
@@ -403,13 +404,13 @@ static void what_rounding_breaks_is_no_gaussian(void **state) {
     acf_predictor_free(e);
 }
 
-/* ---- memory ---------------------------------------------------------------------------------------------------------------------- */
+/* ---- memory ---------------------------------------------------------------------------------------------------- */
 
 static void memory_may_run_out(void **state) {
     (void)state;
     const int64_t before = acf_alloc_live();
     acf_predictor *e = NULL;
-    acf_predictor_scratch desk;
+    acf_predictor_scratch scratch;
     acf_status status = ACF_EMEMORY;
     bool sound;
     int64_t live = before;
@@ -420,23 +421,23 @@ static void memory_may_run_out(void **state) {
             status = step == 0   ? acf_predictor_create(D, width, &e)
                      : step == 1 ? acf_predictor_learn(e, cells, have, 20)
                      : step == 2 ? acf_predictor_sound(e, &sound)
-                                 : acf_predictor_scratch_open(e, &desk);
+                                 : acf_predictor_scratch_open(e, &scratch);
             acf_alloc_fail_at(0);
             done = status == ACF_OK;
             assert_in_range(n, done ? 2 : 1, 5);
             if (!done) assert_int_equal(status, ACF_EMEMORY);
             if (!done || step == 1 || step == 2) assert_int_equal(acf_alloc_live(), live);
-            if (!done && step == 3) assert_true(!desk.d && !desk.u);
+            if (!done && step == 3) assert_true(!scratch.d && !scratch.u);
         }
         live = acf_alloc_live();
     }
-    acf_predictor_scratch_close(&desk), acf_predictor_free(e);
+    acf_predictor_scratch_close(&scratch), acf_predictor_free(e);
     assert_int_equal(acf_alloc_live(), before);
 }
 
-ACF_TESTS(predictor, cmocka_unit_test(a_cell_is_what_a_regression_says),
-          cmocka_unit_test(complete_rows_give_their_moments), cmocka_unit_test(holes_are_filled_in_by_what_is_expected),
-          cmocka_unit_test(learning_begins_anew), cmocka_unit_test(strange_columns_are_learned),
-          cmocka_unit_test(no_rows_and_one_are_learned_from), cmocka_unit_test(no_coordinates_are_learned),
-          cmocka_unit_test(columns_may_be_equal), cmocka_unit_test(other_matrices_are_told),
-          cmocka_unit_test(what_rounding_breaks_is_no_gaussian), cmocka_unit_test(memory_may_run_out))
+ACF_TESTS(predictor, cmocka_unit_test(a_cell_is_its_regression), cmocka_unit_test(complete_rows_give_their_moments),
+          cmocka_unit_test(missing_cells_are_filled_with_predictions), cmocka_unit_test(learning_begins_anew),
+          cmocka_unit_test(strange_columns_are_learned), cmocka_unit_test(no_rows_and_one_are_learned_from),
+          cmocka_unit_test(no_coordinates_are_learned), cmocka_unit_test(columns_may_be_equal),
+          cmocka_unit_test(unsound_matrices_are_detected), cmocka_unit_test(matrices_near_singular_are_refused),
+          cmocka_unit_test(memory_may_run_out))

@@ -14,7 +14,7 @@ const acf_flow_kind *const acf_flow_kinds[] = {
 #include "base/flow_list.h"
 #undef ACF_FLOW
     NULL};
-#define WORD_MAX 32 /* a kind's name and its end */
+#define WORD_MAX 32 /* a kind's name and the final 0 */
 enum { KINDS = sizeof acf_flow_kinds / sizeof acf_flow_kinds[0] - 1 };
 
 const acf_flow_kind *acf_flow_find(const char *name) {
@@ -59,7 +59,8 @@ static acf_status append(acf_chain *chain, acf_params *ps, const char *name, con
     return ACF_OK;
 }
 
-/* Moves *at to the next word of a list of kinds and copies as much of it as fits; its length, 0 where there is none. */
+/* Moves *at to the next word of a list of kinds and copies as much of it as fits. Returns its length, 0 if there is
+ * none. */
 static size_t next_word(const char **at, char word[WORD_MAX]) {
     static const char between[] = " ,\t\n";
     *at += strspn(*at, between);
@@ -103,15 +104,15 @@ acf_cond acf_chain_cond(const acf_chain *chain, const acf_cond *c) {
 
 typedef acf_tensor *(*direction)(acf_tape *t, const acf_flow *f, acf_tensor *x, const acf_cond *c, acf_tensor **logdet);
 
-/* One transformation. While nothing is recorded only what comes out of it is kept: a chain then needs memory for its largest
- * link and not for all. */
+/* Runs one transformation. Without recording only its result is kept: a chain then needs memory for its largest link,
+ * not for all. */
 static acf_tensor *run(acf_tape *t, const acf_flow *f, direction way, acf_tensor *x, const acf_cond *c,
                        acf_tensor **logdet) {
     if (t->record || t->failure.status) return way(t, f, x, c, logdet);
     acf_tensor *out[2] = {acf_tensor_packed(t, c->u, 0), acf_tensor_new(t, 1, &c->u->N)};
     acf_tape_mark mark = acf_tape_position(t);
     acf_tensor *in[2] = {way(t, f, x, c, logdet), logdet ? *logdet : NULL};
-    for (int k = 0; k < 2 && in[k]; k++) { /* checked here: what made a wrong number is forgotten below */
+    for (int k = 0; k < 2 && in[k]; k++) { /* checked here: the node that made a wrong number is released below */
         size_t bytes = (size_t)acf_tensor_count(out[k]) * sizeof(acf_real);
         if (acf_tape_check(t, in[k])) return &t->empty;
         if (acf_device_copy(t->dev, out[k]->data, in[k]->data, bytes, ACF_ON_DEVICE)) acf_tape_fail(t, NULL);
@@ -144,7 +145,7 @@ acf_tensor *acf_chain_inverse(acf_tape *t, const acf_chain *chain, acf_tensor *z
     for (int i = chain->n - 1; i >= 0; i--) {
         const acf_flow *f = &chain->flow[i];
         acf_tensor *one = NULL;
-        here.mirrored ^= f->kind->reverses; /* a transformation sees what it saw on the way there */
+        here.mirrored ^= f->kind->reverses; /* a transformation sees the same order as on the way forward */
         z = run(t, f, f->kind->inverse, z, &here, logdet ? &one : NULL);
         add_logdet(t, &sum, one);
     }
@@ -152,7 +153,7 @@ acf_tensor *acf_chain_inverse(acf_tape *t, const acf_chain *chain, acf_tensor *z
     return z;
 }
 
-/* b and a of x = a z + b are what the values 0 and 1 come from; the others follow. */
+/* b and a of x = a z + b are the inverses of the values 0 and 1; all others follow. */
 void acf_flow_inverse_alone(acf_tape *t, const acf_flow *f, int n, acf_tensor **z, const acf_cond *c) {
     if (!f->kind->affine_alone) {
         for (int i = 0; i < n; i++) z[i] = f->kind->inverse(t, f, z[i], c, NULL);

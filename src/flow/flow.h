@@ -1,4 +1,4 @@
-/* Arbitrary conditional transformations: invertible maps of a row's modelled values x_u, given what is observed.
+/* Arbitrary conditional transformations: invertible maps of a row's modelled values x_u, given the observed ones.
  *
  *     kind        map                                                   network
  *     linear      z = W x + t, W = (W0 + W_c)[u,u]                      MLP -> W_c (full or rank r) and t
@@ -7,24 +7,25 @@
  *     leaky       z = x, or alpha x below 0                             one learned number
  *     rnn         z_i = x_i e^s_i + t_i, (s,t)_i from x before i        GRU
  *     rnn-shift   the same with s = 0                                   GRU
- *     coupling    the values at odd places from those at even ones, then the other way round      two MLPs
- *     affine      z = x e^s + t, (s,t) from what is observed            MLP
+ *     coupling    values at odd places from those at even ones, then
+ *                 the reverse                                           two MLPs
+ *     affine      z = x e^s + t, (s,t) from the observed values         MLP
  *     reverse     the values in the opposite order
  *
- * All of them act on packed values, so nothing outside u can enter a log-determinant. Every network's output starts near or at
- * zero: a chain starts as the identity (up to its reverses). */
+ * All of them act on packed values, so nothing outside u can enter a log-determinant. Every network's output starts
+ * near or at zero: a chain starts as the identity (up to its reverses). */
 #ifndef ACF_FLOW_FLOW_H
 #define ACF_FLOW_FLOW_H
 
 #include "nn/mlp.h"
 #include "nn/rnn_net.h"
 
-/* What every transformation and likelihood may look at. */
+/* Inputs of every transformation and likelihood. */
 typedef struct acf_cond {
-    acf_tensor *
-        context; /* (N,C): observed values x·b (D) and their mask b (D) first, then m, embeddings of observed categories */
-    const acf_subset *u;  /* what is modelled */
-    acf_tensor *columns;  /* (D,E): identity of the columns, or NULL: networks are not told */
+    acf_tensor
+        *context; /* (N,C): observed values x·b (D), their mask b (D), m, then embeddings of observed categories */
+    const acf_subset *u;  /* the modelled columns */
+    acf_tensor *columns;  /* (D,E): embeddings of the columns, or NULL: none as inputs */
     bool mirrored;        /* an odd number of reverses came before: place t holds the t-th column from the end */
     const acf_pass *pass; /* NULL: inference */
 } acf_cond;
@@ -32,7 +33,7 @@ typedef struct acf_cond {
 /* Sizes of the networks. */
 typedef struct acf_flow_sizes {
     int64_t D, context;       /* columns; width of acf_cond.context */
-    int64_t column_embedding; /* E, width of a column's embedding; 0: networks are not told the column */
+    int64_t column_embedding; /* E, width of a column's embedding; 0: no column embedding */
     int64_t width;            /* of the MLPs' hidden layers */
     int hidden;               /* their number */
     int64_t units;            /* of the GRUs */
@@ -45,17 +46,17 @@ typedef struct acf_flow_sizes {
 typedef struct acf_flow acf_flow;
 
 typedef struct acf_flow_kind {
-    const char *name; /* key in the config and in the model file */
+    const char *name; /* key in the options and in the model file */
     acf_status (*declare)(acf_flow *f, acf_params *ps, const char *name);
     /* y (T) and logdet (N), the log-determinant of this direction; logdet may be NULL. */
     acf_tensor *(*forward)(acf_tape *t, const acf_flow *f, acf_tensor *x, const acf_cond *c, acf_tensor **logdet);
     acf_tensor *(*inverse)(acf_tape *t, const acf_flow *f, acf_tensor *z, const acf_cond *c, acf_tensor **logdet);
-    bool affine_alone; /* in a row that models one value z = a x + b, a and b from what is observed */
-    bool reverses;     /* it puts values in the opposite order: acf_cond.mirrored changes behind it */
-    bool recurrent;    /* its network is a GRU: a device is chosen for that */
+    bool affine_alone; /* in a row that models one value z = a x + b, with a and b from the observed values */
+    bool reverses;     /* puts values in the opposite order: acf_cond.mirrored changes behind it */
+    bool recurrent;    /* its network is a GRU, which decides the choice of device */
 } acf_flow_kind;
 
-/* Its networks and parameter: a kind uses those that it declares. */
+/* Its networks and parameters: a kind uses those that it declares. */
 struct acf_flow {
     const acf_flow_kind *kind;
     acf_flow_sizes size;
@@ -65,18 +66,18 @@ struct acf_flow {
     uint32_t site;   /* of its dropout */
 };
 
-/* By name, or NULL; and all of them, ended by NULL. */
+/* A kind by its name, or NULL; and all kinds, ended by NULL. */
 const acf_flow_kind *acf_flow_find(const char *name);
 extern const acf_flow_kind *const acf_flow_kinds[];
 #define ACF_FLOW(kind, name) extern const acf_flow_kind kind;
 #include "base/flow_list.h"
 #undef ACF_FLOW
 
-/* What the networks over steps are told of a step besides the value before: embeddings of its column and of the one before
- * (zeros at the first), (T,2E); NULL when the columns are not told. */
+/* Inputs of recurrent networks at a step besides the value before: embeddings of its column and of the one before
+ * (zeros at the first), (T,2E); NULL without column embeddings. */
 acf_tensor *acf_cond_known(acf_tape *t, const acf_cond *c);
 
-/* ---- a chain of them ----------------------------------------------------------------------------------------------- */
+/* ---- chains ------------------------------------------------------------------------------------------------------ */
 
 #define ACF_CHAIN_MAX 64
 
@@ -85,27 +86,27 @@ typedef struct acf_chain {
     acf_flow flow[ACF_CHAIN_MAX];
 } acf_chain;
 
-/* From a list of kinds such as "linear leaky rnn reverse linear leaky rnn" (spaces or commas between); "" is the identity.
- * Declares "name.0.linear...." and so on. Fails: ACF_EUSAGE with the nearest kind, ACF_EMEMORY. */
+/* From a list of kinds such as "linear leaky rnn reverse linear leaky rnn" (separated by spaces or commas); "" is the
+ * identity. Declares "name.0.linear...." and so on. Fails: ACF_EUSAGE with the nearest kind, ACF_EMEMORY. */
 acf_status acf_chain_declare(acf_chain *chain, acf_params *ps, const char *name, const char *kinds,
                              const acf_flow_sizes *size);
 
 /* z (T) from x (T), and the sum of log-determinants (N); logdet may be NULL. */
 acf_tensor *acf_chain_forward(acf_tape *t, const acf_chain *chain, acf_tensor *x, const acf_cond *c,
                               acf_tensor **logdet);
-/* The way back; logdet is that of the inverse. */
+/* The inverse; logdet is that of the inverse. */
 acf_tensor *acf_chain_inverse(acf_tape *t, const acf_chain *chain, acf_tensor *z, const acf_cond *c,
                               acf_tensor **logdet);
 
-/* The way back of n sets of values z[0..n) (T) at once, replaced by what they come from, for rows that model one value at most: a
- * network is asked twice, not n times, since what it says does not depend on the value. No derivative. */
+/* The inverse of n sets of values z[0..n) (T) at once, in place, for rows that model one value at most. A network runs
+ * twice, not n times, since its output does not depend on the value. No derivative. */
 void acf_flow_inverse_alone(acf_tape *t, const acf_flow *f, int n, acf_tensor **z, const acf_cond *c);
 void acf_chain_inverse_alone(acf_tape *t, const acf_chain *chain, int n, acf_tensor **z, const acf_cond *c);
 
-/* c as the likelihood behind the chain must see it: mirrored or not. */
+/* c for the likelihood behind the chain: mirrored or not. */
 acf_cond acf_chain_cond(const acf_chain *chain, const acf_cond *c);
 
-/* Is one of these kinds recurrent? Known before there is a chain; words that are no kind count for nothing. */
+/* True if one of these kinds is recurrent. Usable before there is a chain; words that are no kind are skipped. */
 bool acf_chain_recurrent(const char *kinds);
 
 #endif

@@ -1,5 +1,5 @@
-/* Affine transformations: scale and shift from what is observed, or of half of the values from the other half. See
- * flow.h. */
+/* Affine transformations: scale and shift from the observed values, or of one half of the values from the other half.
+ * See flow.h. */
 #include "flow/flow.h"
 #include "ops/affine.h"
 #include "ops/arith.h"
@@ -8,7 +8,7 @@
 
 #include <stdio.h>
 
-/* ---- affine: scale and shift from what is observed ------------------------------------------------------------------------ */
+/* ---- affine: scale and shift from the observed values ------------------------------------------------------------ */
 
 static acf_status affine_declare(acf_flow *f, acf_params *ps, const char *name) {
     const acf_flow_sizes *s = &f->size;
@@ -41,9 +41,10 @@ const acf_flow_kind acf_flow_affine = {.name = "affine",
                                        .inverse = affine_inverse,
                                        .affine_alone = true};
 
-/* ---- affine coupling: half of the values from the other half ------------------------------------------------------------- */
+/* ---- affine coupling: half of the values from the other half ----------------------------------------------------- */
 
-/* net[h] transforms the half of parity 1-h, seeing that of parity h: x at their columns, which columns those are, context. */
+/* net[h] transforms the half of parity 1-h. Its inputs are the half of parity h (x at its columns, and which columns
+ * those are) and the context. */
 static acf_status coupling_declare(acf_flow *f, acf_params *ps, const char *name) {
     const acf_flow_sizes *s = &f->size;
     acf_mlp_shape shape = {s->context + 2 * s->D, s->width, 2 * s->D, s->hidden, ACF_RELU, 0};
@@ -55,19 +56,20 @@ static acf_status coupling_declare(acf_flow *f, acf_params *ps, const char *name
     return ACF_OK;
 }
 
-/* One half step: changes `moved` (packed over its half) as seen from `kept`. */
+/* Half a coupling: transforms `moved` (packed over its half) given `kept`. */
 static acf_tensor *half_step(acf_tape *t, const acf_flow *f, int h, acf_tensor *kept, acf_tensor *moved,
                              const acf_cond *c, bool inverse, acf_tensor **logdet) {
     const acf_subset *from = kept->sub, *to = moved->sub;
     acf_tensor *seen = acf_scatter_cells(t, kept, from, NULL), *one = acf_tensor_const(t, from, 1, 1, &from->T);
-    acf_tensor *which = acf_scatter_cells(t, one, from, NULL); /* the columns that are seen */
+    acf_tensor *which = acf_scatter_cells(t, one, from, NULL); /* the columns of the kept half */
     acf_tensor *in = acf_concat(t, 3, (acf_tensor *[]){c->context, seen, which});
     acf_tensor *st = per_element(t, acf_mlp_run(t, &f->net[h], in, c->pass), f->size.D, to);
     return inverse ? acf_affine_inverse(t, moved, st, f->size.bound, to, logdet)
                    : acf_affine_forward(t, moved, st, f->size.bound, to, logdet);
 }
 
-/* Forward: the odd places from the even ones, then the even ones from the new odd ones; back: the other way round. */
+/* Forward: the odd places from the even ones, then the even ones from the new odd ones; the inverse in reverse
+ * order. */
 static acf_tensor *coupling(acf_tape *t, const acf_flow *f, acf_tensor *x, const acf_cond *c, bool inverse,
                             acf_tensor **logdet) {
     const acf_subset *half[2] = {acf_tape_half(t, c->u, 0), acf_tape_half(t, c->u, 1)};

@@ -1,8 +1,9 @@
 /* Conditional linear transformations z_u = W x_u + t: see flow.h.
  *
- * W = (W0 + W_c)[u,u]: W0 is learned and starts at the identity, W_c and t come from the network and start at zero. W_c is a full
- * (D,D) matrix, or a product A B of rank r. In a product both factors must not start at zero, or neither would ever get a
- * gradient: A, with t, comes from a network whose output starts at zero, B from one of its own that does not. */
+ * W = (W0 + W_c)[u,u]: W0 is learned and starts at the identity; W_c and t come from the network and start at zero. W_c
+ * is a full (D,D) matrix, or a product A B of rank r. Both factors of a product must not start at zero, or neither
+ * would ever get a gradient. So A, with t, comes from a network whose output starts at zero, and B from another one
+ * that does not. */
 #include "flow/flow.h"
 #include "ops/arith.h"
 #include "ops/concat.h"
@@ -40,7 +41,7 @@ static acf_status linear_declare(acf_flow *f, acf_params *ps, const char *name) 
     return declare_base(f, ps, name, false);
 }
 
-/* The network's word on the row: its matrix (or the factor A) and the shift t (T). */
+/* The network's output for the row: its matrix (or the factor A) and the shift t (T). */
 static acf_tensor *matrix_and_shift(acf_tape *t, const acf_flow *f, const acf_cond *c, acf_tensor **shift) {
     acf_tensor *out = acf_mlp_run(t, &f->net[0], c->context, c->pass);
     int64_t D = f->size.D, matrix = f->net[0].b[f->net[0].layers - 1]->t.dim[0] - D;
@@ -97,7 +98,7 @@ const acf_flow_kind acf_flow_packed = {.name = "packed",
                                        .inverse = packed_inverse,
                                        .affine_alone = true};
 
-/* Rank 0 has no meaning here: the smallest that is one. */
+/* A full matrix (rank 0) is not available here: rank 0 stands for 8, or D if that is less. */
 static int64_t rank_of(const acf_flow *f) { return f->size.rank ? f->size.rank : acf_min(f->size.D, 8); }
 
 static acf_status lowrank_declare(acf_flow *f, acf_params *ps, const char *name) {

@@ -8,7 +8,7 @@ static acf_status reverse_declare(acf_flow *f, acf_params *ps, const char *name)
 }
 
 static acf_tensor *reverse(acf_tape *t, const acf_flow *f, acf_tensor *x, const acf_cond *c, acf_tensor **logdet) {
-    (void)f, (void)logdet; /* left NULL: nothing to add */
+    (void)f, (void)logdet; /* logdet stays NULL: nothing to add */
     return acf_reverse(t, x, c->u);
 }
 

@@ -22,7 +22,7 @@ static acf_tensor *rnn_forward(acf_tape *t, const acf_flow *f, acf_tensor *x, co
     return acf_affine_forward(t, x, st, f->size.bound, c->u, logdet);
 }
 
-/* The loop gives x; the log-determinant is that of the way there, run over the x just found. Neither has dropout. */
+/* The loop gives x; the log-determinant is that of the forward transformation, run on this x. Neither has dropout. */
 static acf_tensor *rnn_inverse(acf_tape *t, const acf_flow *f, acf_tensor *z, const acf_cond *c, acf_tensor **logdet) {
     acf_tensor *known = acf_cond_known(t, c);
     acf_tensor *x = acf_rnn_inverse(t, &f->rnn, z, known, c->context, f->size.bound, c->u), *there;

@@ -1,5 +1,5 @@
-/* Transformations: inverse and forward undo each other, log-determinants are those of the numeric Jacobian, gradients are right,
- * for every kind and for chains, for every kind of mask. */
+/* Transformations: inverse and forward undo each other, log-determinants equal those of the numeric Jacobian, gradients
+ * are right, for every kind and for chains, for every kind of mask. */
 #include "flow/flow.h"
 
 #include "base/options.h"
@@ -31,10 +31,10 @@ typedef struct bench {
     acf_model_lab m;
     acf_flow_sizes s;
     acf_chain chain;
-    acf_real x[CELLS]; /* (N,D) as given to the chain, whole */
+    acf_real x[CELLS]; /* (N,D) input of the chain, all columns */
 } bench;
 
-/* One flow at a time, or a chain; told: with column identities. rank 2 in every second case. */
+/* One flow at a time, or a chain; told: with column embeddings. rank 2 in every second case. */
 static void open_bench(bench *b, const char *kinds, acf_size size, bool told, int64_t rank) {
     b->s = acf_model_lab_sizes(size.D, told ? 2 : 0);
     b->s.rank = rank;
@@ -72,9 +72,9 @@ static void inverse_undoes_forward(void **state) {
             }
 }
 
-/* Without recording a chain keeps of each link only what comes out: the same numbers, in memory that does not grow with its length. There
- * are rows enough to outweigh the weights that a link lays out for itself while it runs. */
-static void unrecorded_chains_forget(void **state) {
+/* Without recording a chain keeps only the result of each link: the same numbers, in memory that does not grow with its
+ * length. There are enough rows to outweigh the weights that a link lays out while it runs. */
+static void unrecorded_chains_use_bounded_memory(void **state) {
     (void)state;
     static const char link[] = "linear leaky rnn ";
     char longer[8 * sizeof link] = "";
@@ -100,8 +100,8 @@ static void unrecorded_chains_forget(void **state) {
     assert_true(most[0][1] < 2 * most[0][0]);
 }
 
-/* A wrong number is blamed on what made it, although that is forgotten. */
-static void unrecorded_chains_blame(void **state) {
+/* A wrong number is attributed to the operation that made it, although its node is released. */
+static void unrecorded_chains_name_the_failing_operation(void **state) {
     (void)state;
     bench b;
     open_bench(&b, "leaky affine leaky", (acf_size){4, 3, ACF_MASK_ALL}, false, 0);
@@ -147,7 +147,7 @@ static double numeric_logdet(bench *b, int64_t i) {
     double jacobian[8][8], plus[8], minus[8];
     int n = b->m.l.u->size[i];
     int32_t cols[8];
-    memcpy(cols, b->m.l.u->cols + i * b->m.l.D, (size_t)n * sizeof cols[0]); /* the subset is rebuilt by every run */
+    memcpy(cols, b->m.l.u->cols + i * b->m.l.D, (size_t)n * sizeof cols[0]); /* every run rebuilds the subset */
     for (int k = 0; k < n; k++) {
         moved(b, i, cols[k], h, plus);
         moved(b, i, cols[k], -h, minus);
@@ -227,7 +227,7 @@ static void names_the_nearest_kind(void **state) {
     acf_model_lab_close(&m);
 }
 
-/* The line of a kind in the list and its table say one name; the help of the option names it. */
+/* The line of a kind in the list and its table have the same name, and the option's help lists it. */
 static void kinds_have_their_names(void **state) {
     (void)state;
     int row = 0;
@@ -240,8 +240,8 @@ static void kinds_have_their_names(void **state) {
     assert_null(acf_flow_kinds[KINDS]);
 }
 
-/* A device is chosen before there is a chain: by the text of the option, whole words of it. */
-static void chains_with_a_gru_are_known_by_their_words(void **state) {
+/* The device is chosen from the option's text, before there is a chain: whole words of it count. */
+static void recurrent_kinds_are_found_in_the_option(void **state) {
     (void)state;
     assert_true(acf_chain_recurrent("affine, rnn-shift reverse") && acf_chain_recurrent("  rnn"));
     assert_true(!acf_chain_recurrent("") && !acf_chain_recurrent("linear leaky reverse") &&
@@ -249,8 +249,8 @@ static void chains_with_a_gru_are_known_by_their_words(void **state) {
     assert_true(!acf_chain_recurrent("affine-of-degree-seven-and-much-more"));
 }
 
-/* What stands behind a chain is told the order that values come in. */
-static void reverses_turn_the_order(void **state) {
+/* The code after a chain gets the order of the values. */
+static void reverses_change_the_order(void **state) {
     (void)state;
     static const char *const kinds[] = {"", "reverse", "reverse leaky affine", "reverse linear reverse"};
     static const bool mirrored[] = {false, true, true, false};
@@ -266,7 +266,7 @@ static void reverses_turn_the_order(void **state) {
     }
 }
 
-/* A context cell that changes must change the result of every kind that has a network, and of no other. */
+/* A change of a context cell must change the result of every kind that has a network, and of no other. */
 static void networks_see_the_context(void **state) {
     (void)state;
     for (int k = 1; k <= KINDS; k++) {
@@ -286,8 +286,8 @@ static void networks_see_the_context(void **state) {
     }
 }
 
-/* Rows of one value: several sets at once come from where each comes from alone. */
-static void alone_is_the_inverse(void **state) {
+/* Rows of one value: several sets at once give the inverse of each set. */
+static void several_sets_equal_the_inverse(void **state) {
     (void)state;
     enum { SETS = 3 };
     const acf_size size = {5, 4, ACF_MASK_ONE};
@@ -310,9 +310,10 @@ static void alone_is_the_inverse(void **state) {
     }
 }
 
-ACF_TESTS(flow, cmocka_unit_test(alone_is_the_inverse), cmocka_unit_test(inverse_undoes_forward),
-          cmocka_unit_test(unrecorded_chains_forget), cmocka_unit_test(unrecorded_chains_blame),
+ACF_TESTS(flow, cmocka_unit_test(several_sets_equal_the_inverse), cmocka_unit_test(inverse_undoes_forward),
+          cmocka_unit_test(unrecorded_chains_use_bounded_memory),
+          cmocka_unit_test(unrecorded_chains_name_the_failing_operation),
           cmocka_unit_test(logdet_is_that_of_the_jacobian), cmocka_unit_test(gradients_are_right),
           cmocka_unit_test(starts_near_the_identity), cmocka_unit_test(names_the_nearest_kind),
-          cmocka_unit_test(networks_see_the_context), cmocka_unit_test(reverses_turn_the_order),
-          cmocka_unit_test(kinds_have_their_names), cmocka_unit_test(chains_with_a_gru_are_known_by_their_words))
+          cmocka_unit_test(networks_see_the_context), cmocka_unit_test(reverses_change_the_order),
+          cmocka_unit_test(kinds_have_their_names), cmocka_unit_test(recurrent_kinds_are_found_in_the_option))

@@ -10,9 +10,9 @@
 
 #define OUT_SCALE 0.1 /* of a network's last layer: a new flow is near the identity, and its scales can learn at once */
 
-/* ---- parameters -------------------------------------------------------------------------------------------------------------- */
+/* ---- parameters -------------------------------------------------------------------------------------------------- */
 
-/* One coupling of images with C channels; `side` numbers besides. */
+/* One coupling of images with C channels; `side` more inputs. */
 static acf_status declare_coupling(acf_coupling *k, acf_params *ps, const char *name, acf_pattern pattern, int64_t C,
                                    int64_t side, int64_t width, int blocks) {
     k->pattern = pattern;
@@ -22,7 +22,7 @@ static acf_status declare_coupling(acf_coupling *k, acf_params *ps, const char *
     return acf_resnet_declare(&k->net, ps, name, &(acf_resnet_shape){3 * C + side, width, 2 * C, blocks, OUT_SCALE});
 }
 
-/* Numbers of the whole image and its mask that belong to a pixel of one that was squeezed `times` times. */
+/* Numbers of the whole image and its mask per pixel of an image squeezed `times` times. */
 static int64_t whole(const acf_image_flow_size *z, int times) { return 2 * z->C << 2 * times; }
 
 static acf_status declare_side(acf_conv_layer *l, acf_params *ps, const char *name, int64_t in, int64_t out) {
@@ -34,7 +34,7 @@ static acf_status declare_scale(acf_image_flow *f, acf_params *ps, const char *n
     acf_image_scale *k = &f->scale[s];
     const bool last = s == z->scales - 1;
     const int64_t C = z->C << s, width = z->width << s,
-                  side = s ? z->width : 0; /* channels: times 4, and half of them, each scale */
+                  side = s ? z->width : 0; /* channels: times 4, then half of them, at each scale */
     char part[80];
     k->checkers = last ? ACF_CHECKERS : ACF_CHECKERS - 1, k->quarters = last ? 0 : ACF_QUARTERS;
     for (int i = 0; i < 2 && s; i++) {
@@ -61,8 +61,8 @@ acf_status acf_image_flow_declare(acf_image_flow *f, acf_params *ps, const char 
     if (z->H % step || z->W % step)
         return acf_fail(
             ACF_EUSAGE,
-            "images of %lld x %lld pixels cannot be halved %d times, which %d scales do: pad them to multiples of %lld, or "
-            "use fewer scales",
+            "images of %lld x %lld pixels cannot be halved %d times, as %d scales need: pad them to multiples of %lld, "
+            "or use fewer scales",
             (long long)z->H, (long long)z->W, z->scales - 1, z->scales, (long long)step);
     if (z->C < 1 || (z->scales && z->width < 1))
         return acf_fail(ACF_EUSAGE, "%lld channels and networks of width %lld; expected at least one", (long long)z->C,
@@ -72,14 +72,15 @@ acf_status acf_image_flow_declare(acf_image_flow *f, acf_params *ps, const char 
     return ACF_OK;
 }
 
-/* ---- one coupling ------------------------------------------------------------------------------------------------------------- */
+/* ---- one coupling ------------------------------------------------------------------------------------------------ */
 
-/* What a scale looks at: masks of its size, the whole image squeezed to it, and what checkers or quarters are told of that. */
-typedef struct sight {
+/* Inputs of a scale: masks of its size, the whole image squeezed to it, and the features of it for checkerboards and
+ * quarters. */
+typedef struct scale_inputs {
     acf_tensor *b, *u, *all, *side;
-} sight;
+} scale_inputs;
 
-static acf_tensor *couple(acf_tape *t, const acf_coupling *k, acf_tensor *x, const sight *s, bool inverse,
+static acf_tensor *couple(acf_tape *t, const acf_coupling *k, acf_tensor *x, const scale_inputs *s, bool inverse,
                           acf_tensor **logdet) {
     acf_tensor *in = acf_couple_input(t, x, s->b, s->u, k->pattern);
     if (s->side) in = acf_concat(t, 2, (acf_tensor *[]){in, s->side});
@@ -88,8 +89,8 @@ static acf_tensor *couple(acf_tape *t, const acf_coupling *k, acf_tensor *x, con
                                                                logdet);
 }
 
-/* While nothing is recorded only what comes out of a coupling is kept, as in chain.c. */
-static acf_tensor *run(acf_tape *t, const acf_coupling *k, acf_tensor *x, const sight *s, bool inverse,
+/* Without recording only the result of a coupling is kept, as in chain.c. */
+static acf_tensor *run(acf_tape *t, const acf_coupling *k, acf_tensor *x, const scale_inputs *s, bool inverse,
                        acf_tensor **logdet) {
     if (t->record || t->failure.status) return couple(t, k, x, s, inverse, logdet);
     acf_tensor *out[2] = {acf_tensor_new(t, 4, x->dim), acf_tensor_new(t, 1, x->dim)};
@@ -107,9 +108,9 @@ static acf_tensor *run(acf_tape *t, const acf_coupling *k, acf_tensor *x, const 
     return out[0];
 }
 
-/* n couplings in a row, backwards for the inverse; *sum grows by their log-determinants where it is wanted. */
-static acf_tensor *run_all(acf_tape *t, const acf_coupling *k, int n, acf_tensor *x, const sight *s, bool inverse,
-                           acf_tensor **sum) {
+/* n couplings in sequence, in reverse for the inverse; *sum grows by their log-determinants if requested. */
+static acf_tensor *run_all(acf_tape *t, const acf_coupling *k, int n, acf_tensor *x, const scale_inputs *s,
+                           bool inverse, acf_tensor **sum) {
     for (int i = 0; i < n; i++) {
         acf_tensor *one = NULL;
         x = run(t, &k[inverse ? n - 1 - i : i], x, s, inverse, sum ? &one : NULL);
@@ -118,11 +119,11 @@ static acf_tensor *run_all(acf_tape *t, const acf_coupling *k, int n, acf_tensor
     return x;
 }
 
-/* ---- scales ------------------------------------------------------------------------------------------------------------------- */
+/* ---- scales ------------------------------------------------------------------------------------------------------ */
 
-/* The same after a squeeze, and its half that goes on. */
-static sight squeezed(acf_tape *t, const acf_image_scale *k, const sight *s) {
-    sight q = {acf_squeeze(t, s->b), acf_squeeze(t, s->u), acf_squeeze(t, s->all), NULL};
+/* The same after a squeeze, with the half that goes on. */
+static scale_inputs squeezed(acf_tape *t, const acf_image_scale *k, const scale_inputs *s) {
+    scale_inputs q = {acf_squeeze(t, s->b), acf_squeeze(t, s->u), acf_squeeze(t, s->all), NULL};
     if (s->side) q.side = acf_conv_layer_run(t, &k->side[1], q.all);
     return q;
 }
@@ -132,13 +133,13 @@ static acf_tensor *half(acf_tape *t, acf_tensor *x, int which) {
     return acf_slice(t, x, which * C, C);
 }
 
-static acf_tensor *run_scale(acf_tape *t, const acf_image_flow *f, int s, acf_tensor *x, sight v, bool inverse,
+static acf_tensor *run_scale(acf_tape *t, const acf_image_flow *f, int s, acf_tensor *x, scale_inputs v, bool inverse,
                              acf_tensor **sum) {
     const acf_image_scale *k = &f->scale[s];
     if (s) v.side = acf_conv_layer_run(t, &k->side[0], v.all);
     if (!inverse) x = run_all(t, k->checker, k->checkers, x, &v, false, sum);
     if (s < f->size.scales - 1) {
-        const sight q = squeezed(t, k, &v), next = {half(t, q.b, 0), half(t, q.u, 0), q.all, NULL};
+        const scale_inputs q = squeezed(t, k, &v), next = {half(t, q.b, 0), half(t, q.u, 0), q.all, NULL};
         x = acf_squeeze(t, x);
         if (!inverse) x = run_all(t, k->quarter, k->quarters, x, &q, false, sum);
         acf_tensor *done = half(t, x, 1), *on = run_scale(t, f, s + 1, half(t, x, 0), next, inverse, sum);
@@ -153,7 +154,7 @@ static acf_tensor *run_flow(acf_tape *t, const acf_image_flow *f, acf_tensor *x,
                             acf_tensor **logdet) {
     if (logdet) *logdet = NULL;
     if (f->size.scales && !t->failure.status) {
-        const sight v = {c->b, c->u, acf_concat(t, 2, (acf_tensor *[]){c->given, c->b}), NULL};
+        const scale_inputs v = {c->b, c->u, acf_concat(t, 2, (acf_tensor *[]){c->given, c->b}), NULL};
         x = run_scale(t, f, 0, x, v, inverse, logdet);
     }
     if (logdet && !*logdet) *logdet = acf_tensor_const(t, NULL, 0, 1, x->dim);

@@ -6,9 +6,9 @@
 
 #include <string.h>
 
-/* ---- memory ------------------------------------------------------------------------------------------------------------------- */
+/* ---- memory ------------------------------------------------------------------------------------------------------ */
 
-/* Bytes of id, x, share and b, and of the numbers of all images. */
+/* The bytes of id, x, share and b, and of the numbers of all images. */
 static acf_status measure(int64_t capacity, const acf_images *im, size_t *block, size_t *numbers) {
     int64_t all, pixels = im->H * im->W; /* below 2^28 */
     if (capacity < 1) return acf_fail(ACF_EUSAGE, "a batch of %lld images; expected at least 1", (long long)capacity);
@@ -33,7 +33,7 @@ static void *get_block(acf_device *dev, bool staged, size_t bytes) {
     return dev->plugin ? dev->plugin->pinned_alloc(dev, bytes) : acf_alloc_zero(bytes, "a batch");
 }
 
-/* dev NULL: in the heap; else staged for it, or placed there. */
+/* dev NULL: in the heap; otherwise staged for dev, or in its memory. */
 static acf_status make(acf_device *dev, bool staged, int64_t capacity, const acf_images *im, const acf_image_map *map,
                        acf_image_batch **out) {
     size_t block = 0, numbers = 0;
@@ -93,10 +93,10 @@ acf_status acf_image_batch_send(acf_image_batch *staged, acf_image_batch *placed
     return acf_device_copy(placed->there, placed->id, staged->id, bytes, ACF_TO_DEVICE);
 }
 
-/* ---- contents ----------------------------------------------------------------------------------------------------------------- */
+/* ---- contents ---------------------------------------------------------------------------------------------------- */
 
-/* Masks to the roles of a round; shares of one that is drawn get its weights. */
-static void take_round(const acf_device *dev, acf_image_batch *batch, const acf_image_query_lab *how) {
+/* Turns masks into the roles of a pass. A drawn pass sets its weights in share. */
+static void take_pass(const acf_device *dev, acf_image_batch *batch, const acf_image_query_lab *how) {
     const int64_t H = batch->H, W = batch->W, N = batch->N;
     ACF_PARALLEL_UNEVEN(dev, N * H * W * 4)
     for (int64_t i = 0; i < N; i++) {
@@ -124,7 +124,7 @@ void acf_image_batch_fill_pass(const acf_device *dev, acf_image_batch *batch, co
     }
     for (int64_t i = 0; i < batch->capacity; i++) batch->share[i] = i < N ? (acf_real)(1 / (double)N) : 0;
     if (masks) acf_image_masks_draw(dev, masks, how->seed, how->draw, N, batch->id, batch->b);
-    if (how->passes > 1) take_round(dev, batch, how);
+    if (how->passes > 1) take_pass(dev, batch, how);
     acf_image_encode(dev, &code, N, batch->level, batch->b, how->seed, batch->id, how->draw, batch->x, batch->logdet);
 }
 

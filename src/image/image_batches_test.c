@@ -1,4 +1,4 @@
-/* Tests of image_batches.h: an epoch has every image once, and each is what its parts would make of it alone. */
+/* Tests of image_batches.h: an epoch has every image once, and a batch equals its parts computed one by one. */
 #include "image/image_batches.h"
 
 #include "harness/check.h"
@@ -60,7 +60,7 @@ static void an_epoch_has_every_image_once(void **state) {
     acf_image_batch_free(NULL);
 }
 
-static void a_callers_mask_stays(void **state) {
+static void a_callers_mask_is_kept(void **state) {
     (void)state;
     acf_image_batch *batch;
     uint8_t b[2 * P];
@@ -72,7 +72,7 @@ static void a_callers_mask_stays(void **state) {
     acf_image_batch_free(batch);
 }
 
-/* What a step works on has all its images: those that the staged batch has not are there, but nothing of them is modelled and they have no share. */
+/* A placed batch always has all its images: those beyond the staged batch have no modelled pixels and a share of 0. */
 static void a_staged_batch_is_padded(void **state) {
     (void)state;
     acf_image_batch *staged, *placed, *plain;
@@ -114,5 +114,5 @@ static void every_allocation_may_fail(void **state) {
 }
 
 #define WITH_IMAGES(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
-ACF_TESTS(image_batches, WITH_IMAGES(an_epoch_has_every_image_once), WITH_IMAGES(a_callers_mask_stays),
+ACF_TESTS(image_batches, WITH_IMAGES(an_epoch_has_every_image_once), WITH_IMAGES(a_callers_mask_is_kept),
           WITH_IMAGES(a_staged_batch_is_padded), WITH_IMAGES(every_allocation_may_fail))

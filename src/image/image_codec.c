@@ -1,4 +1,4 @@
-/* PNG and JPEG files: see image_codec.h. What both kinds share: reading the file, telling the kinds apart, limits. */
+/* PNG and JPEG files: see image_codec.h. This is the common part: reading the file, recognising its kind, limits. */
 #include "image/image_codec.h"
 
 #include "base/arena.h"
@@ -9,7 +9,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#define PROBE_BYTES ((size_t)1 << 16) /* a header is rarely farther from the beginning; a camera's preview may be */
+#define PROBE_BYTES                                                                                                    \
+    ((size_t)1 << 16) /* a header is rarely farther from the beginning, except after a camera's
+                                       * preview */
 
 void acf_raster_free(acf_raster *r) {
     acf_release(r->pixel);
@@ -38,7 +40,7 @@ acf_status acf_image_check_size(const char *name, uint64_t W, uint64_t H) {
     return ACF_OK;
 }
 
-/* A picture of a kind that is not read here is worth naming; anything else is not a picture. */
+/* Names the kind of an unsupported picture; anything else is reported as not a picture. */
 static acf_status not_an_image(const char *name, const void *bytes, size_t n) {
     static const struct {
         const char *magic;
@@ -55,7 +57,7 @@ static acf_status not_an_image(const char *name, const void *bytes, size_t n) {
             return acf_fail(ACF_EDATA, "%s: it is %s, expected PNG or JPEG; convert it", name, known[i].what);
     return acf_fail(
         ACF_EDATA,
-        "%s: it is no image that can be read here; expected PNG or JPEG, or for many at once .npy, idx (also .gz) or a folder",
+        "%s: it is not a supported image; expected PNG or JPEG, or for several images .npy, idx (also .gz) or a folder",
         name);
 }
 
@@ -78,7 +80,7 @@ static acf_status read_and_decode(const char *path, bool header, acf_raster *out
 
 acf_status acf_raster_read(const char *path, acf_raster *out) { return read_and_decode(path, false, out); }
 
-/* The beginning first; where that fails, for whatever reason, the whole file has the last word. */
+/* Tries the first bytes. If that fails for any reason, the whole file decides. */
 acf_status acf_raster_probe(const char *path, acf_raster *out) {
     uint8_t *begin = acf_alloc(PROBE_BYTES, "a header");
     if (!begin) return ACF_EMEMORY;

@@ -1,5 +1,5 @@
-/* Tests of image_codec.h: every kind of PNG and JPEG comes out as what went in; every cut and every flipped byte ends with a sentence or a
- * picture, never otherwise. */
+/* Tests of image_codec.h: every kind of PNG and JPEG decodes to what was encoded; every truncation and every changed
+ * byte gives an error message or a picture. */
 #define _GNU_SOURCE /* memmem */
 #include "image/image_codec.h"
 
@@ -16,7 +16,7 @@
 enum { H = 7, W = 11 };
 static acf_lab_bytes file, damaged;
 
-/* Samples that look like nothing in particular, below `top`. */
+/* Irregular samples below `top`. */
 static void make_samples(unsigned char *out, int n, int top) {
     for (int i = 0; i < n; i++) out[i] = (unsigned char)((i * 37 + i / 5 * 11 + 3) % top);
 }
@@ -30,9 +30,9 @@ static acf_raster decoded(const acf_lab_bytes *f) {
 
 static int white(int v, int a) { return (v * a + 255 * (255 - a) + 127) / 255; }
 
-/* ---- PNG ------------------------------------------------------------------------------------------------------------------ */
+/* ---- PNG --------------------------------------------------------------------------------------------------------- */
 
-/* What pixel i, channel c of the decoded picture must be. */
+/* The expected value of pixel i, channel c of the decoded picture. */
 static int expected(acf_lab_png k, const unsigned char *s, int i, int c) {
     const int top = (1 << (k.bits == 16 ? 8 : k.bits)) - 1;
     switch (k.type) {
@@ -77,9 +77,9 @@ static void every_kind_of_png(void **state) {
         }
 }
 
-/* ---- JPEG ----------------------------------------------------------------------------------------------------------------- */
+/* ---- JPEG -------------------------------------------------------------------------------------------------------- */
 
-/* Smooth, so that what the compression loses is little. */
+/* Smooth, so that the compression loses little. */
 static void make_smooth(unsigned char *out, int channels) {
     for (int i = 0; i < H * W; i++)
         for (int c = 0; c < channels; c++)
@@ -92,7 +92,7 @@ static void every_kind_of_jpeg(void **state) {
     for (int kind = 0; kind < 4; kind++)
         for (int way = 0; way < 4; way++) {
             const int channels = kind == 0 ? 1 : kind == 1 ? 3 : 4;
-            if (kind == ACF_LAB_YCCK && !(way & 2)) continue; /* is told by Adobe's marker alone */
+            if (kind == ACF_LAB_YCCK && !(way & 2)) continue; /* only Adobe's marker identifies it */
             make_smooth(pixel, channels);
             acf_lab_put_jpeg(&file, (acf_lab_jpeg)kind, way & 1, way & 2, H, W, pixel);
             acf_raster r = decoded(&file), head;
@@ -111,9 +111,9 @@ static void every_kind_of_jpeg(void **state) {
         }
 }
 
-/* ---- hostile -------------------------------------------------------------------------------------------------------------- */
+/* ---- hostile ----------------------------------------------------------------------------------------------------- */
 
-/* A picture, or a sentence that names it and is about data. */
+/* Expects a picture, or ACF_EDATA with a message that names the file. */
 static bool survives(const acf_lab_bytes *f, bool header) {
     acf_raster r = {.pixel = NULL};
     const int64_t live = acf_alloc_live();
@@ -121,7 +121,7 @@ static bool survives(const acf_lab_bytes *f, bool header) {
     acf_status status = acf_raster_decode("picture", f->b, f->n, header, &r);
     if (status == ACF_OK) {
         assert_true(r.H >= 1 && r.W >= 1 && r.H * r.W <= ACF_IMAGE_PIXELS_MAX && (r.C == 1 || r.C == 3));
-        int64_t sum = 0; /* all of it may be read */
+        int64_t sum = 0; /* all of it must be readable */
         for (int64_t i = 0; r.pixel && i < r.H * r.W * r.C; i++) sum += r.pixel[i];
         assert_true(sum <= 255 * r.H * r.W * r.C);
         acf_raster_free(&r);
@@ -146,8 +146,8 @@ static void a_few_files(int which) {
         acf_lab_put_jpeg(&file, (acf_lab_jpeg)(which % 4), which > 5, true, H, W, samples);
 }
 
-/* No beginning of a file is a picture but the whole one; a JPEG may lack its last two bytes, which hold nothing. */
-static void no_cut_file_is_a_picture(void **state) {
+/* Only the whole file is a picture; a JPEG may lack its last two bytes, which hold nothing. */
+static void truncated_files_are_refused(void **state) {
     (void)state;
     for (int which = 0; which < 8; which++) {
         a_few_files(which);
@@ -161,7 +161,7 @@ static void no_cut_file_is_a_picture(void **state) {
     }
 }
 
-static void no_flipped_byte_hurts(void **state) {
+static void changed_bytes_are_safe(void **state) {
     (void)state;
     for (int which = 0; which < 8; which++) {
         a_few_files(which);
@@ -180,39 +180,40 @@ static void no_flipped_byte_hurts(void **state) {
     }
 }
 
-/* Sizes are looked at before memory is taken. In a PNG the checksum of the header must fit. */
+/* Sizes are checked before memory is allocated. In a PNG the checksum of the header must match. */
 static void huge_pictures_are_refused(void **state) {
     (void)state;
     unsigned char pixel[H * W] = {0};
     acf_raster r;
     acf_lab_put_png(&file, (acf_lab_png){PNG_COLOR_TYPE_GRAY, 8, false, NULL, -1}, H, W, pixel);
-    memcpy(file.b + 16, "\0\0\x75\x30\0\0\x75\x30", 8); /* each side would do, but not both */
+    memcpy(file.b + 16, "\0\0\x75\x30\0\0\x75\x30", 8); /* each side alone is allowed, but not both */
     unsigned long sum = crc32(crc32(0, NULL, 0), file.b + 12, 17);
     for (int i = 0; i < 4; i++) file.b[29 + i] = (unsigned char)(sum >> (24 - 8 * i));
     assert_int_equal(acf_raster_decode("big.png", file.b, file.n, false, &r), ACF_EDATA);
     assert_string_equal(
         acf_error(),
-        "big.png: it has 30000 x 30000 pixels, expected at most 32768 a side and 67108864 in all; make it smaller first");
+        "big.png: it has 30000 x 30000 pixels, expected at most 32768 a side and 67108864 in all; make it smaller "
+        "first");
     acf_lab_put_jpeg(&file, ACF_LAB_GREY, false, false, H, W, pixel);
     unsigned char *size = memmem(file.b, file.n, "\xff\xc0", 2);
     assert_non_null(size);
-    memcpy(size + 5, "\xff\xdc\xff\xdc", 4); /* the largest JPEG has */
+    memcpy(size + 5, "\xff\xdc\xff\xdc", 4); /* the largest JPEG size */
     assert_int_equal(acf_raster_decode("big.jpg", file.b, file.n, false, &r), ACF_EDATA);
     assert_string_equal(
         acf_error(),
-        "big.jpg: it has 65500 x 65500 pixels, expected at most 32768 a side and 67108864 in all; make it smaller first");
+        "big.jpg: it has 65500 x 65500 pixels, expected at most 32768 a side and 67108864 in all; make it smaller "
+        "first");
 }
 
 static void other_files_are_named(void **state) {
     (void)state;
     static const struct {
         const char *bytes, *sentence;
-    } cases[] = {
-        {"GIF89a", "x: it is a GIF file, expected PNG or JPEG; convert it"},
-        {"RIFF....WEBP", "x: it is a WebP file, expected PNG or JPEG; convert it"},
-        {"", "x: it is empty, expected a PNG or JPEG file"},
-        {"hello",
-         "x: it is no image that can be read here; expected PNG or JPEG, or for many at once .npy, idx (also .gz) or a folder"}};
+    } cases[] = {{"GIF89a", "x: it is a GIF file, expected PNG or JPEG; convert it"},
+                 {"RIFF....WEBP", "x: it is a WebP file, expected PNG or JPEG; convert it"},
+                 {"", "x: it is empty, expected a PNG or JPEG file"},
+                 {"hello", "x: it is not a supported image; expected PNG or JPEG, or for several images "
+                           ".npy, idx (also .gz) or a folder"}};
     acf_raster r;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         assert_int_equal(acf_raster_decode("x", cases[i].bytes, strlen(cases[i].bytes), false, &r), ACF_EDATA);
@@ -222,7 +223,7 @@ static void other_files_are_named(void **state) {
     assert_int_equal(acf_raster_probe("/nowhere/x.png", &r), ACF_EIO);
 }
 
-/* A header behind more than is read at first is found all the same. */
+/* A header beyond the first bytes read is still found. */
 static void a_probe_finds_late_headers(void **state) {
     (void)state;
     unsigned char pixel[H * W * 3] = {0};
@@ -265,6 +266,6 @@ static void every_allocation_may_fail(void **state) {
 }
 
 ACF_TESTS(image_codec, cmocka_unit_test(every_kind_of_png), cmocka_unit_test(every_kind_of_jpeg),
-          cmocka_unit_test(no_cut_file_is_a_picture), cmocka_unit_test(no_flipped_byte_hurts),
+          cmocka_unit_test(truncated_files_are_refused), cmocka_unit_test(changed_bytes_are_safe),
           cmocka_unit_test(huge_pictures_are_refused), cmocka_unit_test(other_files_are_named),
           cmocka_unit_test(a_probe_finds_late_headers), cmocka_unit_test(every_allocation_may_fail))

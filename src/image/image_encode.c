@@ -1,11 +1,13 @@
-/* Encoding of images: see image_encode.h. A quantile for each modelled channel; given ones come from the map's table. */
+/* Encoding of images: see image_encode.h. One quantile for each modelled channel; given ones come from the map's
+ * table. */
 #include "image/image_encode.h"
 
 #include "device/cpu.h"
 
 #define WORDS 64
 
-/* One image; returns its log-determinant. Noise is drawn in runs of WORDS channels, whether they are modelled or not: a place is a place. */
+/* Encodes one image; returns its log-determinant. Noise is drawn in runs of WORDS channels, modelled or not: the
+ * counter depends only on the position. */
 static double encode_one(const acf_image_code *c, const uint8_t *level, const uint8_t *b, acf_rng_counter at,
                          acf_real *y) {
     const int64_t n = c->P * c->C;
@@ -47,7 +49,7 @@ void acf_image_decode(const acf_device *dev, const acf_image_code *c, int64_t N,
         level[i] = b && b[i / c->C] ? given[i] : (uint8_t)acf_image_map_level(c->map, (double)y[i]);
 }
 
-/* v - 1/2 within 0 .. 2^bits - 1. */
+/* v - 1/2, clamped to 0 .. 2^bits - 1. */
 static double middled(double v, int bits) {
     const double top = (double)((1 << bits) - 1);
     return v < 0.5 ? 0 : v - 0.5 > top ? top : v - 0.5;

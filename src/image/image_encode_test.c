@@ -1,4 +1,5 @@
-/* Tests of image_encode.h: there and back, the log-determinant against numeric derivatives, noise by its place. */
+/* Tests of image_encode.h: round trips, the log-determinant against numeric derivatives, and noise keyed by its
+ * counter. */
 #include "image/image_encode.h"
 
 #include "harness/check.h"
@@ -11,7 +12,7 @@ static uint8_t level[N * SIZE], back[N * SIZE], b[N * P];
 static acf_real y[N * SIZE], y2[N * SIZE];
 static double logdet[N], logdet2[N], guess[N * SIZE];
 static uint64_t id[N];
-static acf_image_map *map[9]; /* the logit, by bits */
+static acf_image_map *map[9]; /* uniform-logit, by bits */
 static acf_device *dev, *two;
 
 static void set_levels(void) {
@@ -39,13 +40,13 @@ static void keep_bits(int bits) {
     for (int i = 0; i < N * SIZE; i++) level[i] = (uint8_t)(level[i] & ((1 << bits) - 1));
 }
 
-/* Exactly, for every depth; and y is where it should be. */
-static void levels_come_back(void **state) {
+/* Exactly, for every depth; and y has the expected value. */
+static void levels_round_trip(void **state) {
     (void)state;
     for (int bits = 8; bits >= 1; bits--) {
         const acf_image_code c = {map[bits], P, C};
         keep_bits(bits);
-        for (uint32_t draw = 0; draw < (bits == 8 ? 400 : 10); draw++) { /* enough for the rarest noise to occur */
+        for (uint32_t draw = 0; draw < (bits == 8 ? 400 : 10); draw++) { /* enough for the rarest noise */
             acf_image_encode(dev, &c, N, level, b, 3, id, draw, y, logdet);
             acf_image_decode(dev, &c, N, y, NULL, NULL, back);
             assert_memory_equal(back, level, sizeof level);
@@ -54,7 +55,7 @@ static void levels_come_back(void **state) {
     }
 }
 
-/* The outermost levels of a map of bells have no end: noise that reached a whole level would be infinite. */
+/* The outermost levels of a Gaussian map are unbounded: noise that reached a whole level would be infinite. */
 static void the_outermost_levels_are_finite(void **state) {
     (void)state;
     int64_t count[ACF_IMAGE_LEVELS] = {700, 1, 1, 300};
@@ -74,8 +75,8 @@ static void the_outermost_levels_are_finite(void **state) {
     acf_release(m);
 }
 
-/* Modelled pixels have noise that is uniform and new at every draw; given ones none. */
-static void noise_is_where_it_belongs(void **state) {
+/* Modelled pixels have uniform noise, new at every draw; given pixels have none. */
+static void only_modelled_pixels_have_noise(void **state) {
     (void)state;
     const acf_image_code c = {map[8], P, C};
     double sum = 0, square = 0, both = 0;
@@ -97,8 +98,8 @@ static void noise_is_where_it_belongs(void **state) {
     assert_true(fabs(both / n) < 3.5 / 12 / sqrt(n));
 }
 
-/* The sum over what is modelled, and nothing else, of the map's slopes. */
-static void the_logdet_is_that_of_the_derivative(void **state) {
+/* The sum of the map's slopes over the modelled pixels only. */
+static void the_logdet_matches_the_derivative(void **state) {
     (void)state;
     const acf_image_code c = {map[8], P, C};
     acf_image_encode(dev, &c, N, level, b, 3, id, 1, y, logdet);
@@ -117,7 +118,7 @@ static void the_logdet_is_that_of_the_derivative(void **state) {
     for (int i = 0; i < N; i++) assert_true(logdet[i] == 0);
 }
 
-/* Given pixels come back bit for bit, whatever y holds there; wild values are clipped. */
+/* Given pixels come back bit for bit for any y; extreme values are clipped. */
 static void given_pixels_are_kept(void **state) {
     (void)state;
     const acf_image_code c = {map[5], P, C};
@@ -139,7 +140,7 @@ static void given_pixels_are_kept(void **state) {
 }
 
 /* An image gets the same numbers alone, elsewhere in a batch, with any number of threads. */
-static void an_image_does_not_know_its_batch(void **state) {
+static void images_do_not_depend_on_the_batch(void **state) {
     (void)state;
     const acf_image_code c = {map[8], P, C};
     acf_image_encode(dev, &c, N, level, b, 3, id, 1, y, logdet);
@@ -155,6 +156,6 @@ static void an_image_does_not_know_its_batch(void **state) {
 }
 
 #define WITH_IMAGES(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
-ACF_TESTS(image_encode, WITH_IMAGES(levels_come_back), WITH_IMAGES(the_outermost_levels_are_finite),
-          WITH_IMAGES(noise_is_where_it_belongs), WITH_IMAGES(the_logdet_is_that_of_the_derivative),
-          WITH_IMAGES(given_pixels_are_kept), WITH_IMAGES(an_image_does_not_know_its_batch))
+ACF_TESTS(image_encode, WITH_IMAGES(levels_round_trip), WITH_IMAGES(the_outermost_levels_are_finite),
+          WITH_IMAGES(only_modelled_pixels_have_noise), WITH_IMAGES(the_logdet_matches_the_derivative),
+          WITH_IMAGES(given_pixels_are_kept), WITH_IMAGES(images_do_not_depend_on_the_batch))

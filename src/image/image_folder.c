@@ -1,10 +1,11 @@
-/* A folder of PNG and JPEG files: see images.h.
+/* Reads a folder of PNG and JPEG files: see images.h.
  *
- *     names, sorted --> (grey or colour? headers of all files) --> size of the first that can be read --> all, file i to slot i, in parallel
- *                                                                                                      --> gaps of broken files closed
+ *     names, sorted --> (grey or colour? headers of all files) --> size of the first readable file
+ *                   --> all files in parallel, file i to slot i --> gaps of broken files closed
  *
- * A file of another size than the first is a mistake of the user, and refused with both names; a damaged one is left out and counted, unless
- * the plan is strict. Which file a sentence names does not depend on the number of threads: it is the first in order. */
+ * A file of another size than the first is an error of the user, refused with both names. A damaged file is left out
+ * and counted, unless the plan is strict. The file named in a message is the first in order, for any number of
+ * threads. */
 #include "image/images.h"
 
 #include "base/real.h"
@@ -18,7 +19,7 @@
 #include <string.h>
 #include <strings.h>
 
-/* The files, and what is known about them. */
+/* The files and what is known about them. */
 typedef struct folder {
     const char *path;
     const acf_image_plan *plan;
@@ -26,13 +27,13 @@ typedef struct folder {
     const char **name; /* (n) sorted */
     int64_t n, other;
     acf_images *im;
-    int64_t H, W, model; /* size of the first readable file, as stored, and its number */
-    acf_failure first;   /* what was wrong with the first broken one */
-    uint8_t *status;     /* (n) how reading each went */
-    bool differ;         /* files have other sizes, before the plan */
+    int64_t H, W, model; /* size of the first readable file, as stored, and its index */
+    acf_failure first;   /* the failure of the first broken file */
+    uint8_t *status;     /* (n) the status of reading each file */
+    bool differ;         /* files differ in size before the plan is applied */
 } folder;
 
-/* ---- names ---------------------------------------------------------------------------------------------------------------- */
+/* ---- names ------------------------------------------------------------------------------------------------------- */
 
 static bool is_picture(const char *name) {
     const char *dot = strrchr(name, '.');
@@ -42,7 +43,7 @@ static bool is_picture(const char *name) {
 
 static int by_name(const void *a, const void *b) { return strcmp(*(const char *const *)a, *(const char *const *)b); }
 
-/* One more place in the list, which doubles when it is full. */
+/* Adds a name to the list, which doubles when it is full. */
 static acf_status add_name(folder *f, int64_t *cap, const char *name) {
     if (f->n == *cap) {
         const int64_t more = *cap ? 2 * *cap : 256;
@@ -79,14 +80,16 @@ static acf_status list_names(folder *f) {
     if (f->n == 0 && f->plan->wanted)
         return acf_fail(
             ACF_EDATA,
-            "%s: none of the %lld files in this folder has a name that is looked for: those of the true images, or these with .1, .2, ... or .guess "
-            "before their ending, as acflow impute writes them",
+            "%s: none of the %lld files in this folder has an expected name: that of a true image, or this with .1, "
+            ".2, ... or .guess "
+            "before its ending, as acflow impute writes them",
             f->path, (long long)f->other);
     if (f->n == 0)
         return acf_fail(
             ACF_EDATA,
-            "%s: no image is in this folder: of its %lld files none has a name that ends in .png, .jpg or .jpeg; sub-folders are not "
-            "looked into",
+            "%s: this folder has no images: none of its %lld files has a name that ends in .png, .jpg or .jpeg; "
+            "sub-folders are not "
+            "searched",
             f->path, (long long)f->other);
     qsort(f->name, (size_t)f->n, sizeof *f->name, by_name);
     if (f->plan->limit && f->plan->limit < f->n) f->n = f->plan->limit;
@@ -100,10 +103,10 @@ static const char *path_of(char out[PATH_CAP], const folder *f, int64_t i) {
     return out;
 }
 
-/* ---- what most files are -------------------------------------------------------------------------------------------------- */
+/* ---- what most files are ----------------------------------------------------------------------------------------- */
 
-/* Files that cannot be read do not vote; they are reported when it is their turn. A tie is colour. */
-static int channels_of_most(const folder *f, const acf_device *dev, int64_t votes[2]) {
+/* Unreadable files do not vote; they are reported later in order. A tie is colour. */
+static int majority_channels(const folder *f, const acf_device *dev, int64_t votes[2]) {
     int64_t grey = 0, colour = 0;
     _Pragma(
         "omp parallel for schedule(dynamic, 64) num_threads(acf_threads_for(dev, f->n * 4096)) reduction(+ : grey, colour)")
@@ -120,10 +123,10 @@ static int channels_of_most(const folder *f, const acf_device *dev, int64_t vote
     return grey > colour ? 1 : 3;
 }
 
-/* ---- pictures ------------------------------------------------------------------------------------------------------------- */
+/* ---- pictures ---------------------------------------------------------------------------------------------------- */
 
-/* The first file that can be read decides the size; those before it are broken. */
-static acf_status find_model(folder *f) {
+/* The first readable file sets the size; files before it are broken. */
+static acf_status find_first_readable(folder *f) {
     char path[PATH_CAP];
     for (f->model = 0; f->model < f->n; f->model++) {
         acf_raster r;
@@ -141,7 +144,8 @@ static acf_status find_model(folder *f) {
                     (long long)f->n, f->first.sentence);
 }
 
-/* File i to its slot. Fails as acf_raster_read, and with ACF_ESHAPE where the picture is sound but does not fit the others or the plan. */
+/* Reads file i into its slot. Fails as acf_raster_read, and with ACF_ESHAPE if a valid picture does not fit the
+ * others or the plan. */
 static acf_status load(folder *f, int64_t i) {
     char path[PATH_CAP];
     acf_raster r;
@@ -156,10 +160,11 @@ static acf_status load(folder *f, int64_t i) {
     if (status != ACF_OK)
         status = ACF_ESHAPE;
     else if (h != im->H || w != im->W)
-        status = acf_fail(
-            ACF_ESHAPE,
-            "%s: it has %lld x %lld pixels, but %s in the same folder has %lld x %lld; image-size, image-centre or image-crop can make all one size",
-            path, (long long)r.W, (long long)r.H, f->name[f->model], (long long)f->W, (long long)f->H);
+        status =
+            acf_fail(ACF_ESHAPE,
+                     "%s: it has %lld x %lld pixels, but %s in the same folder has %lld x %lld; make all one size with "
+                     "image-size, image-centre or image-crop",
+                     path, (long long)r.W, (long long)r.H, f->name[f->model], (long long)f->W, (long long)f->H);
     if (status == ACF_OK)
         status = acf_image_plan_apply(f->plan, path, r.pixel, r.H, r.W, r.C, (int)im->C,
                                       im->pixel + i * im->H * im->W * im->C);
@@ -167,12 +172,12 @@ static acf_status load(folder *f, int64_t i) {
     return status;
 }
 
-/* A file may be left out for what it is, not for what the user asked or the machine lacks. */
+/* Whether a file may be left out: only for an error in the file itself, not in the request or the machine. */
 static bool may_be_skipped(const folder *f, int64_t i) {
     return !f->plan->strict && (f->status[i] == ACF_EDATA || f->status[i] == ACF_EIO);
 }
 
-/* Threads keep how each file went, not why; the first that matters is then read again for its sentence. */
+/* Threads keep the status of each file, not the message. The first relevant file is read again for its message. */
 static acf_status load_all(folder *f, const acf_device *dev) {
     _Pragma("omp parallel for schedule(dynamic, 16) num_threads(acf_threads_for(dev, f->n * 4096))")
     for (int64_t i = 0; i < f->n; i++) f->status[i] = (uint8_t)load(f, i);
@@ -193,7 +198,7 @@ static acf_status load_all(folder *f, const acf_device *dev) {
     return ACF_OK;
 }
 
-/* Moves the good ones together, with their names. */
+/* Moves the readable images together, with their names. */
 static acf_status close_gaps(folder *f) {
     acf_images *im = f->im;
     const size_t size = (size_t)(im->H * im->W * im->C);
@@ -232,8 +237,8 @@ static acf_status open_listed(folder *f, const acf_device *dev) {
     acf_failure before;
     ACF_TRY(list_names(f));
     acf_failure_save(&before);
-    const int C = f->plan->channels ? f->plan->channels : channels_of_most(f, dev, votes);
-    ACF_TRY(find_model(f));
+    const int C = f->plan->channels ? f->plan->channels : majority_channels(f, dev, votes);
+    ACF_TRY(find_first_readable(f));
     ACF_TRY(acf_images_reserve(f->path, f->plan, f->n, f->H, f->W, C, &f->im));
     f->status = acf_alloc((size_t)f->n, "names of files");
     if (!f->status) return ACF_EMEMORY;
@@ -241,7 +246,7 @@ static acf_status open_listed(folder *f, const acf_device *dev) {
     if (f->differ) f->im->from_H = f->im->from_W = 0;
     ACF_TRY(close_gaps(f));
     write_note(f, votes);
-    acf_failure_restore(&before); /* what was left out is in the note */
+    acf_failure_restore(&before); /* the note reports what was left out */
     return ACF_OK;
 }
 

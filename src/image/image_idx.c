@@ -1,12 +1,12 @@
-/* MNIST's idx files: see images.h. Big-endian: 0 0 type rank, the sizes, the items. Read from beginning to end, so gzip costs no second
- * copy. */
+/* MNIST's idx files: see images.h. Big-endian: 0 0 type rank, the sizes, the items. Read sequentially, so gzip needs
+ * no second copy. */
 #include "image/images.h"
 #include "table/source.h"
 
 #include <string.h>
 
 #define GZIP_RATIO                                                                                                     \
-    1040 /* deflate packs at most 1032 to one: a header cannot make us take more memory than the file can fill */
+    1040 /* deflate compresses at most 1032 to 1: a header cannot claim more memory than the file can fill */
 
 static acf_status cut_short(const char *path) {
     return acf_fail(ACF_EDATA, "%s: it is cut short: more bytes were expected at its end; copy it again", path);
@@ -25,7 +25,8 @@ static acf_status read_header(acf_source *s, const char *path, int64_t dim[3]) {
     if (b[0] != 0 || b[1] != 0 || b[2] != 8)
         return acf_fail(
             ACF_EDATA,
-            "%s: it begins with the bytes %02x %02x %02x %02x, expected 00 00 08 03, an idx file of images; is it another kind of file?",
+            "%s: it begins with the bytes %02x %02x %02x %02x, expected 00 00 08 03, an idx file of images; is it "
+            "another kind of file?",
             path, b[0], b[1], b[2], b[3]);
     if (b[3] == 1)
         return acf_fail(ACF_EDATA,
@@ -41,7 +42,7 @@ static acf_status read_header(acf_source *s, const char *path, int64_t dim[3]) {
     return acf_image_check_size(path, (uint64_t)dim[2], (uint64_t)dim[1]);
 }
 
-/* Fewer bytes than promised is a copy that was cut; more is something this reader would silently leave out. */
+/* Too few bytes mean a truncated copy. Extra bytes are refused, because this reader would drop them silently. */
 static acf_status check_end(acf_source *s, const char *path) {
     char more;
     size_t got;

@@ -1,5 +1,6 @@
-/* JPEG files to pixels, on libjpeg-turbo: see image_codec.h. The library reports errors through a function that must not return, so all
- * that must survive a jump lives in a struct, and the function that sets the jump has no variables of its own. */
+/* JPEG files to pixels with libjpeg-turbo: see image_codec.h. The library reports errors through a function that
+ * must not return. Everything that must survive the jump is in a struct, and the function that sets the jump has no
+ * own variables. */
 #include "base/arena.h"
 #include "image/image_codec.h"
 
@@ -11,8 +12,7 @@
 
 #include <jerror.h>
 
-
-#define SCANS_MAX 200 /* of a progressive file: encoders write about ten, and every one costs a pass over the picture */
+#define SCANS_MAX 200 /* of a progressive file: encoders write about ten, and each costs a pass over the picture */
 
 typedef struct reading {
     struct jpeg_decompress_struct c;
@@ -25,11 +25,11 @@ typedef struct reading {
     bool header;
     int channels;       /* 1, 3, or 4 for CMYK */
     uint8_t *pixel;     /* (H,W,channels) */
-    acf_status refused; /* a sentence is there already */
+    acf_status refused; /* a message is already set */
     char why[JMSG_LENGTH_MAX];
 } reading;
 
-/* ---- what the library calls ----------------------------------------------------------------------------------------------- */
+/* ---- callbacks of the library ------------------------------------------------------------------------------------ */
 
 static reading *of(j_common_ptr c) { return c->client_data; }
 
@@ -38,8 +38,8 @@ static void on_error(j_common_ptr c) {
     longjmp(of(c)->back, 1);
 }
 
-/* Left alone, the library makes up what is missing in grey and warns. What means that pixels are not those of the picture is an error here;
- * the rest, such as stray bytes between two parts, is not. */
+/* By default the library fills missing data with grey and warns. A warning that means wrong pixels is an error here;
+ * others, such as stray bytes between two parts, are not. */
 static void on_message(j_common_ptr c, int level) {
     if (level >= 0) return;
     switch (c->err->msg_code) {
@@ -59,7 +59,7 @@ static void on_progress(j_common_ptr c) {
     longjmp(of(c)->back, 1);
 }
 
-/* ---- reading -------------------------------------------------------------------------------------------------------------- */
+/* ---- reading ----------------------------------------------------------------------------------------------------- */
 
 static void read_header(reading *r) {
     jpeg_mem_src(&r->c, r->bytes, r->n);
@@ -104,7 +104,7 @@ static bool read_all(reading *r) {
     return true;
 }
 
-/* Ink to light, packed where it lies. Adobe's programs, which write nearly all such files, store how much light an ink lets through. */
+/* Converts ink to light, packed in place. Adobe's programs, which write nearly all such files, store inverted ink. */
 static void drop_ink(reading *r) {
     const size_t n = (size_t)r->c.output_width * r->c.output_height;
     for (size_t i = 0; i < n; i++) {

@@ -7,19 +7,22 @@
 
 #include <math.h>
 
-#define SPIKE 0.05  /* share of all pixels from which on a level has a bell of its own */
-#define REACH 3.0   /* a Gaussian has 0.1 % of its mass beyond each inner edge: what is lost where a pixel is certain */
-#define WIDE 1.5    /* spread of a shared bell, that of a spike being 1 */
-#define UNSEEN 0.1  /* and of one whose levels never occurred: they need a place, but not much of it */
-#define SMOOTH 0.01 /* part of a shared bell that its levels share alike, whether they occurred or not */
-#define LINE 0.1    /* part of a straight line in how guesses are decoded in training */
+#define SPIKE 0.05 /* share of all pixels from which a level has a Gaussian of its own */
+#define REACH                                                                                                          \
+    3.0             /* a Gaussian has 0.1 % of its mass beyond each inner edge, which is lost where a pixel is
+                     * certain */
+#define WIDE 1.5    /* standard deviation of a shared Gaussian, relative to a spike's */
+#define UNSEEN 0.1  /* the same for a Gaussian whose levels never occurred: they need little space */
+#define SMOOTH 0.01 /* share of a shared Gaussian that is spread evenly over its levels, whether they occurred or not */
+#define LINE 0.1    /* share of a straight line in how guesses are decoded in training */
 #define LEAST_DEVIATION                                                                                                \
-    0.2 /* of pixels in spreads, before they are scaled: where nearly all are alike, noise stays of size 5 at most */
+    0.2 /* lower limit of the deviation before scaling: if nearly all pixels are alike, noise stays below size 5 */
 
-/* ---- quantiles ------------------------------------------------------------------------------------------------------------------------ */
+/* ---- quantiles --------------------------------------------------------------------------------------------------- */
 
-/* The normal quantile to some 1e-15: a rational function of sqrt(-2 log tail), off by 1.2e-8 at most for tails above 1e-12 and fitted by least squares,
- * then one step of Halley's method, which cubes that. ops/gaussian.h has one for all tails that takes five such steps. */
+/* The normal quantile to about 1e-15: a rational function of sqrt(-2 log tail), fitted by least squares, with an
+ * error of at most 1.2e-8 for tails above 1e-12. One step of Halley's method then cubes the error. ops/gaussian.h
+ * has a version for all tails that takes five such steps. */
 static double normal_quantile(double p) {
     const double tail = p < 0.5 ? p : 1 - p, s = sqrt(-2 * log(tail));
     double e = (-3.24361427 + s * (-8.80081129 + s * (3.10904855 + s * (4.85948431 + s * 0.709690583)))) /
@@ -45,8 +48,7 @@ double acf_image_map_at(const acf_image_map *m, int k, double u, double *slope) 
 
 int acf_image_map_level(const acf_image_map *m, double y) {
     int k = 0;
-    for (int step = 1 << m->bits >> 1; step;
-         step >>= 1) /* edge[k] <= y, and what is asked for is k .. k + 2 step - 1 */
+    for (int step = 1 << m->bits >> 1; step; step >>= 1) /* edge[k] <= y, and the level is among k .. k + 2 step - 1 */
         if (m->edge[k + step] <= y) k += step;
     return k;
 }
@@ -70,15 +72,15 @@ void acf_image_map_knots(const acf_image_map *m, bool guess, acf_knots *out) {
     }
 }
 
-/* ---- creation ------------------------------------------------------------------------------------------------------------------------- */
+/* ---- creation ---------------------------------------------------------------------------------------------------- */
 
-/* The number next to x on the way to `to`. */
+/* The acf_real next to x in the direction of `to`. */
 static acf_real beside(acf_real x, acf_real to) {
     return sizeof x == sizeof(float) ? (acf_real)nextafterf((float)x, (float)to)
                                      : (acf_real)nextafter((double)x, (double)to);
 }
 
-/* What follows from centre, spread, lo, width and edge. */
+/* Computes the tables that follow from centre, spread, lo, width and edge. */
 static acf_status finish(acf_image_map *m) {
     const int levels = 1 << m->bits;
     for (int k = 0; k < levels; k++) {
@@ -90,7 +92,7 @@ static acf_status finish(acf_image_map *m) {
         m->middle[k] = (acf_real)acf_image_map_at(m, k, 0.5, &slope);
     }
     m->last[levels - 1] = ACF_REAL_MAX;
-    for (int k = 0; k < levels; k++) /* also where something is not finite */
+    for (int k = 0; k < levels; k++) /* also if a value is not finite */
         if (!(m->first[k] <= m->middle[k] && m->middle[k] <= m->last[k]) || !isfinite(m->log_step[k]))
             return acf_fail(ACF_EUSAGE, "a map of levels in which no number belongs to level %d", k);
     return ACF_OK;
@@ -126,8 +128,8 @@ acf_status acf_image_map_uniform_logit(int bits, acf_image_map **out) {
     return give(m, out);
 }
 
-/* Bell j, whose levels begin with k: they divide the quantiles from lo to hi. */
-static void lay_bell(acf_image_map *m, int j, int k, double centre) {
+/* Gaussian j, whose levels begin with k: they divide the quantiles from lo to hi. */
+static void place_gaussian(acf_image_map *m, int j, int k, double centre) {
     const acf_image_dequantiser *b = &m->dequantiser;
     const double lo = j == 0 ? 0 : normal_cdf(-b->reach), hi = j == b->n - 1 ? 1 : normal_cdf(b->reach);
     double sum = 0, below = 0;
@@ -147,7 +149,7 @@ static void lay_bells(acf_image_map *m) {
     double centre = b->centre;
     for (int j = 0, k = 0; j < b->n; k += b->levels[j++]) {
         if (j) centre += b->reach * (b->spread[j - 1] + b->spread[j]);
-        lay_bell(m, j, k, centre);
+        place_gaussian(m, j, k, centre);
     }
 }
 
@@ -159,12 +161,12 @@ acf_status acf_image_map_gaussian(int bits, const acf_image_dequantiser *dequant
     return give(m, out);
 }
 
-/* ---- from a histogram ----------------------------------------------------------------------------------------------------------------- */
+/* ---- from a histogram -------------------------------------------------------------------------------------------- */
 
 static bool spiked(const int64_t *count, int k, double total) { return total > 0 && (double)count[k] >= SPIKE * total; }
 
-/* The bell of levels from..to-1, unscaled. */
-static void add_bell(acf_image_dequantiser *b, const int64_t *count, double total, int from, int to) {
+/* The Gaussian of levels from..to-1, unscaled. */
+static void add_gaussian(acf_image_dequantiser *b, const int64_t *count, double total, int from, int to) {
     double sum = 0;
     for (int k = from; k < to; k++) sum += (double)count[k];
     b->levels[b->n] = to - from;
@@ -172,7 +174,7 @@ static void add_bell(acf_image_dequantiser *b, const int64_t *count, double tota
     for (int k = from; k < to; k++) b->weight[k] = (double)count[k] + (SMOOTH * sum + 1) / (to - from);
 }
 
-/* Mean and deviation in y of what was counted, each level at its middle. */
+/* Mean and deviation of the counted levels in y, each level at its middle. */
 static void moments(int bits, const acf_image_dequantiser *b, const int64_t *count, double *mean, double *deviation) {
     acf_image_map m = {.kind = ACF_IMAGE_DEQUANTISER, .bits = bits, .dequantiser = *b};
     double n = 0, sum = 0, square = 0, slope;
@@ -194,7 +196,7 @@ void acf_image_dequantiser_fit(int bits, const int64_t *count, acf_image_dequant
         end = k + 1;
         if (!spiked(count, k, total))
             while (end < levels && !spiked(count, end, total)) end++;
-        add_bell(out, count, total, k, end);
+        add_gaussian(out, count, total, k, end);
     }
     moments(bits, out, count, &mean, &deviation);
     deviation = fmax(deviation, LEAST_DEVIATION);

@@ -1,7 +1,7 @@
-/* A map of bells as JSON: see image_map.h. */
+/* A Gaussian dequantisation as JSON: see image_map.h. */
 #include "image/image_map.h"
 
-/* ---- writing ------------------------------------------------------------------------------------------------------------------------------ */
+/* ---- writing ----------------------------------------------------------------------------------------------------- */
 
 static json_t *numbers(const double *x, const int *i, int n) {
     json_t *list = json_array();
@@ -18,7 +18,7 @@ acf_status acf_image_dequantiser_to_json(const acf_image_dequantiser *b, int bit
     return *out ? ACF_OK : acf_fail(ACF_EMEMORY, "out of memory: a map of levels");
 }
 
-/* ---- reading ------------------------------------------------------------------------------------------------------------------------------ */
+/* ---- reading ----------------------------------------------------------------------------------------------------- */
 
 typedef struct range {
     double least, most;
@@ -37,7 +37,7 @@ static acf_status number(acf_json_source from, const json_t *o, const char *key,
 /* A list of `least` to `most` members. */
 static acf_status list_of(acf_json_source from, const json_t *o, const char *key, int least, int most, json_t **out) {
     ACF_TRY(acf_json_member(from, o, key, out));
-    const size_t n = json_array_size(*out); /* 0 of what is no list */
+    const size_t n = json_array_size(*out); /* 0 if it is not a list */
     if (n >= (size_t)least && n <= (size_t)most) return ACF_OK;
     return acf_fail(from.status, "%s: '%s' is not a list of %d to %d numbers", from.name, key, least, most);
 }
@@ -52,7 +52,7 @@ static acf_status reals(acf_json_source from, const json_t *o, const char *key, 
     return ACF_OK;
 }
 
-/* How many levels each bell has. */
+/* How many levels each Gaussian has. */
 static acf_status read_levels(acf_json_source from, const json_t *o, int all, acf_image_dequantiser *b) {
     json_t *list;
     int sum = 0;

@@ -1,4 +1,5 @@
-/* Tests of image_map.h: monotone, exact there and back, a density over levels, the log-slope against differences; what a histogram makes of it. */
+/* Tests of image_map.h: monotone, exact round trips, a density over levels, the log-slope against differences, and
+ * the fit to a histogram. */
 #include "image/image_map.h"
 
 #include "harness/lab.h"
@@ -7,7 +8,8 @@
 #include <math.h>
 #include <string.h>
 
-/* Histograms: none, flat, a digit's black, a drawing of two levels, hills, one level alone, few levels with large gaps. */
+/* Histograms: none, flat, a digit's black, a drawing of two levels, hills, one level alone, few levels with large
+ * gaps. */
 enum { HISTOGRAMS = 7 };
 static void histogram(int which, int bits, int64_t *count) {
     const int levels = 1 << bits;
@@ -27,7 +29,7 @@ static void histogram(int which, int bits, int64_t *count) {
     }
 }
 
-/* Map number 0 is the logit, the others are bells; free with acf_release. */
+/* Map number 0 is uniform-logit, the others are Gaussian; free with acf_release. */
 static acf_image_map *map_of(int which, int bits) {
     int64_t count[ACF_IMAGE_LEVELS];
     acf_image_dequantiser dequantiser;
@@ -51,7 +53,7 @@ static void each_map(void (*check)(const acf_image_map *m, int which)) {
         }
 }
 
-/* For noise that is drawn at the ends of a level and between: y rounded to what networks compute with gives back its level, y itself v. */
+/* For noise at the ends of a level and between: y rounded to acf_real gives back its level, and y itself gives v. */
 static void check_return(const acf_image_map *m, int which) {
     for (int k = 0; k < 1 << m->bits; k++)
         for (unsigned j = 0; j < 65536; j += j < 20 || j > 65500 ? 1 : 1234) {
@@ -66,12 +68,12 @@ static void check_return(const acf_image_map *m, int which) {
         }
 }
 
-static void every_level_comes_back(void **state) {
+static void levels_round_trip(void **state) {
     (void)state;
     each_map(check_return);
 }
 
-/* y rises with v within a level and from one to the next, and levels meet. */
+/* y rises with v within a level and across levels, and levels meet. */
 static void check_monotone(const acf_image_map *m, int which) {
     double last = -1e300, slope;
     for (int k = 0; k < 1 << m->bits; k++) {
@@ -113,9 +115,9 @@ static void slopes_are_derivatives(void **state) {
     each_map(check_slopes);
 }
 
-/* Bells cover all real numbers once: a density of y gives probabilities of levels whose sum is 1. P(k) = E_u[p(y) dy/dv],
- * its ends stretched by u = 1/(1 + e^-t): outer levels reach far. The density is a
- * normal of deviation 1/2: little of it lies where u is so near to 0 or 1. */
+/* A Gaussian map covers all real numbers once: a density of y gives probabilities of levels with sum 1. P(k) =
+ * E_u[p(y) dy/dv], with the substitution u = 1/(1 + e^-t), as outer levels are wide. The density is normal with
+ * deviation 1/2, so it has little mass where u is near 0 or 1. */
 static void probabilities_of_levels_add_up(void **state) {
     (void)state;
     for (int bits = 1; bits <= 8; bits++)
@@ -135,14 +137,14 @@ static void probabilities_of_levels_add_up(void **state) {
         }
 }
 
-/* The noise of a spike is a Gaussian: moments of y over u. And what was counted has mean 0 and deviation 1. */
+/* The noise of a spike is Gaussian: moments of y over u. The counted levels have mean 0 and deviation 1. */
 static void spikes_are_gaussians(void **state) {
     (void)state;
     acf_image_map *m = map_of(3, 8);
     int64_t count[ACF_IMAGE_LEVELS];
     double n = 0, mean = 0, square = 0, first = 0, second = 0, fourth = 0, slope;
     histogram(2, 8, count);
-    assert_int_equal(m->dequantiser.n, 2); /* black, and all that is not */
+    assert_int_equal(m->dequantiser.n, 2); /* black, and everything else */
     assert_int_equal(m->dequantiser.levels[0], 1);
     for (int k = 0; k < 256; k++) {
         const double y = acf_image_map_at(m, k, 0.5, &slope), c = (double)count[k];
@@ -158,8 +160,8 @@ static void spikes_are_gaussians(void **state) {
     acf_release(m);
 }
 
-/* Without a spike: normal scores, which no level's frequency but its own rank changes. */
-static void without_a_spike_there_is_one_bell(void **state) {
+/* Without a spike: normal scores, which depend on a level's rank alone and not on its frequency. */
+static void without_a_spike_there_is_one_gaussian(void **state) {
     (void)state;
     acf_image_map *m = map_of(2, 8);
     double slope;
@@ -192,7 +194,7 @@ static void a_description_makes_the_same_map(void **state) {
     }
 }
 
-/* What a file may claim. One bit: two levels. */
+/* Values that a file may contain. One bit: two levels. */
 static void hostile_descriptions_are_refused(void **state) {
     (void)state;
     static const char *const bad[][2] = {
@@ -225,7 +227,7 @@ static void hostile_descriptions_are_refused(void **state) {
         json_decref(j);
     }
     assert_int_equal(dequantiser.n, 77);
-    /* Positive, but a level in which there is no number. */
+    /* Positive, but a level contains no number. */
     dequantiser = (acf_image_dequantiser){.n = 1, .reach = 3, .levels = {4}, .spread = {1}, .weight = {1, 1e-30, 1, 1}};
     assert_int_equal(acf_image_map_gaussian(2, &dequantiser, &m), ACF_EUSAGE);
     assert_string_equal(acf_error(), "a map of levels in which no number belongs to level 1");
@@ -237,7 +239,8 @@ static void hostile_descriptions_are_refused(void **state) {
     assert_null(m);
 }
 
-/* Knots: within a level of what is decoded exactly, between the first middle and the last; for guesses a slope that a step can follow everywhere. */
+/* Knots: within a level of exact decoding, between the first and the last middle. For guesses the slope allows
+ * gradient steps everywhere. */
 static void check_knots(const acf_image_map *m, int which) {
     acf_knots truth, guess;
     const int top = (1 << m->bits) - 1;
@@ -263,7 +266,7 @@ static void knots_decode_nearly_alike(void **state) {
     each_map(check_knots);
 }
 
-/* Wild values belong to the ends, NaN to the first level. */
+/* Extreme values belong to the outermost levels, NaN to the first. */
 static void check_wild(const acf_image_map *m, int which) {
     const int top = (1 << m->bits) - 1;
     const double wild[] = {-1e30, (double)-INFINITY, (double)NAN, 1e30, (double)INFINITY};
@@ -273,13 +276,13 @@ static void check_wild(const acf_image_map *m, int which) {
     }
 }
 
-static void wild_values_have_a_level(void **state) {
+static void extreme_values_have_a_level(void **state) {
     (void)state;
     each_map(check_wild);
 }
 
-ACF_TESTS(image_map, cmocka_unit_test(every_level_comes_back), cmocka_unit_test(the_map_is_monotone),
+ACF_TESTS(image_map, cmocka_unit_test(levels_round_trip), cmocka_unit_test(the_map_is_monotone),
           cmocka_unit_test(slopes_are_derivatives), cmocka_unit_test(probabilities_of_levels_add_up),
-          cmocka_unit_test(spikes_are_gaussians), cmocka_unit_test(without_a_spike_there_is_one_bell),
+          cmocka_unit_test(spikes_are_gaussians), cmocka_unit_test(without_a_spike_there_is_one_gaussian),
           cmocka_unit_test(a_description_makes_the_same_map), cmocka_unit_test(hostile_descriptions_are_refused),
-          cmocka_unit_test(knots_decode_nearly_alike), cmocka_unit_test(wild_values_have_a_level))
+          cmocka_unit_test(knots_decode_nearly_alike), cmocka_unit_test(extreme_values_have_a_level))

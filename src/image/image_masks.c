@@ -1,7 +1,8 @@
-/* Masks of images: see image_masks.h. Text below, drawing further down; blobs are in image_pattern.c.
+/* Masks of images: see image_masks.h. The text form comes first, then drawing; blobs are in image_pattern.c.
  *
- * mcar takes one 32-bit word a pixel; everything else one or two blocks of the generator for the whole image, at columns no pixel has.
- * A rectangle is drawn without trying: how many pairs of borders give a height h is known, so h, then w, are drawn from their exact law. */
+ * mcar uses one 32-bit word per pixel. Other kinds use one or two blocks of the generator for the whole image, at
+ * columns that no pixel has. A rectangle is drawn without rejection: the number of pairs of borders with height h is
+ * known, so h, then w, are drawn from their exact distribution. */
 #include "image/image_masks.h"
 
 #include "device/cpu.h"
@@ -16,7 +17,8 @@ static const char *const names[] = {"mcar",   "rect",   "left",    "right", "top
                                     "centre", "cutout", "pattern", "face",  "joint", "file"};
 #define KINDS ((int)(sizeof names / sizeof *names))
 #define EXPECTED                                                                                                       \
-    "mcar:P, rect:A-B, left, right, top, bottom, centre, cutout:S, pattern:R, face:K, joint, file:PATH, or alone paper-mnist, released-mnist, ..."
+    "mcar:P, rect:A-B, left, right, top, bottom, centre, cutout:S, pattern:R, face:K, joint, file:PATH, or alone "     \
+    "paper-mnist, released-mnist, ..."
 
 #define PAPER "mcar:0.2*2 + rect:0.1-1*2 + left + right + top + bottom"
 static const char *const mixtures[][2] = {
@@ -38,7 +40,7 @@ const char *acf_image_masks_named(int k, const char **name) {
     return mixtures[k][1];
 }
 
-/* ---- text ----------------------------------------------------------------------------------------------------------------- */
+/* ---- text -------------------------------------------------------------------------------------------------------- */
 
 static acf_status take_areas(acf_mask_reader *r, acf_image_mask_part *p) {
     p->a = 0.1, p->b = 1;
@@ -50,7 +52,7 @@ static acf_status take_areas(acf_mask_reader *r, acf_image_mask_part *p) {
     return ACF_OK;
 }
 
-/* A number from least to most behind a colon. */
+/* Reads a number from least to most after a colon. */
 static acf_status take_value(acf_mask_reader *r, double least, double most, bool whole, const char *expected,
                              double *out) {
     const acf_mask_reader start = *r;
@@ -60,7 +62,7 @@ static acf_status take_value(acf_mask_reader *r, double least, double most, bool
     return ACF_OK;
 }
 
-/* Up to a '+' or '*', without the spaces before it; or what stands in double quotes. */
+/* Reads up to a '+' or '*', without the spaces before it; or the text in double quotes. */
 static acf_status take_path(acf_mask_reader *r, acf_image_mask_part *p) {
     if (!acf_mask_take(r, ':')) return acf_mask_wrong(r, "':' and the name of a file");
     const acf_mask_reader start = *r;
@@ -93,8 +95,8 @@ static acf_status take_part(acf_mask_reader *r, acf_image_mask_part *p) {
     case ACF_HIDE_PATTERN:
         p->a = 0.06;
         if (*r->at == ':')
-            ACF_TRY(take_value(r, 0.001, 1, false, "':' and points to the pixel from 0.001 to 1, as in pattern:0.06",
-                               &p->a));
+            ACF_TRY(
+                take_value(r, 0.001, 1, false, "':' and points per pixel from 0.001 to 1, as in pattern:0.06", &p->a));
         break;
     case ACF_HIDE_FACE:
         if (*r->at == ':') ACF_TRY(take_value(r, 1, 6, true, "':' and the number of a box, 1 to 6", &p->a));
@@ -116,7 +118,7 @@ static acf_status take_all(acf_mask_reader *r, acf_image_masks *m) {
 }
 
 /* The mixture of this name, or the text itself. */
-static const char *unnamed(const char *text) {
+static const char *text_of_name(const char *text) {
     const size_t skip = strspn(text, " \t"), n = strcspn(text + skip, " \t");
     const bool alone = text[skip + n + strspn(text + skip + n, " \t")] == '\0';
     for (int k = 0; alone && k < MIXTURES; k++)
@@ -127,7 +129,7 @@ static const char *unnamed(const char *text) {
 acf_status acf_image_masks_create(const char *text, acf_image_masks **out) {
     acf_image_masks *m = acf_alloc_zero(sizeof *m, "masks");
     if (!m) return ACF_EMEMORY;
-    acf_mask_reader r = {unnamed(text), unnamed(text)};
+    acf_mask_reader r = {text_of_name(text), text_of_name(text)};
     acf_status status = take_all(&r, m);
     if (status == ACF_OK)
         *out = m;
@@ -164,20 +166,21 @@ void acf_image_masks_write(const acf_image_masks *m, acf_text *out) {
     }
 }
 
-/* ---- rectangles ----------------------------------------------------------------------------------------------------------- */
+/* ---- rectangles -------------------------------------------------------------------------------------------------- */
 
-/* Of the n^2 pairs of borders on a side of n pixels, n hold one pixel between them and 2 (n - k + 1) hold k > 1, both borders counted. */
+/* Of the n^2 pairs of borders on a side of n pixels, n hold one pixel between them and 2 (n - k + 1) hold k > 1,
+ * both borders counted. */
 static int64_t pairs_up_to(int64_t k, int64_t n) { return 2 * k * n - n - k * k + k; }
 static int64_t pairs_of(int64_t k, int64_t n) { return k == 1 ? n : 2 * (n - k + 1); }
 
-/* The widths that go with height h, first to last; none: last < first. */
+/* The widths possible with height h, first to last; none: last < first. */
 static void widths(const acf_image_mask_part *p, int64_t h, int64_t H, int64_t W, int64_t *first, int64_t *last) {
     const double pixels = (double)(H * W);
     *first = acf_max(1, acf_ceil_div((int64_t)ceil(p->a * pixels - 1e-9), h));
     *last = acf_min(W, (int64_t)floor(p->b * pixels + 1e-9) / h);
 }
 
-/* Pairs of pairs of borders whose rectangle has height h and an area that fits. */
+/* The number of rectangles of height h with an allowed area. */
 static int64_t rectangles(const acf_image_mask_part *p, int64_t h, int64_t H, int64_t W) {
     int64_t first, last;
     widths(p, h, H, W, &first, &last);
@@ -191,7 +194,7 @@ static int64_t all_rectangles(const acf_image_mask_part *p, int64_t H, int64_t W
     return sum;
 }
 
-/* ---- fitting -------------------------------------------------------------------------------------------------------------- */
+/* ---- fitting ----------------------------------------------------------------------------------------------------- */
 
 static acf_status wrong_size(const char *path, const acf_raster *r, const acf_images *im, int64_t H, int64_t W) {
     char before[80] = "";
@@ -220,8 +223,8 @@ static acf_status read_white(const char *path, const acf_raster *r, const acf_im
     acf_release(white);
     if (status == ACF_OK && !memchr(given, 0, (size_t)(H * W)))
         status = acf_fail(ACF_EDATA,
-                          "%s: the mask has no white%s, so nothing is missing; paint white what is to be filled in",
-                          path, r->H != H || r->W != W ? " in the part that is cut out of the images" : "");
+                          "%s: the mask has no white%s, so nothing is missing; paint white what should be filled in",
+                          path, r->H != H || r->W != W ? " in the part of the images that is used" : "");
     return status;
 }
 
@@ -276,7 +279,7 @@ static acf_status fit(acf_image_masks *m, const acf_images *im, int64_t H, int64
 acf_status acf_image_masks_fit(acf_image_masks *m, int64_t H, int64_t W) { return fit(m, NULL, H, W); }
 acf_status acf_image_masks_fit_to(acf_image_masks *m, const acf_images *im) { return fit(m, im, im->H, im->W); }
 
-/* By its ending: a mask that is a file; anything else is the text of a mixture. */
+/* Decides by the ending: a mask file; anything else is the text of a mixture. */
 static bool is_picture(const char *name) {
     static const char *const ending[] = {".png", ".jpg", ".jpeg"};
     const size_t n = strlen(name);
@@ -293,7 +296,7 @@ acf_status acf_image_masks_open(const char *text, const acf_images *im, acf_imag
     acf_text t = acf_text_into(form, sizeof form);
     acf_text_addf(&t, is_picture(text) ? "file:\"%s\"" : "%s", text);
     if (acf_text_done(&t, NULL) != ACF_OK)
-        return acf_fail(ACF_EUSAGE, "a mask of %zu letters; expected at most 4096", strlen(text));
+        return acf_fail(ACF_EUSAGE, "a mask of %zu bytes; expected at most 4096", strlen(text));
     ACF_TRY(acf_image_masks_create(form, &m));
     acf_status status = acf_image_masks_fit_to(m, im);
     if (status)
@@ -303,12 +306,12 @@ acf_status acf_image_masks_open(const char *text, const acf_images *im, acf_imag
     return status;
 }
 
-/* ---- drawing -------------------------------------------------------------------------------------------------------------- */
+/* ---- drawing ----------------------------------------------------------------------------------------------------- */
 
 #define IMAGE_COLUMN 0x80000000u /* the blocks of a whole image: beyond every pixel's */
 #define WORDS 64
 
-/* A 32-bit word as an integer in [0, n), n < 2^31. */
+/* Maps a 32-bit word to an integer in [0, n), n < 2^31. */
 static int64_t scaled(uint32_t word, int64_t n) { return (int64_t)((uint64_t)word * (uint64_t)n >> 32); }
 
 int acf_image_masks_choice(const acf_image_masks *m, uint64_t seed, uint64_t id, uint32_t draw) {
@@ -338,7 +341,7 @@ static void draw_mcar(acf_rng_counter at, double p, int64_t n, uint8_t *b) {
     }
 }
 
-/* A pair of pairs of borders by its number among those that fit: the height, then the width; and a place for it. */
+/* Chooses a rectangle by its number among those allowed: the height, then the width, then its position. */
 static acf_image_box draw_rect(const acf_image_mask_part *p, const uint32_t word[4], int64_t H, int64_t W) {
     const int64_t all = all_rectangles(p, H, W);
     int64_t left = acf_min((int64_t)(acf_rng_unit(word[0], word[1]) * (double)all), all - 1), h = 1, w, last;
@@ -350,7 +353,8 @@ static acf_image_box draw_rect(const acf_image_mask_part *p, const uint32_t word
     return (acf_image_box){x, y, x + w, y + h};
 }
 
-/* Boxes of Li et al. (Generative Face Completion, 2017), for 64 x 64 pixels: both sides of the face, both eyes, either eye, the mouth. */
+/* Boxes of Li et al. (Generative Face Completion, 2017), for 64 x 64 pixels: both sides of the face, both eyes,
+ * either eye, the mouth. */
 static acf_image_box face(int k, int64_t H, int64_t W) {
     static const int box[6][4] = {{17, 26, 36, 58}, {29, 26, 48, 58}, {15, 26, 50, 37},
                                   {15, 26, 34, 37}, {31, 26, 50, 37}, {20, 43, 44, 62}};
@@ -358,7 +362,7 @@ static acf_image_box face(int k, int64_t H, int64_t W) {
     return (acf_image_box){(b[0] * W + 32) / 64, (b[1] * H + 32) / 64, (b[2] * W + 32) / 64, (b[3] * H + 32) / 64};
 }
 
-/* The box that kinds with one box hide; word: of the image. */
+/* The box of the kinds with one box; word: of the image. */
 static acf_image_box box_of(const acf_image_mask_part *p, const uint32_t word[4], int64_t H, int64_t W) {
     const int64_t S = (int64_t)p->a;
     int64_t x, y;
@@ -416,7 +420,7 @@ void acf_image_masks_draw(const acf_device *dev, const acf_image_masks *m, uint6
                   (acf_rng_counter){seed, id[i], ACF_STREAM_MASK, 0, draw}, b + i * m->H * m->W);
 }
 
-/* ---- symmetry ------------------------------------------------------------------------------------------------------------- */
+/* ---- symmetry ---------------------------------------------------------------------------------------------------- */
 
 static double weight_of(const acf_image_masks *m, acf_image_mask_kind kind) {
     double sum = 0;

@@ -1,29 +1,34 @@
-/* Which pixels of an image are given and which are modelled: the distributions that training, evaluation and `acflow plot masks` draw from.
+/* Draws which pixels of an image are given and which are modelled, for training, evaluation and `acflow plot masks`.
  * One mask for all channels of a pixel.
  *
  *     name             modelled (b = 0); all other pixels are given (b = 1)
- *     mcar:P           every pixel by itself, so that a share P is given: mcar:0.2 keeps 20 %
- *     rect:A-B         a rectangle, of A to B of the image's area (rect alone: 0.1-1). Two rows and two columns are drawn uniformly, and are its
- *                      borders; drawn anew until the area fits
+ *     mcar:P           each pixel independently, so that a share P is given: mcar:0.2 keeps 20 %
+ *     rect:A-B         a rectangle, of A to B of the image's area (rect alone: 0.1-1). Its borders are two rows and two
+ *                      columns, drawn uniformly, and drawn again until the area fits
  *     left, right,     that half of the image; of an odd number of rows or columns the middle one is given
  *     top, bottom
  *     centre           the middle half of the rows and columns
  *     cutout:S         a square of S x S pixels anywhere inside
- *     pattern:R        blobs over 20 to 30 % of the image (pattern alone: 0.06): noise of R points to the pixel, smoothed bicubically, below a threshold
- *     face:K           box K = 1..6 of Li et al. over eyes, mouth or a side of a face, made for 64x64 and scaled (face alone: any of the six)
+ *     pattern:R        blobs over 20 to 30 % of the image (pattern alone: 0.06): noise with R points per pixel,
+ *                      smoothed bicubically, below a threshold
+ *     face:K           box K = 1..6 of Li et al. over eyes, mouth or a side of a face, made for 64x64 and scaled (face
+ *                      alone: any of the six)
  *     joint            everything
- *     file:PATH        what is white in a PNG or JPEG of the image's size, or of its file's; black is given. What is transparent counts as white. A PATH with '+' or '*'
- *                      goes in double quotes
+ *     file:PATH        the white pixels of a PNG or JPEG of the image's size, or of its file's; black is given.
+ *                      Transparency counts as white. A PATH with '+' or '*' is written in double quotes
  *
- * and mixtures of them, from which every image chooses one part by weight: "mcar:0.2*2 + rect:0.1-1*2 + left + right". By name, alone:
+ * and mixtures of them, from which every image chooses one part by weight: "mcar:0.2*2 + rect:0.1-1*2 + left +
+ * right". Named mixtures, used alone:
  *
- *     paper-mnist, paper-omniglot, paper-cifar, paper-celeba               what the paper's appendix says (20 % kept; rectangles of 10 % and more)
- *     released-mnist, released-omniglot, released-cifar, released-celeba   what the paper's published code draws
+ *     paper-mnist, paper-omniglot, paper-cifar, paper-celeba               as in the paper's appendix (20 % kept;
+ *                                                                          rectangles of 10 % and more)
+ *     released-mnist, released-omniglot, released-cifar, released-celeba   as in the paper's published code
  *
- * The paper gives no weights, and no masks for CIFAR: the weights are those of the code, CIFAR has MNIST's.
+ * The paper gives no weights and no masks for CIFAR. The weights are those of the code; CIFAR uses MNIST's masks.
  *
- * Promised for every image: b is 0 or 1, and at least one pixel is modelled (where a draw models none, one pixel drawn uniformly is). A mask
- * is a function of (seed, image id, draw): not of its batch, its place there, or the number of threads. */
+ * Guaranteed for every image: b is 0 or 1, and at least one pixel is modelled (if a draw models none, one pixel
+ * drawn uniformly is). A mask depends only on (seed, image id, draw), not on the batch, the position in it, or the
+ * number of threads. */
 #ifndef ACF_IMAGE_IMAGE_MASKS_H
 #define ACF_IMAGE_IMAGE_MASKS_H
 
@@ -33,7 +38,7 @@
 #include "image/images.h"
 
 #define ACF_IMAGE_MASKS_MAX 32     /* parts */
-#define ACF_IMAGE_PATTERN_MAX 1024 /* pixels a side, for pattern */
+#define ACF_IMAGE_PATTERN_MAX 1024 /* pixels per side, for pattern */
 
 typedef enum acf_image_mask_kind {
     ACF_HIDE_MCAR,
@@ -64,40 +69,43 @@ typedef struct acf_image_masks {
     int64_t H, W; /* of the images; 0 before acf_image_masks_fit */
 } acf_image_masks;
 
-/* Reads the text form. Gives *out; free with acf_image_masks_free. Fails: ACF_EUSAGE with a sentence that shows the place and what was
- * expected, ACF_EMEMORY. */
+/* Reads the text form. Gives *out; free with acf_image_masks_free. Fails: ACF_EUSAGE (the message shows the position
+ * and what was expected), ACF_EMEMORY. */
 acf_status acf_image_masks_create(const char *text, acf_image_masks **out);
 void acf_image_masks_free(acf_image_masks *masks); /* NULL is allowed */
 
-/* For images of H x W pixels, before anything is drawn: reads the mask files, and refuses what cannot be drawn at this size. Where it fails, the
- * masks stay as they were. Fails: ACF_EUSAGE, ACF_EDATA (a mask file of another size, or without white), ACF_EIO, ACF_EMEMORY. */
+/* Prepares the masks for images of H x W pixels, before any draw: reads the mask files, and refuses masks that
+ * cannot be drawn at this size. On failure the masks do not change. Fails: ACF_EUSAGE, ACF_EDATA (a mask file of
+ * another size, or without white), ACF_EIO, ACF_EMEMORY. */
 acf_status acf_image_masks_fit(acf_image_masks *masks, int64_t H, int64_t W);
-/* The same for these images. A mask file may also have the size that their files had: then what was done to them is done to it. */
+/* The same for these images. A mask file may also have the size of their files; it is then transformed as they were. */
 acf_status acf_image_masks_fit_to(acf_image_masks *masks, const acf_images *im);
 
-/* Both, for what a user says: the text form, or the path of a picture (.png, .jpg, .jpeg). Gives *out. */
+/* Both, for text from the user: the text form, or the path of a picture (.png, .jpg, .jpeg). Gives *out. */
 acf_status acf_image_masks_open(const char *text, const acf_images *im, acf_image_masks **out);
 
-/* Writes the text form, which parses back to the same masks; a name is written out, weights of 1 are left out. */
+/* Writes the text form, which parses back to the same masks. A named mixture is written out; weights of 1 are
+ * omitted. */
 void acf_image_masks_write(const acf_image_masks *masks, acf_text *out);
 void acf_image_mask_part_write(const acf_image_mask_part *part, acf_text *out); /* one part, without its weight */
 
-/* The mixture behind name number k, 0, 1, ...; *name is set. NULL behind the last. */
+/* The mixture of name number k, 0, 1, ...; sets *name. NULL after the last. */
 const char *acf_image_masks_named(int k, const char **name);
 
-/* b (N,H,W) for N images with these ids, below 2^48; draw is the step or epoch: the next one gives new masks. The CPU device lends its
- * threads. Allocates nothing. */
+/* Draws b (N,H,W) for N images with these ids, below 2^48. draw is the step or epoch: each gives new masks. Uses the
+ * threads of the CPU device. Allocates nothing. */
 void acf_image_masks_draw(const acf_device *dev, const acf_image_masks *masks, uint64_t seed, uint32_t draw, int64_t N,
                           const uint64_t *id, uint8_t *b);
 
-/* Which part of the mixture it chooses for an image. */
+/* Which part of the mixture is chosen for an image. */
 int acf_image_masks_choice(const acf_image_masks *masks, uint64_t seed, uint64_t id, uint32_t draw);
 
-/* The same for one image, b (H,W), and of this part of the mixture. */
+/* The same for one image, b (H,W), with this part of the mixture. */
 void acf_image_mask_part_draw(const acf_image_masks *masks, int part, uint64_t seed, uint64_t id, uint32_t draw,
                               uint8_t *b);
 
-/* Does every mask occur as often as it does turned by quarters, or mirrored? The six boxes of faces together count as if they were mirrored. */
+/* Whether the distribution is symmetric under rotation by 90 degrees, or under flipping. The six face boxes together
+ * count as symmetric under flipping. */
 bool acf_image_masks_symmetric(const acf_image_masks *masks, bool turn, bool flip);
 
 /* For image_pattern.c. b (H,W) = 0 on the blobs. */

@@ -1,5 +1,5 @@
-/* Tests of image_masks.h: the text form, the promises for every image, and the laws. Draws are functions of fixed places; thresholds are those
- * of a one-in-a-thousand event or rarer. */
+/* Tests of image_masks.h: the text form, the guarantees for every image, and the distributions. Draws depend on
+ * fixed counters; thresholds correspond to events of probability one in a million or less. */
 #include "image/image_masks.h"
 
 #include "harness/image_files.h"
@@ -34,7 +34,7 @@ static void drawn(const char *text, int64_t H, int64_t W, int64_t n, uint32_t dr
     for (int i = 0; i < n; i++) id[i] = (uint64_t)i;
     memset(b, 7, (size_t)(n * H * W));
     acf_image_masks_draw(dev, m, 20240607, draw, n, id, b);
-    for (int64_t i = 0; i < n; i++) { /* the promise */
+    for (int64_t i = 0; i < n; i++) { /* the guarantee */
         int64_t modelled = 0;
         for (int64_t k = 0; k < H * W; k++) {
             assert_true(b[i * H * W + k] <= 1);
@@ -46,7 +46,7 @@ static void drawn(const char *text, int64_t H, int64_t W, int64_t n, uint32_t dr
     acf_image_masks_free(m);
 }
 
-/* The box that image i hides, checked to be one. */
+/* The box that image i hides; fails if it is not a box. */
 static acf_image_box box_of(const uint8_t *mask, int64_t H, int64_t W) {
     acf_image_box box = {W, H, 0, 0};
     int64_t missing = 0;
@@ -61,7 +61,7 @@ static acf_image_box box_of(const uint8_t *mask, int64_t H, int64_t W) {
     return box;
 }
 
-/* ---- kinds ---------------------------------------------------------------------------------------------------------------- */
+/* ---- kinds ------------------------------------------------------------------------------------------------------- */
 
 static void boxes_are_where_they_should_be(void **state) {
     (void)state;
@@ -95,7 +95,7 @@ static void boxes_are_where_they_should_be(void **state) {
     for (int k = 0; k < 6; k++) assert_true(fabs(seen[k] - 100.0) < 3.5 * sqrt(600.0 * 5 / 36));
 }
 
-/* The share that is given is P; pixels are independent of their neighbours and of the next image. */
+/* The given share is P; pixels are independent of their neighbours and of the next image. */
 static void mcar_keeps_its_share(void **state) {
     (void)state;
     for (int p = 0; p <= 10; p++) {
@@ -109,14 +109,14 @@ static void mcar_keeps_its_share(void **state) {
             for (int i = 0; i + lag[l] < n; i++) same[l] += (b[i] - p / 10.0) * (b[i + lag[l]] - p / 10.0);
         const double sd = sqrt(n * p / 10.0 * (1 - p / 10.0));
         assert_true(fabs(given - n * p / 10.0) <=
-                    3.5 * sd + (p == 10 ? 500 : 0)); /* all given: one of each image is modelled after all */
+                    3.5 * sd + (p == 10 ? 500 : 0)); /* all given: one pixel of each image is modelled */
         for (int l = 0; l < 3 && p > 0 && p < 10; l++)
             assert_true(fabs(same[l]) < 3.5 * sqrt(n) * p / 10.0 * (1 - p / 10.0));
     }
 }
 
 /* Against the definition: all pairs of rows and of columns, those that fit equally likely. */
-static void rectangles_have_their_law(void **state) {
+static void rectangles_have_their_distribution(void **state) {
     (void)state;
     enum { H = 5, W = 4, CELLS = H * H * W * W };
     static const struct {
@@ -172,12 +172,12 @@ static void cutouts_lie_anywhere(void **state) {
     for (int k = 0; k < 15; k++) assert_true(fabs(seen[k / 3][k % 3] - N / 15.0) < 3.5 * sqrt(N / 15.0));
 }
 
-/* Covers what it should, in blobs of about the grid's size: most neighbours of a hole are holes. */
+/* The coverage is as specified, in blobs of about the grid's size: most neighbours of a hole are holes. */
 static void patterns_are_blobs(void **state) {
     (void)state;
     static const struct {
         const char *text;
-        int side, within; /* images of 200 whose coverage must be in the band */
+        int side, within; /* number of images, of 200, whose coverage must be in the band */
         double alike;
     } cases[] = {{"pattern", 64, 200, 0.85},
                  {"pattern:0.03", 64, 195, 0.9},
@@ -217,7 +217,7 @@ static void mixtures_choose_by_weight(void **state) {
     for (int k = 0; k < 3; k++) assert_true(fabs(count[k] - N * p[k]) < 3.5 * sqrt(N * p[k] * (1 - p[k])));
 }
 
-/* ---- files ---------------------------------------------------------------------------------------------------------------- */
+/* ---- files ------------------------------------------------------------------------------------------------------- */
 
 static void a_file_is_a_mask(void **state) {
     (void)state;
@@ -246,13 +246,14 @@ static void a_file_is_a_mask(void **state) {
     assert_int_equal(acf_image_masks_create(text, &m), ACF_OK);
     assert_int_equal(acf_image_masks_fit(m, 3, 4), ACF_EDATA);
     snprintf(expected, sizeof expected,
-             "%s: the mask has no white, so nothing is missing; paint white what is to be filled in", path);
+             "%s: the mask has no white, so nothing is missing; paint white what should be filled in", path);
     assert_string_equal(acf_error(), expected);
     acf_image_masks_free(m);
     acf_lab_folder_free(&folder);
 }
 
-/* A mask of the size that the files had goes the way of the images: here the middle 4 x 4 of 4 x 8, halved, in the middle of 4 x 4. */
+/* A mask of the files' size is transformed like the images: here the middle 4 x 4 of 4 x 8, halved, in the middle of
+ * 4 x 4. */
 static void a_mask_of_the_files_size_is_cut_and_scaled(void **state) {
     (void)state;
     acf_lab_folder folder = acf_lab_folder_make();
@@ -281,25 +282,27 @@ static void a_mask_of_the_files_size_is_cut_and_scaled(void **state) {
     assert_int_equal(acf_image_masks_fit_to(m, im), ACF_EDATA);
     snprintf(
         expected, sizeof expected,
-        "%s: the mask has no white in the part that is cut out of the images, so nothing is missing; paint white what is to be filled in",
+        "%s: the mask has no white in the part of the images that is used, so nothing is missing; paint white what "
+        "should be filled in",
         path);
     assert_string_equal(acf_error(), expected);
     assert_int_equal(acf_image_write_png(path, outside, 8, 4, 1), ACF_OK);
     assert_int_equal(acf_image_masks_fit_to(m, im), ACF_EDATA);
-    snprintf(
-        expected, sizeof expected,
-        "%s: the mask has 4 x 8 pixels, but the images have 4 x 4; make a mask of that size, or of 8 x 4 as their files have",
-        path);
+    snprintf(expected, sizeof expected,
+             "%s: the mask has 4 x 8 pixels, but the images have 4 x 4; make a mask of that size, or of 8 x 4 as their "
+             "files have",
+             path);
     assert_string_equal(acf_error(), expected);
     acf_image_masks_free(m);
     acf_images_free(im);
     acf_lab_folder_free(&folder);
 }
 
-/* ---- places --------------------------------------------------------------------------------------------------------------- */
+/* ---- independence of batches ------------------------------------------------------------------------------------- */
 
-/* An image gets the same mask alone, elsewhere in a batch, and with any number of threads; and another at the next draw. */
-static void an_image_does_not_know_its_batch(void **state) {
+/* An image gets the same mask alone, elsewhere in a batch, and with any number of threads; the next draw gives
+ * another. */
+static void masks_do_not_depend_on_the_batch(void **state) {
     (void)state;
     enum { n = 300, S = 24 * 20 };
     static uint8_t b1[n * S], b2[n * S], one_b[S];
@@ -318,7 +321,7 @@ static void an_image_does_not_know_its_batch(void **state) {
     assert_memory_not_equal(b1, b2, sizeof b1);
     acf_image_masks_draw(one, m, 6, 1, n, id, b2);
     assert_memory_not_equal(b1, b2, sizeof b1);
-    for (int k = 0; k < m->n; k++) { /* a part alone is what a mixture of it gives */
+    for (int k = 0; k < m->n; k++) { /* a part alone gives the same as a mixture of it */
         acf_image_mask_part_draw(m, k, 5, 99, 1, b1);
         acf_image_masks single = *m;
         single.part[0] = m->part[k], single.n = 1;
@@ -329,9 +332,9 @@ static void an_image_does_not_know_its_batch(void **state) {
     acf_image_masks_free(m);
 }
 
-/* ---- text ----------------------------------------------------------------------------------------------------------------- */
+/* ---- text -------------------------------------------------------------------------------------------------------- */
 
-static void text_goes_and_comes_back(void **state) {
+static void text_round_trips(void **state) {
     (void)state;
     static const char *const cases[][2] = {
         {"mcar:0.2*2 + rect:0.1-1*2 + left", "mcar:0.2*2 + rect:0.1-1*2 + left"},
@@ -362,7 +365,7 @@ static void text_goes_and_comes_back(void **state) {
     acf_image_masks_free(NULL);
 }
 
-/* The released CelebA mixture nests three generators 1 : 1 : 2; written flat, each has its share. */
+/* The released CelebA mixture nests three generators 1 : 1 : 2; in flat form each has its share. */
 static void the_released_weights_add_up(void **state) {
     (void)state;
     acf_image_masks *m = fitted("released-celeba", 64, 64);
@@ -376,10 +379,11 @@ static void the_released_weights_add_up(void **state) {
     acf_image_masks_free(m);
 }
 
-static void wrong_text_gets_a_sentence(void **state) {
+static void wrong_text_is_reported(void **state) {
     (void)state;
 #define NAMES                                                                                                          \
-    "expected mcar:P, rect:A-B, left, right, top, bottom, centre, cutout:S, pattern:R, face:K, joint, file:PATH, or alone paper-mnist, released-mnist, ..."
+    "expected mcar:P, rect:A-B, left, right, top, bottom, centre, cutout:S, pattern:R, face:K, joint, file:PATH, or "  \
+    "alone paper-mnist, released-mnist, ..."
     static const char *const cases[][2] = {
         {"", "masks '': at the end: " NAMES},
         {"middle", "masks 'middle': at 'middle': " NAMES},
@@ -391,7 +395,7 @@ static void wrong_text_gets_a_sentence(void **state) {
          "masks 'rect:0.5-0.2': at '0.5-0.2': expected the least and the largest area, as in rect:0.1-1"},
         {"cutout:1.5", "masks 'cutout:1.5': at ':1.5': expected ':' and a number of pixels, as in cutout:16"},
         {"pattern:0",
-         "masks 'pattern:0': at ':0': expected ':' and points to the pixel from 0.001 to 1, as in pattern:0.06"},
+         "masks 'pattern:0': at ':0': expected ':' and points per pixel from 0.001 to 1, as in pattern:0.06"},
         {"face:7", "masks 'face:7': at ':7': expected ':' and the number of a box, 1 to 6"},
         {"file", "masks 'file': at the end: expected ':' and the name of a file"},
         {"file: + left", "masks 'file: + left': at ' + left': expected the name of a file"},
@@ -423,8 +427,8 @@ static void wrong_text_gets_a_sentence(void **state) {
 }
 
 ACF_TESTS(image_masks, cmocka_unit_test(boxes_are_where_they_should_be), cmocka_unit_test(mcar_keeps_its_share),
-          cmocka_unit_test(rectangles_have_their_law), cmocka_unit_test(cutouts_lie_anywhere),
+          cmocka_unit_test(rectangles_have_their_distribution), cmocka_unit_test(cutouts_lie_anywhere),
           cmocka_unit_test(patterns_are_blobs), cmocka_unit_test(mixtures_choose_by_weight),
           cmocka_unit_test(a_file_is_a_mask), cmocka_unit_test(a_mask_of_the_files_size_is_cut_and_scaled),
-          cmocka_unit_test(an_image_does_not_know_its_batch), cmocka_unit_test(text_goes_and_comes_back),
-          cmocka_unit_test(the_released_weights_add_up), cmocka_unit_test(wrong_text_gets_a_sentence))
+          cmocka_unit_test(masks_do_not_depend_on_the_batch), cmocka_unit_test(text_round_trips),
+          cmocka_unit_test(the_released_weights_add_up), cmocka_unit_test(wrong_text_is_reported))

@@ -1,4 +1,4 @@
-/* Work on pictures: see image_ops.h. */
+/* Operations on pictures: see image_ops.h. */
 #include "image/image_ops.h"
 
 #include "base/arena.h"
@@ -33,9 +33,10 @@ acf_image_box acf_image_middle(int64_t W, int64_t H, int64_t w, int64_t h) {
     return (acf_image_box){x0, y0, x0 + x, y0 + y};
 }
 
-/* ---- scaling -------------------------------------------------------------------------------------------------------------- */
+/* ---- scaling ----------------------------------------------------------------------------------------------------- */
 
-/* How one side is scaled: pixel i of the new side is the sum over k of weight[i * most + k] times pixel first[i] + k of the old one. */
+/* How one side is scaled: pixel i of the new side is the sum over k of weight[i * most + k] times pixel first[i] + k
+ * of the old side. */
 typedef struct axis {
     int64_t n, most;
     int64_t *first; /* (n) */
@@ -83,7 +84,7 @@ static void add_row(double *restrict sum, const uint8_t *restrict row, double we
     for (int64_t i = 0; i < n; i++) sum[i] += weight * row[i];
 }
 
-/* A new row: the old rows that it covers are added up, then the columns of that sum. */
+/* Computes a new row: adds up the old rows that it covers, then the columns of that sum. */
 static void scale_row(uint8_t *out, double *sum, const uint8_t *in, int64_t y, const axis *down, const axis *across,
                       int64_t H, int64_t W, int64_t C) {
     memset(sum, 0, (size_t)(W * C) * sizeof *sum);
@@ -114,7 +115,7 @@ acf_status acf_image_resize(uint8_t *out, int64_t h, int64_t w, const uint8_t *i
     return status;
 }
 
-/* ---- the rest ------------------------------------------------------------------------------------------------------------- */
+/* ---- the rest ---------------------------------------------------------------------------------------------------- */
 
 void acf_image_pad(uint8_t *out, int64_t h, int64_t w, const uint8_t *in, int64_t H, int64_t W, int64_t C) {
     const int64_t top = (h - H) / 2, left = (w - W) / 2;

@@ -26,7 +26,7 @@ static void channels_there_and_back(void **state) {
         assert_true(fabs(grey[i] - (0.299 * in[3 * i] + 0.587 * in[3 * i + 1] + 0.114 * in[3 * i + 2])) < 1.5);
     acf_image_channels(out, 3, grey, 1, H * W);
     acf_image_channels(back, 1, out, 3, H * W);
-    assert_memory_equal(back, grey, sizeof grey); /* equal channels are grey already */
+    assert_memory_equal(back, grey, sizeof grey); /* equal channels are already grey */
     acf_image_channels(out, 3, in, 3, H * W);
     assert_memory_equal(out, in, sizeof in);
 }
@@ -51,11 +51,11 @@ static void cuts_and_middles(void **state) {
 
 static void resized(int64_t h, int64_t w) { assert_int_equal(acf_image_resize(out, h, w, in, H, W, C), ACF_OK); }
 
-static void resizing_keeps_what_it_must(void **state) {
+static void resizing_keeps_constants(void **state) {
     (void)state;
     resized(H, W);
     assert_memory_equal(out, in, sizeof in);
-    for (int64_t h = 1; h <= 40; h += 3) /* one colour stays one, up and down, in both directions */
+    for (int64_t h = 1; h <= 40; h += 3) /* one colour stays one when enlarged, reduced, and in both directions */
         for (int64_t w = 1; w <= 40; w += 5) {
             memset(in, 255 - (int)h, sizeof in);
             resized(h, w);
@@ -68,7 +68,7 @@ static void resizing_keeps_what_it_must(void **state) {
     for (int c = 0; c < C; c++) assert_true(fabs(out[c] - sum[c] / (H * W)) <= 0.5);
 }
 
-/* Means over whole blocks, and over parts: 3 pixels become 2, of which each covers one and a half. */
+/* Means over whole blocks and over parts: 3 pixels become 2, each covering one and a half. */
 static void fewer_pixels_are_means(void **state) {
     (void)state;
     static const uint8_t four[4 * 4] = {0, 4, 10, 20, 8, 12, 30, 40, 1, 1, 2, 3, 1, 2, 4, 4};
@@ -81,7 +81,7 @@ static void fewer_pixels_are_means(void **state) {
     assert_true(out[0] == 40 && out[1] == 100);
 }
 
-/* A ramp stays a ramp between the middles of the outermost pixels; and it is the same in both directions. */
+/* A ramp stays a ramp between the middles of the outermost pixels, in both directions. */
 static void more_pixels_lie_between(void **state) {
     (void)state;
     static const uint8_t ramp[4] = {0, 80, 160, 240};
@@ -91,7 +91,7 @@ static void more_pixels_lie_between(void **state) {
     for (int i = 0; i < 16; i++) assert_int_equal(out[i], (int)fmin(fmax(20 * i - 30, 0), 240));
 }
 
-static void padding_and_turning(void **state) {
+static void padding_and_rotation(void **state) {
     (void)state;
     acf_image_pad(out, H + 5, W + 2, in, H, W, C);
     for (int y = 0; y < H + 5; y++)
@@ -99,7 +99,7 @@ static void padding_and_turning(void **state) {
             const bool inside = y >= 2 && y < 2 + H && x >= C && x < (1 + W) * C;
             assert_int_equal(out[y * (W + 2) * C + x], inside ? in[(y - 2) * W * C + x - C] : 0);
         }
-    for (int q = 0; q < 4; q++) { /* a quarter and three more are a whole turn */
+    for (int q = 0; q < 4; q++) { /* rotations by q and 4 - q quarters cancel */
         acf_image_rotate(out, in, H, W, C, q);
         acf_image_rotate(back, out, q & 1 ? W : H, q & 1 ? H : W, C, 4 - q);
         assert_memory_equal(back, in, sizeof in);
@@ -120,7 +120,7 @@ static void levels_and_bytes(void **state) {
         for (unsigned k = 0; k < 1u << bits; k++) {
             uint8_t v = acf_image_byte(k, bits);
             acf_image_coarsen(&v, 1, bits);
-            assert_int_equal(v, k); /* written and read again, a level is the same */
+            assert_int_equal(v, k); /* a level is the same after writing and reading */
         }
     }
 }
@@ -142,6 +142,6 @@ static void every_allocation_may_fail(void **state) {
 
 #define WITH_PICTURE(test) cmocka_unit_test_setup(test, set_up)
 ACF_TESTS(image_ops, WITH_PICTURE(channels_there_and_back), WITH_PICTURE(cuts_and_middles),
-          WITH_PICTURE(resizing_keeps_what_it_must), WITH_PICTURE(fewer_pixels_are_means),
-          WITH_PICTURE(more_pixels_lie_between), WITH_PICTURE(padding_and_turning), WITH_PICTURE(levels_and_bytes),
+          WITH_PICTURE(resizing_keeps_constants), WITH_PICTURE(fewer_pixels_are_means),
+          WITH_PICTURE(more_pixels_lie_between), WITH_PICTURE(padding_and_rotation), WITH_PICTURE(levels_and_bytes),
           WITH_PICTURE(every_allocation_may_fail))

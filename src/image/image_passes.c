@@ -1,12 +1,12 @@
-/* Hidden pixels in rounds: see image_passes.h. */
+/* Coarse-to-fine passes over hidden pixels: see image_passes.h. */
 #include "image/image_passes.h"
 
 #include <math.h>
 
-#define ROUND_COLUMN 0xC0000000u /* beyond every column that a mask draws by (image_masks.c, image_pattern.c) */
+#define PASS_COLUMN 0xC0000000u /* beyond every column used by a mask (image_masks.c, image_pattern.c) */
 
 int acf_image_pass_of(int passes, int64_t y, int64_t x) {
-    const int first = passes - 1; /* the lattice of round 0 */
+    const int first = passes - 1; /* the lattice of pass 0 */
     const uint64_t move = (uint64_t)1 << first / 2 >> 1, a = (uint64_t)y + move, b = (uint64_t)x + move;
     if ((a | b) == 0) return 0;
     const int l = __builtin_ctzll(a | b), lattice = 2 * l + (int)(a >> l & b >> l & 1);
@@ -29,7 +29,7 @@ double acf_image_pass_draw(int passes, acf_rng_counter at, int64_t H, int64_t W,
     for (int64_t i = 0; i < H * W; i++)
         if (!b[i]) count[acf_image_pass_of(passes, i / W, i % W)]++, hidden++;
     for (int r = 0; r < passes; r++) with += count[r] > 0;
-    at.column = ROUND_COLUMN;
+    at.column = PASS_COLUMN;
     acf_rng_bits(at, word);
     if (word[0] >> 30 == 0 || with == 0) return 1;
     for (int64_t left = (int64_t)((uint64_t)word[1] * (uint64_t)with >> 32); left > 0 || count[k] == 0; k++)

@@ -1,4 +1,4 @@
-/* Tests of image_passes.h: every hidden pixel has one round, coarse before fine; what training draws of them. */
+/* Tests of image_passes.h: every hidden pixel has one pass, coarse before fine; and the passes drawn in training. */
 #include "image/image_passes.h"
 
 #include "harness/check.h"
@@ -9,17 +9,18 @@
 
 enum { H = 13, W = 18, P = H * W };
 
-/* Whether (y,x) is of lattice q: every 2^l-th of every 2^l-th row for q = 2l, of those every other as on a chessboard for 2l + 1. */
+/* Whether (y,x) is in lattice q: for q = 2l every 2^l-th pixel of every 2^l-th row; for 2l + 1 every other one of
+ * those, as on a chessboard. */
 static int of_lattice(int q, int y, int x) {
     const int step = 1 << q / 2;
     return y % step == 0 && x % step == 0 && (q % 2 == 0 || (y / step + x / step) % 2 == 0);
 }
 
-/* All rounds up to k are exactly a lattice, each of twice as many pixels as the one before. */
-static void rounds_are_finer_and_finer_lattices(void **state) {
+/* All passes up to k form exactly a lattice, each with twice as many pixels as the one before. */
+static void passes_are_finer_and_finer_lattices(void **state) {
     (void)state;
     for (int R = 1; R <= ACF_IMAGE_PASSES_MAX; R++) {
-        const int first = 1 << (R - 1) / 2 >> 1; /* the row and column of the first pixel of round 0 */
+        const int first = 1 << (R - 1) / 2 >> 1; /* the row and column of the first pixel of pass 0 */
         for (int y = 0; y<600; y += R> 12 ? 7 : 1)
             for (int x = 0; x < 40; x++) {
                 int expected = 0;
@@ -34,8 +35,9 @@ static void rounds_are_finer_and_finer_lattices(void **state) {
         for (int x = 0; x < 8; x++) assert_int_equal(acf_image_pass_of(5, y, x), five[y][x] - '0');
 }
 
-/* Over all rounds each hidden pixel is asked for once; before, it is left out, after, given. Given ones always are, whatever number says so. */
-static void every_hidden_pixel_has_one_round(void **state) {
+/* Over all passes each hidden pixel is modelled once; before, it is left out, after, given. Given pixels always are,
+ * for any nonzero number. */
+static void every_hidden_pixel_has_one_pass(void **state) {
     (void)state;
     uint8_t b[P], role[P];
     int target[P] = {0};
@@ -58,8 +60,9 @@ static void every_hidden_pixel_has_one_round(void **state) {
     }
 }
 
-/* A quarter of the images is asked at once; the others for one round, each as often, with the weight that is promised. Rounds that ask for nothing do not occur. */
-static void training_draws_every_round(void **state) {
+/* A quarter of the images is a single pass. The others are one pass, each equally often, with the expected weight.
+ * Passes without modelled pixels do not occur. */
+static void training_draws_every_pass(void **state) {
     (void)state;
     enum { S = 4, TRIES = 8000 };
     uint8_t hole[P], b[P], role[S][P];
@@ -67,7 +70,7 @@ static void training_draws_every_round(void **state) {
     int64_t n[S], hidden = 0;
     for (int i = 0; i < P; i++) {
         const int own = acf_image_pass_of(S, i / W, i % W);
-        hole[i] = own == 1 || i % 5 == 0; /* nothing of round 1 is hidden */
+        hole[i] = own == 1 || i % 5 == 0; /* pass 1 has no hidden pixels */
         hidden += !hole[i];
     }
     for (int k = 0; k < S; k++) n[k] = acf_image_pass(S, k, H, W, hole, role[k]);
@@ -89,7 +92,7 @@ static void training_draws_every_round(void **state) {
     for (int k = 0; k < S; k++) assert_true(k == 1 ? seen[k] == 0 : abs(seen[k] - TRIES / 4) < 4 * sqrt(TRIES / 4.0));
 }
 
-static void an_image_without_a_hole_stays(void **state) {
+static void an_image_without_hidden_pixels_is_unchanged(void **state) {
     (void)state;
     uint8_t b[P];
     memset(b, 1, P);
@@ -98,6 +101,6 @@ static void an_image_without_a_hole_stays(void **state) {
     for (int i = 0; i < P; i++) assert_int_equal(b[i], 1);
 }
 
-ACF_TESTS(image_passes, cmocka_unit_test(rounds_are_finer_and_finer_lattices),
-          cmocka_unit_test(every_hidden_pixel_has_one_round), cmocka_unit_test(training_draws_every_round),
-          cmocka_unit_test(an_image_without_a_hole_stays))
+ACF_TESTS(image_passes, cmocka_unit_test(passes_are_finer_and_finer_lattices),
+          cmocka_unit_test(every_hidden_pixel_has_one_pass), cmocka_unit_test(training_draws_every_pass),
+          cmocka_unit_test(an_image_without_hidden_pixels_is_unchanged))

@@ -1,30 +1,32 @@
-/* Blobs of arbitrary shape, as Pathak et al. (Context Encoders, 2016) describe them: uniform noise on a coarse grid, interpolated bicubically
- * to pixels, is a hole where it is below 1/4; a window is taken where its holes cover between 20 and 30 %, else another.
+/* Masks of blobs of arbitrary shape, after Pathak et al. (Context Encoders, 2016). Uniform noise on a coarse grid is
+ * interpolated bicubically to pixels and is a hole where it is below 1/4. A window is accepted if its holes cover
+ * between 20 and 30 %, otherwise another one is drawn.
  *
- * There the windows lie in one large picture, kept in memory and renewed now and then. Here each window has its own grid, which is the same
- * law, and a window needs nothing but its place (seed, image, draw): no picture of 10,000 x 10,000, no order in which masks must be drawn.
- * A mask of 64x64 pixels takes some 33 us, all tries together. */
+ * In that paper the windows lie in one large picture, kept in memory and renewed now and then. Here each window has
+ * its own grid, which has the same distribution. A window depends only on (seed, image, draw), so there is no
+ * picture of 10,000 x 10,000 and no order of draws. A mask of 64x64 pixels takes some 33 us, all tries together. */
 #include "image/image_masks.h"
 
 #include <math.h>
 
 #define DENSITY 0.25
 #define TOLERANCE 0.05
-#define TRIES 64                /* after them the nearest is taken: tiny images have few coverages to choose from */
+#define TRIES 64                /* then the nearest is taken: tiny images allow few coverages */
 #define GRID_COLUMN 0x40000000u /* blocks of the generator that no pixel uses; 2^20 of them for every try */
 #define SIDE                                                                                                           \
-    (ACF_IMAGE_PATTERN_MAX + 8) /* points of a row of the grid, at most: one a pixel, and those beyond the edges */
+    (ACF_IMAGE_PATTERN_MAX + 8) /* maximum number of points in a grid row: one per pixel, and those beyond the edges */
 
 /* One try. Rows of the grid are made and interpolated along x as they are needed, four at a time. */
 typedef struct window {
     acf_rng_counter at;           /* of its first point */
-    double resolution, left, top; /* where pixel (0,0) lies between the points, 0..1 */
+    double resolution, left, top; /* position of pixel (0,0) between the points, 0..1 */
     int64_t H, W;
-    int64_t number[4]; /* which row of the grid lies in slot r & 3; -1: none */
+    int64_t number[4]; /* the row of the grid in slot r & 3; -1: none */
     double row[4][ACF_IMAGE_PATTERN_MAX];
 } window;
 
-/* Keys' cubic convolution, a = -1/2: the weights of the points at -1, 0, 1, 2 for a place at f in [0,1). They sum to 1. */
+/* Keys' cubic convolution, a = -1/2: the weights of the points at -1, 0, 1, 2 for position f in [0,1). They sum to
+ * 1. */
 static void cubic(double f, double w[4]) {
     w[0] = ((-0.5 * f + 1) * f - 0.5) * f;
     w[1] = (1.5 * f - 2.5) * f * f + 1;
@@ -32,7 +34,8 @@ static void cubic(double f, double w[4]) {
     w[3] = (0.5 * f - 0.5) * f * f;
 }
 
-/* Row r of the grid, interpolated to the columns of the image. The points before the first pixel have numbers 0, 1, ... */
+/* Row r of the grid, interpolated to the columns of the image. The points before the first pixel have numbers 0, 1,
+ * ... */
 static const double *grid_row(window *v, int64_t r) {
     double *out = v->row[r & 3];
     if (v->number[r & 3] == r) return out;

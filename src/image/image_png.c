@@ -1,5 +1,5 @@
-/* PNG files to pixels, on libpng: see image_codec.h. libpng reports errors by longjmp, so all that must survive one lives in a struct, and
- * the function that sets the jump has no variables of its own. */
+/* PNG files to pixels with libpng: see image_codec.h. libpng reports errors by longjmp. Everything that must survive
+ * it is in a struct, and the function that sets the jump has no variables of its own. */
 #include "base/arena.h"
 #include "image/image_codec.h"
 
@@ -18,11 +18,11 @@ typedef struct reading {
     int channels;       /* 1..4: with alpha the last */
     uint8_t *pixel;     /* (H,W,channels) */
     uint8_t **row;      /* (H) where each row of it begins */
-    acf_status refused; /* a sentence is there already */
-    char why[128];      /* libpng's words, when it is not */
+    acf_status refused; /* a message is already set */
+    char why[128];      /* libpng's message otherwise */
 } reading;
 
-/* ---- what libpng calls ---------------------------------------------------------------------------------------------------- */
+/* ---- callbacks of libpng ----------------------------------------------------------------------------------------- */
 
 static void on_error(png_structp png, const char *words) {
     reading *r = png_get_error_ptr(png);
@@ -56,9 +56,9 @@ static void take_memory(png_structp png, png_voidp p) {
     acf_release(p);
 }
 
-/* ---- reading -------------------------------------------------------------------------------------------------------------- */
+/* ---- reading ----------------------------------------------------------------------------------------------------- */
 
-/* Memory for the pixels, once their number is known and found bearable. */
+/* Allocates the pixels, once their number is known and within the limits. */
 static acf_status make_room(reading *r) {
     const size_t stride = (size_t)r->W * (size_t)r->channels;
     r->pixel = acf_alloc(stride * r->H, "a picture");
@@ -68,7 +68,7 @@ static acf_status make_room(reading *r) {
     return ACF_OK;
 }
 
-/* Whatever it holds becomes 8 bits of grey or colour, with alpha or without. */
+/* Sets up the conversion to 8 bits of grey or colour, with or without alpha. */
 static void read_header(reading *r) {
     png_read_info(r->png, r->info);
     r->W = png_get_image_width(r->png, r->info);
@@ -85,8 +85,8 @@ static void read_header(reading *r) {
 static bool read_all(reading *r) {
     if (setjmp(png_jmpbuf(r->png))) return false;
     png_set_read_fn(r->png, r, give_bytes);
-    png_set_user_limits(r->png, 0x7fffffff, 0x7fffffff);                   /* ours are checked with a sentence */
-    png_set_keep_unknown_chunks(r->png, PNG_HANDLE_CHUNK_NEVER, NULL, -1); /* texts, times, profiles: not looked at */
+    png_set_user_limits(r->png, 0x7fffffff, 0x7fffffff);                   /* our own limits give a message */
+    png_set_keep_unknown_chunks(r->png, PNG_HANDLE_CHUNK_NEVER, NULL, -1); /* texts, times, profiles: ignored */
     read_header(r);
     if (r->header) return true;
     r->refused = make_room(r);
@@ -99,7 +99,7 @@ static bool read_all(reading *r) {
 /* v * a + 255 * (1 - a), rounded; a = 255 gives v itself and a = 0 white. */
 static uint8_t on_white(unsigned v, unsigned a) { return (uint8_t)((v * a + 255u * (255u - a) + 127u) / 255u); }
 
-/* Lays the picture on white and packs it where it lies: writing never overtakes reading. */
+/* Lays the picture on white and packs it in place: writing never overtakes reading. */
 static void drop_alpha(reading *r) {
     const int C = r->channels - 1;
     const size_t n = (size_t)r->W * r->H;

@@ -1,4 +1,5 @@
-/* What the user says about images: options as a plan, and whether a path is a source of images at all. See images.h. */
+/* Read options of images: the user's options as a plan, and whether a path is a source of images at all. See
+ * images.h. */
 #include "image/images.h"
 
 #include "base/options.h"
@@ -12,11 +13,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define LOOK 8 /* bytes that tell what a file is */
+#define LOOK 8 /* bytes that identify a file format */
 
-/* ---- options -------------------------------------------------------------------------------------------------------------- */
+/* ---- options ----------------------------------------------------------------------------------------------------- */
 
-/* n whole numbers with this between them, and nothing else; false: not so. */
+/* Reads n whole numbers with this character between them and nothing else; false otherwise. */
 static bool numbers(const char *text, char between, int64_t *out, int n) {
     for (int i = 0; i < n; i++) {
         char one[24];
@@ -52,7 +53,8 @@ acf_status acf_image_plan_read(const acf_options *o, acf_image_plan *out) {
     if (*crop && (v[0] >= v[2] || v[1] >= v[3]))
         return acf_fail(
             ACF_EUSAGE,
-            "image-crop is '%s', which has no pixels; expected left,top,right,bottom with left < right and top < bottom",
+            "image-crop is '%s', which has no pixels; expected left,top,right,bottom with left < right and top < "
+            "bottom",
             crop);
     v[0] = v[1] = 0;
     if (*size && numbers(size, 'x', v, 1))
@@ -69,7 +71,7 @@ acf_status acf_image_plan_read(const acf_options *o, acf_image_plan *out) {
     return acf_image_plan_check(out);
 }
 
-/* ---- is it images? -------------------------------------------------------------------------------------------------------- */
+/* ---- recognising images ------------------------------------------------------------------------------------------ */
 
 static bool npy_has_images(const char *path) {
     acf_npy *f;
@@ -93,7 +95,7 @@ static bool unpacks_as_idx(const char *path) {
     return read && begins_as_idx(b, n);
 }
 
-/* The first bytes of a regular file, 0 where there are none; a pipe is not opened. */
+/* Reads the first bytes of a regular file; 0 if there are none. A pipe is not opened. */
 static size_t look_at(const char *path, const struct stat *st, uint8_t b[LOOK]) {
     const int fd = S_ISREG(st->st_mode) ? open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY) : -1;
     const ssize_t n = fd < 0 ? 0 : read(fd, b, LOOK);
@@ -101,7 +103,7 @@ static size_t look_at(const char *path, const struct stat *st, uint8_t b[LOOK]) 
     return n < 0 ? 0 : (size_t)n;
 }
 
-/* One look decides for text, PNG, JPEG and idx; of gzip and .npy it says which reader to ask. */
+/* The first bytes decide for text, PNG, JPEG and idx. For gzip and .npy they select the reader that decides. */
 bool acf_images_is_source(const char *path) {
     struct stat st;
     uint8_t b[LOOK];

@@ -1,4 +1,4 @@
-/* Turned and mirrored images: see image_symmetry.h. */
+/* Rotated and flipped images: see image_symmetry.h. */
 #include "image/image_symmetry.h"
 
 #include <string.h>

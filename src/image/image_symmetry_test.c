@@ -1,4 +1,4 @@
-/* Tests of image_symmetry.h, beside the functions that make an image's copies. */
+/* Tests of image_symmetry.h against the functions that make an image's copies. */
 #include "image/image_symmetry.h"
 
 #include "harness/check.h"
@@ -8,7 +8,7 @@
 
 enum { SIDE = 6, C = 3, P = SIDE * SIDE };
 
-static void they_are_those_of_copies(void **state) {
+static void symmetries_match_the_copies(void **state) {
     (void)state;
     acf_image_symmetry s[ACF_IMAGE_SYMMETRIES];
     uint8_t in[P * C], moved[P * C], copy[P * C];
@@ -18,7 +18,7 @@ static void they_are_those_of_copies(void **state) {
             assert_int_equal(acf_image_symmetries(rotate, flip, s), (rotate ? 4 : 1) << flip);
             assert_true(s[0].quarters == 0 && !s[0].flip);
         }
-    for (int k = 0; k < 8; k++) { /* s is of both, from the last turn above */
+    for (int k = 0; k < 8; k++) { /* s holds all 8, from the last iteration above */
         acf_image_move(s[k], SIDE, SIDE, C, in, moved);
         acf_image_rotate(copy, in, SIDE, SIDE, C, s[k].quarters);
         if (s[k].flip) acf_image_flip(copy, SIDE, SIDE, C);
@@ -27,7 +27,7 @@ static void they_are_those_of_copies(void **state) {
     }
 }
 
-static void images_need_not_be_square_to_be_mirrored(void **state) {
+static void images_need_not_be_square_to_be_flipped(void **state) {
     (void)state;
     const uint8_t in[] = {1, 2, 3, 4, 5, 6}, left[] = {3, 2, 1, 6, 5, 4}, around[] = {6, 5, 4, 3, 2, 1};
     uint8_t out[6];
@@ -37,8 +37,8 @@ static void images_need_not_be_square_to_be_mirrored(void **state) {
     assert_memory_equal(out, around, 6);
 }
 
-/* Any number but 0 says that a pixel is given. */
-static void masks_that_stay_are_known(void **state) {
+/* Any nonzero number marks a given pixel. */
+static void symmetric_masks_are_recognised(void **state) {
     (void)state;
     uint8_t top[P], left[P], centre[P];
     for (int p = 0; p < P; p++) {
@@ -52,5 +52,5 @@ static void masks_that_stay_are_known(void **state) {
     assert_true(acf_image_symmetric((acf_image_symmetry){3, true}, SIDE, SIDE, centre));
 }
 
-ACF_TESTS(image_symmetry, cmocka_unit_test(they_are_those_of_copies),
-          cmocka_unit_test(images_need_not_be_square_to_be_mirrored), cmocka_unit_test(masks_that_stay_are_known))
+ACF_TESTS(image_symmetry, cmocka_unit_test(symmetries_match_the_copies),
+          cmocka_unit_test(images_need_not_be_square_to_be_flipped), cmocka_unit_test(symmetric_masks_are_recognised))

@@ -1,12 +1,12 @@
-/* Images to files: see image_write.h.
+/* Writes images to files: see image_write.h.
  *
- * PNG and its animated form are one file format: signature, chunks, checksums. The frames differ in the names of the chunks alone, so one
- * small writer over zlib serves both, and no library has to be taught the chunks it does not know.
+ * PNG and its animated form are one file format: signature, chunks, checksums. Frames differ only in the names of
+ * the chunks. One small writer over zlib serves both, and no library is needed that supports the extra chunks.
  *
  *     IHDR  [acTL]  { [fcTL]  IDAT or fdAT }...  IEND
  *
- * A row is filtered in each of PNG's five ways and the one with the smallest sum of differences is kept, as libpng does: photographs are
- * then as small as other programs make them. */
+ * Each row is filtered in PNG's five ways, and the one with the smallest sum of differences is kept, as libpng does.
+ * Photographs are then as small as from other programs. */
 #include "image/image_write.h"
 
 #include "base/arena.h"
@@ -23,11 +23,11 @@ typedef struct writing {
     int64_t H, W, C;
     uint8_t *row;    /* (1 + W*C) filtered */
     uint8_t *best;   /* (1 + W*C) */
-    uint8_t *packed; /* (bound) what zlib makes of a frame, behind 4 bytes for the sequence number */
+    uint8_t *packed; /* (bound) a frame compressed by zlib, after 4 bytes for the sequence number */
     size_t bound;
 } writing;
 
-/* ---- chunks --------------------------------------------------------------------------------------------------------------- */
+/* ---- chunks ------------------------------------------------------------------------------------------------------ */
 
 static void put32(uint8_t *out, uint32_t v) {
     for (int i = 0; i < 4; i++) out[i] = (uint8_t)(v >> (24 - 8 * i));
@@ -61,7 +61,7 @@ static acf_status put_control(writing *w, int64_t frames, int loops) {
     return put_chunk(w, "acTL", b, sizeof b);
 }
 
-/* The whole picture, shown for ms milliseconds; not blended with the one before. */
+/* The whole picture, shown for ms milliseconds; not blended with the frame before. */
 static acf_status put_frame_control(writing *w, int ms) {
     uint8_t b[26] = {0};
     put32(b, w->sequence++);
@@ -72,7 +72,7 @@ static acf_status put_frame_control(writing *w, int ms) {
     return put_chunk(w, "fcTL", b, sizeof b);
 }
 
-/* ---- pixels --------------------------------------------------------------------------------------------------------------- */
+/* ---- pixels ------------------------------------------------------------------------------------------------------ */
 
 /* Whichever of left, above and above left is nearest to left + above - above left. */
 static int paeth(int a, int b, int c) {
@@ -80,7 +80,7 @@ static int paeth(int a, int b, int c) {
     return da <= db && da <= dc ? a : db <= dc ? b : c;
 }
 
-/* out (1+n) = row (n) in this way, above the row before it or NULL; returns how far from zero it is. */
+/* out (1+n) = row (n) filtered in this way, with the row above or NULL; returns the sum of absolute differences. */
 static int64_t filter(uint8_t *out, int way, const uint8_t *row, const uint8_t *above, int64_t n, int64_t C) {
     int64_t sum = 0;
     out[0] = (uint8_t)way;
@@ -93,7 +93,7 @@ static int64_t filter(uint8_t *out, int way, const uint8_t *row, const uint8_t *
     return sum;
 }
 
-/* w->best becomes the row in the way that is nearest to zero. */
+/* Sets w->best to the row filtered in the way with the smallest sum. */
 static void filter_best(writing *w, const uint8_t *row, const uint8_t *above) {
     const int64_t n = w->W * w->C;
     int64_t least = filter(w->best, 0, row, above, n, w->C);
@@ -127,7 +127,7 @@ static acf_status pack(writing *w, const uint8_t *pixel, size_t *n) {
         filter_best(w, pixel + y * stride, y ? pixel + (y - 1) * stride : NULL);
         z.next_in = w->best;
         z.avail_in = (uInt)(1 + stride);
-        deflate(&z, y + 1 < w->H ? Z_NO_FLUSH : Z_FINISH); /* bound is enough for all of it: deflateBound */
+        deflate(&z, y + 1 < w->H ? Z_NO_FLUSH : Z_FINISH); /* deflateBound guarantees that all of it fits */
     }
     *n = w->bound - 4 - z.avail_out;
     return deflateEnd(&z) == Z_OK ? ACF_OK : acf_fail(ACF_EINTERNAL, "a PNG file did not fit in its bound");
@@ -146,14 +146,15 @@ static acf_status put_frames(writing *w, const uint8_t *pixel, int64_t N, int ms
     return put_chunk(w, "IEND", NULL, 0);
 }
 
-/* ---- files ---------------------------------------------------------------------------------------------------------------- */
+/* ---- files ------------------------------------------------------------------------------------------------------- */
 
 static acf_status check(const char *path, int64_t N, int64_t H, int64_t W, int64_t C, int ms, int loops) {
     if (N < 1 || N > INT32_MAX || H < 1 || W < 1 || (C != 1 && C != 3) || H > ACF_IMAGE_SIDE_MAX ||
         W > ACF_IMAGE_SIDE_MAX || H * W > ACF_IMAGE_PIXELS_MAX)
         return acf_fail(
             ACF_EUSAGE,
-            "cannot write %s: %lld pictures of %lld x %lld pixels and %lld channels; expected at least one, of 1 or 3 channels, at most %d "
+            "cannot write %s: %lld pictures of %lld x %lld pixels and %lld channels; expected at least one, of 1 or 3 "
+            "channels, at most %d "
             "a side and %lld pixels",
             path, (long long)N, (long long)W, (long long)H, (long long)C, ACF_IMAGE_SIDE_MAX,
             (long long)ACF_IMAGE_PIXELS_MAX);
@@ -184,10 +185,10 @@ acf_status acf_image_write_apng(const char *path, const uint8_t *pixel, int64_t 
 }
 
 acf_status acf_image_write_png(const char *path, const uint8_t *pixel, int64_t H, int64_t W, int64_t C) {
-    return acf_image_write_apng(path, pixel, 1, H, W, C, 1, 0); /* one frame is no animation */
+    return acf_image_write_apng(path, pixel, 1, H, W, C, 1, 0); /* one frame: no animation */
 }
 
-/* ---- sheets --------------------------------------------------------------------------------------------------------------- */
+/* ---- sheets ------------------------------------------------------------------------------------------------------ */
 
 void acf_image_sheet_size(const acf_sheet *s, int64_t H, int64_t W, int64_t *sheet_H, int64_t *sheet_W) {
     *sheet_H = s->gap + s->down * (H * s->zoom + s->gap);

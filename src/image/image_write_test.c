@@ -1,4 +1,5 @@
-/* Tests of image_write.h: what is written is read back by libpng; every frame of an animation is a picture; sheets by their definition. */
+/* Tests of image_write.h: libpng reads back what is written; every frame of an animation is a picture; sheets match
+ * their definition. */
 #include "image/image_write.h"
 
 #include "base/arena.h"
@@ -27,7 +28,7 @@ static int tear_down(void **state) {
     return 0;
 }
 
-/* Noise, a ramp along each side, one colour, a checkerboard: between them every filter is chosen. */
+/* Noise, a ramp along each side, one colour, a checkerboard: together they use every filter. */
 static void make(uint8_t *out, int kind, int H, int W, int C) {
     for (int y = 0; y < H; y++)
         for (int x = 0; x < W; x++)
@@ -44,11 +45,11 @@ static void make(uint8_t *out, int kind, int H, int W, int C) {
                 *at = (uint8_t)v[kind];
                 if (kind == 7)
                     *at = (uint8_t)(((x ? at[-C] : 80 * y) + (y ? at[-W * C] : 60 * x)) / 2 +
-                                    x % 2); /* what lies between its neighbours */
+                                    x % 2); /* the mean of its neighbours */
             }
 }
 
-static void what_is_written_is_read(void **state) {
+static void written_images_read_back(void **state) {
     (void)state;
     static uint8_t pixel[40 * 33 * 3];
     bool used[5] = {false};
@@ -79,8 +80,8 @@ static uint32_t get32(const uint8_t *p) {
     return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
 }
 
-/* Chunks in order, checksums, sequence numbers; each frame's data, put into a PNG of its own, is that frame. */
-static void animations_are_whole(void **state) {
+/* Chunks in order, checksums, sequence numbers; each frame's data in a PNG of its own is that frame. */
+static void animations_are_complete(void **state) {
     (void)state;
     enum { N = 5, H = 9, W = 14, C = 3 };
     static uint8_t pixel[N * H * W * C], one[1 << 14];
@@ -146,20 +147,21 @@ static void sheets_by_their_definition(void **state) {
             }
 }
 
-static void wrong_sizes_get_a_sentence(void **state) {
+static void wrong_sizes_are_reported(void **state) {
     (void)state;
     uint8_t pixel[12] = {0};
     assert_int_equal(acf_image_write_png("x.png", pixel, 2, 2, 2), ACF_EUSAGE);
     assert_string_equal(
         acf_error(),
-        "cannot write x.png: 1 pictures of 2 x 2 pixels and 2 channels; expected at least one, of 1 or 3 channels, at most 32768 a side and "
+        "cannot write x.png: 1 pictures of 2 x 2 pixels and 2 channels; expected at least one, of 1 or 3 channels, at "
+        "most 32768 a side and "
         "67108864 pixels");
     assert_int_equal(acf_image_write_apng("x.png", pixel, 2, 2, 2, 1, 70000, 0), ACF_EUSAGE);
     assert_int_equal(acf_image_write_png("/nowhere/x.png", pixel, 2, 2, 1), ACF_EIO);
     assert_int_not_equal(access("x.png", F_OK), 0);
 }
 
-/* The old file stays until the new one is whole. */
+/* The old file stays until the new one is complete. */
 static void every_allocation_may_fail(void **state) {
     (void)state;
     uint8_t pixel[3 * 4 * 4] = {0};
@@ -184,6 +186,6 @@ static void every_allocation_may_fail(void **state) {
 }
 
 #define WITH_FOLDER(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
-ACF_TESTS(image_write, WITH_FOLDER(what_is_written_is_read), WITH_FOLDER(animations_are_whole),
-          cmocka_unit_test(sheets_by_their_definition), cmocka_unit_test(wrong_sizes_get_a_sentence),
+ACF_TESTS(image_write, WITH_FOLDER(written_images_read_back), WITH_FOLDER(animations_are_complete),
+          cmocka_unit_test(sheets_by_their_definition), cmocka_unit_test(wrong_sizes_are_reported),
           WITH_FOLDER(every_allocation_may_fail))

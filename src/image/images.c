@@ -1,4 +1,5 @@
-/* Sets of images: see images.h. Here: what a plan does to one picture, single files and .npy; folders and idx have files of their own. */
+/* Sets of images: see images.h. This file applies a plan to one picture and reads single files and .npy. Folders and
+ * idx have files of their own. */
 #include "image/images.h"
 
 #include "base/text.h"
@@ -12,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* ---- plans ---------------------------------------------------------------------------------------------------------------- */
+/* ---- plans ------------------------------------------------------------------------------------------------------- */
 
 static bool has_crop(const acf_image_plan *p) { return p->crop.x0 || p->crop.y0 || p->crop.x1 || p->crop.y1; }
 
@@ -51,7 +52,8 @@ static acf_status boxes(const acf_image_plan *p, const char *name, int64_t H, in
         if (p->crop.x1 > W || p->crop.y1 > H)
             return acf_fail(
                 ACF_EDATA,
-                "%s: it has %lld x %lld pixels, but is to be cropped to columns %lld to %lld and rows %lld to %lld; crop less",
+                "%s: it has %lld x %lld pixels, but is to be cropped to columns %lld to %lld and rows %lld to %lld; "
+                "crop less",
                 name, (long long)W, (long long)H, (long long)p->crop.x0, (long long)p->crop.x1, (long long)p->crop.y0,
                 (long long)p->crop.y1);
         *out = p->crop;
@@ -82,7 +84,7 @@ acf_status acf_image_plan_size(const acf_image_plan *p, const char *name, int64_
     return ACF_OK;
 }
 
-/* Where acf_image_pad puts what is cut out by box, scaled, in h x w pixels. */
+/* Where acf_image_pad puts the scaled content of box, in h x w pixels. */
 static acf_image_box unpadded(const acf_image_plan *p, const acf_image_box *box, int64_t h, int64_t w) {
     const int64_t sh = p->height ? p->height : box->y1 - box->y0, sw = p->width ? p->width : box->x1 - box->x0,
                   y = (h - sh) / 2, x = (w - sw) / 2;
@@ -101,7 +103,7 @@ acf_status acf_image_plan_apply(const acf_image_plan *p, const char *name, const
     uint8_t *scaled = acf_alloc((size_t)(sh * sw * C), "a picture");
     acf_status status = cut && same && scaled ? ACF_OK : ACF_EMEMORY;
     if (status == ACF_OK) {
-        acf_image_cut(cut, in, W, from, box); /* first: what is cut away need not be converted */
+        acf_image_cut(cut, in, W, from, box); /* cut first: what is cut away need not be converted */
         acf_image_channels(same, C, cut, from, bh * bw);
         status = acf_image_resize(scaled, sh, sw, same, bh, bw, C);
     }
@@ -121,7 +123,7 @@ acf_status acf_images_mask(const acf_images *im, const char *name, const uint8_t
     return ACF_OK;
 }
 
-/* ---- sets ----------------------------------------------------------------------------------------------------------------- */
+/* ---- sets -------------------------------------------------------------------------------------------------------- */
 
 static const char *keep_text(acf_arena *a, const char *text) {
     const size_t n = strlen(text) + 1;
@@ -138,13 +140,15 @@ acf_status acf_images_reserve(const char *path, const acf_image_plan *p, int64_t
     if (p->rotate && h != w)
         return acf_fail(
             ACF_EDATA,
-            "%s: images of %lld x %lld pixels cannot be turned by 90 degrees and keep their size; crop them to a square",
+            "%s: images of %lld x %lld pixels cannot be rotated by 90 degrees and keep their size; crop them to a "
+            "square",
             path, (long long)w, (long long)h);
     const int copies = (p->rotate ? 4 : 1) * (p->flip ? 2 : 1);
     if (__builtin_mul_overflow(N, copies * h * w * C, &bytes) || bytes > ACF_IMAGES_BYTES_MAX)
         return acf_fail(
             ACF_EMEMORY,
-            "%s: %lld images of %lld x %lld x %d bytes are more than the limit of %lld bytes; resize them, or read fewer",
+            "%s: %lld images of %lld x %lld x %d bytes are more than the limit of %lld bytes; resize them, or read "
+            "fewer",
             path, (long long)N * copies, (long long)w, (long long)h, C, (long long)ACF_IMAGES_BYTES_MAX);
     acf_images *im = acf_alloc_zero(sizeof *im, "a set of images");
     if (!im) return ACF_EMEMORY;
@@ -177,7 +181,7 @@ void acf_images_free(acf_images *im) {
     acf_release(im);
 }
 
-/* Copies every image once more for each k from 1 below n, by `change`. */
+/* Appends copies of every image for each k from 1 below n, made by `change`. */
 static void copy_all(acf_images *im, int n,
                      void (*change)(const acf_images *im, uint8_t *to, const uint8_t *from, int k)) {
     const int64_t N = im->N, size = im->H * im->W * im->C;
@@ -196,41 +200,42 @@ static void mirror_one(const acf_images *im, uint8_t *to, const uint8_t *from, i
     acf_image_flip(to, im->H, im->W, im->C);
 }
 
-/* The last step: room for the copies is there already. */
+/* The last step: the memory for the copies is already allocated. */
 static void add_copies(acf_images *im) {
     const bool across = im->inner.x0 == im->W - im->inner.x1, down = im->inner.y0 == im->H - im->inner.y1;
     if (im->plan.rotate) copy_all(im, 4, turn_one);
     if (im->plan.flip) copy_all(im, 2, mirror_one);
     if ((im->plan.rotate && !(across && down)) || (im->plan.flip && !across))
-        im->inner = (acf_image_box){0, 0, im->W, im->H}; /* it moved, too */
+        im->inner = (acf_image_box){0, 0, im->W, im->H}; /* it moved with the image */
 }
 
-/* ---- names ---------------------------------------------------------------------------------------------------------------- */
+/* ---- names ------------------------------------------------------------------------------------------------------- */
 
-/* The file that image k, before copies, is in: of a folder its own, else the one that was opened. */
+/* The file of image k, before copies: in a folder its own, otherwise the path that was opened. */
 static const char *file_of(const acf_images *im, int64_t k) {
     const char *slash = strrchr(im->path, '/');
     return im->file ? im->file[k] : slash && slash[1] ? slash + 1 : im->path;
 }
 
-#define BEHIND 44 /* bytes for what stands behind the file's name */
+#define SUFFIX_MAX 44 /* maximum length of the suffix of a file name */
 static char *copy_name(char out[ACF_IMAGE_NAME_MAX], const char *file) {
-    snprintf(out, ACF_IMAGE_NAME_MAX - BEHIND, "%s", file);
+    snprintf(out, ACF_IMAGE_NAME_MAX - SUFFIX_MAX, "%s", file);
     return out;
 }
 
-/* Number of an image in an array, digits wide, and which copy it is: words with this character before each. */
-static char *add_behind(char out[ACF_IMAGE_NAME_MAX], const acf_images *im, int64_t i, char before, int digits) {
+/* Appends the number of an image in an array, with this many digits, and the kind of its copy, each word after this
+ * character. */
+static char *add_suffix(char out[ACF_IMAGE_NAME_MAX], const acf_images *im, int64_t i, char before, int digits) {
     const int64_t once = im->N / im->copies, copy = i / once, turns = im->plan.rotate ? 4 : 1;
     acf_text t = {.out = out, .cap = ACF_IMAGE_NAME_MAX, .len = strlen(out)};
     if (!im->file && once > 1) acf_text_addf(&t, "%c%0*lld", before, digits, (long long)(i % once));
-    if (copy % turns) acf_text_addf(&t, "%cturned%c%d", before, before, (int)(copy % turns) * 90);
-    if (copy / turns) acf_text_addf(&t, "%cmirrored", before);
+    if (copy % turns) acf_text_addf(&t, "%crotated%c%d", before, before, (int)(copy % turns) * 90);
+    if (copy / turns) acf_text_addf(&t, "%cflipped", before);
     return out;
 }
 
 char *acf_images_write_name(char out[ACF_IMAGE_NAME_MAX], const acf_images *im, int64_t i) {
-    return add_behind(copy_name(out, file_of(im, i % (im->N / im->copies))), im, i, ' ', 1);
+    return add_suffix(copy_name(out, file_of(im, i % (im->N / im->copies))), im, i, ' ', 1);
 }
 
 char *acf_images_write_file_name(char out[ACF_IMAGE_NAME_MAX], const acf_images *im, int64_t i) {
@@ -238,7 +243,7 @@ char *acf_images_write_file_name(char out[ACF_IMAGE_NAME_MAX], const acf_images 
     int digits = 1;
     for (int64_t n = once - 1; n > 9; n /= 10) digits++;
     copy_name(out, file_of(im, i % once));
-    return add_behind(im->endings_differ ? out : acf_images_cut_ending(out), im, i, '-', digits);
+    return add_suffix(im->endings_differ ? out : acf_images_cut_ending(out), im, i, '-', digits);
 }
 
 static bool cut(char *name, const char *ending) {
@@ -255,7 +260,7 @@ char *acf_images_cut_ending(char *name) {
     return name;
 }
 
-/* ---- arrays --------------------------------------------------------------------------------------------------------------- */
+/* ---- arrays ------------------------------------------------------------------------------------------------------ */
 
 static int64_t limited(const acf_image_plan *p, int64_t n) { return p->limit && p->limit < n ? p->limit : n; }
 
@@ -267,7 +272,8 @@ acf_status acf_images_make(const uint8_t *pixel, int64_t N, int64_t H, int64_t W
         (C != 1 && C != 3))
         return acf_fail(
             ACF_ESHAPE,
-            "%lld images of %lld x %lld pixels and %lld channels; expected at least one, of 1 or 3 channels and at most %lld pixels",
+            "%lld images of %lld x %lld pixels and %lld channels; expected at least one, of 1 or 3 channels and at "
+            "most %lld pixels",
             (long long)N, (long long)W, (long long)H, (long long)C, (long long)ACF_IMAGE_PIXELS_MAX);
     acf_images *im;
     const int to = p->channels ? p->channels : (int)C;
@@ -301,7 +307,8 @@ acf_status acf_images_pick(const acf_images *im, const acf_rows *rows, acf_image
     return ACF_OK;
 }
 
-/* One by one through a buffer, so that a large file of large pictures that are scaled down never lies in memory whole. */
+/* One image at a time through a buffer, so a large file of large pictures that are scaled down is never in memory
+ * whole. */
 static acf_status read_npy(acf_npy *f, const char *path, const acf_image_plan *p, acf_images **out) {
     int64_t N, H, W, C;
     ACF_TRY(acf_npy_pictures(f, &N, &H, &W, &C));
@@ -347,11 +354,11 @@ static acf_status open_one(const char *path, const acf_image_plan *p, acf_images
     return status;
 }
 
-/* ---- whatever it is ------------------------------------------------------------------------------------------------------- */
+/* ---- any source -------------------------------------------------------------------------------------------------- */
 
 /* The first bytes of a file, and its size. */
 static acf_status look(const char *path, struct stat *st, uint8_t begin[16], size_t *n) {
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY); /* a pipe without a writer is not waited for */
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY); /* does not wait for a pipe without a writer */
     if (fd < 0 || fstat(fd, st) != 0) {
         acf_status status = acf_fail(ACF_EIO, "cannot open %s: %s", path, strerror(errno));
         if (fd >= 0) close(fd);
@@ -376,7 +383,7 @@ static acf_status open_any(const acf_device *dev, const char *path, const acf_im
     if (n >= 6 && memcmp(b, "\x93NUMPY", 6) == 0) return open_npy(path, p, out);
     if (n >= 4 && ((b[0] == 0x1f && b[1] == 0x8b) || (b[0] == 0 && b[1] == 0 && b[2] == 8)))
         return acf_images_read_idx(path, st.st_size, p, out);
-    return open_one(path, p, out); /* whose sentence names all that could be read */
+    return open_one(path, p, out); /* its message lists all supported formats */
 }
 
 acf_status acf_images_read(const acf_device *dev, const char *path, const acf_image_plan *plan, acf_images **out) {

@@ -1,4 +1,5 @@
-/* Tests of images.h: the same pictures from every kind of source, what plans do, a sentence for every mistake, damage, failing memory. */
+/* Tests of images.h: the same pictures from every kind of source, the steps of a plan, a message for every mistake,
+ * damage, failing memory. */
 #include "image/images.h"
 
 #include "harness/file_lab.h"
@@ -60,7 +61,7 @@ static void assert_is(const acf_images *im, int n, int h, int w, int c, const un
     assert_memory_equal(im->pixel, expected, (size_t)(n * h * w * c));
 }
 
-/* ---- sources -------------------------------------------------------------------------------------------------------------- */
+/* ---- sources ----------------------------------------------------------------------------------------------------- */
 
 static void arrays_are_read(void **state) {
     (void)state;
@@ -132,14 +133,15 @@ static void a_folder_is_read_by_name(void **state) {
     acf_images_free(im);
 }
 
-/* A name for files made from each image: without its ending while all end alike, with a number of one width in an array, other for each copy. */
+/* The names of files made from each image: without ending while all endings agree, numbers of one width in an array,
+ * unique for each copy. */
 static void files_made_from_images_have_names(void **state) {
     (void)state;
     static uint8_t many[101];
     char name[ACF_IMAGE_NAME_MAX], longest[256] = "", kept[4][20] = {"a.PNG", "a.jpg", "b c.png", "x.jpg.png"};
     acf_images *im;
     put_picture("b c.png", 0, 1), put_picture("x.jpg.png", 1, 1);
-    memset(longest, 'n', 251), memcpy(longest + 251, ".png", 5); /* as long as a file's name can be */
+    memset(longest, 'n', 251), memcpy(longest + 251, ".png", 5); /* the longest possible file name */
     put_picture(longest, 2, 1);
     im = opened(folder.path, NULL);
     assert_string_equal(acf_images_write_file_name(name, im, 0), "b c");
@@ -152,7 +154,7 @@ static void files_made_from_images_have_names(void **state) {
     acf_images_free(im);
     assert_int_equal(acf_images_make(many, 101, 1, 1, 1, &(acf_image_plan){.rotate = true, .flip = true}, &im), ACF_OK);
     assert_string_equal(acf_images_write_file_name(name, im, 7), "memory-007");
-    assert_string_equal(acf_images_write_file_name(name, im, 101 * 7 + 100), "memory-100-turned-270-mirrored");
+    assert_string_equal(acf_images_write_file_name(name, im, 101 * 7 + 100), "memory-100-rotated-270-flipped");
     acf_images_free(im);
     static const char *const ending[][2] = {{"digits.npy.gz", "digits"},
                                             {"t10k.idx3-ubyte.gz", "t10k.idx3-ubyte"},
@@ -163,7 +165,7 @@ static void files_made_from_images_have_names(void **state) {
         assert_string_equal(acf_images_cut_ending(strcpy(name, ending[i][0])), ending[i][1]);
 }
 
-/* The majority decides, and the user is told. */
+/* The majority decides, with a warning. */
 static void grey_and_colour_may_be_mixed(void **state) {
     (void)state;
     char expected[400];
@@ -198,11 +200,10 @@ static void broken_files_are_left_out_or_refused(void **state) {
     assert_is(im, 2, H, W, 1, pixel);
     assert_int_equal(im->broken, 2);
     assert_string_equal(im->file[1], "d.png");
-    snprintf(
-        expected, sizeof expected,
-        "%s: 2 of 4 images cannot be read and are left out; the first: %s/a.jpg: it is no image that can be read here; expected PNG or JPEG, or for many at "
-        "once .npy, idx (also .gz) or a folder",
-        folder.path, folder.path);
+    snprintf(expected, sizeof expected,
+             "%s: 2 of 4 images cannot be read and are left out; the first: %s/a.jpg: it is not a supported "
+             "image; expected PNG or JPEG, or for several images .npy, idx (also .gz) or a folder",
+             folder.path, folder.path);
     assert_string_equal(im->note, expected);
     acf_images_free(im);
     assert_int_equal(acf_images_read(dev, folder.path, &(acf_image_plan){.strict = true}, &im), ACF_EDATA);
@@ -212,7 +213,8 @@ static void broken_files_are_left_out_or_refused(void **state) {
     assert_int_equal(acf_images_read(dev, folder.path, NULL, &im), ACF_EDATA);
     snprintf(
         expected, sizeof expected,
-        "%s: none of its 1 images can be read; the first: %s/c.png: it is cut short: more bytes were expected at its end; copy it again",
+        "%s: none of its 1 images can be read; the first: %s/c.png: it is cut short: more bytes were expected at its "
+        "end; copy it again",
         folder.path, folder.path);
     assert_string_equal(acf_error(), expected);
 }
@@ -227,11 +229,12 @@ static void sizes_must_agree_or_be_made_to(void **state) {
     assert_int_equal(acf_images_read(dev, folder.path, NULL, &im), ACF_EDATA);
     snprintf(
         expected, sizeof expected,
-        "%s/c.png: it has 6 x 4 pixels, but a.png in the same folder has 4 x 6; image-size, image-centre or image-crop can make all one size",
+        "%s/c.png: it has 6 x 4 pixels, but a.png in the same folder has 4 x 6; make all one size with image-size, "
+        "image-centre or image-crop",
         folder.path);
     assert_string_equal(acf_error(), expected);
     assert_int_equal(acf_images_read(dev, folder.path, &(acf_image_plan){.crop = {0, 0, 3, 5}}, &im),
-                     ACF_EDATA); /* sound, but too low for the box */
+                     ACF_EDATA); /* valid, but too low for the box */
     snprintf(expected, sizeof expected,
              "%s/c.png: it has 6 x 4 pixels, but is to be cropped to columns 0 to 3 and rows 0 to 5; crop less",
              folder.path);
@@ -244,9 +247,9 @@ static void sizes_must_agree_or_be_made_to(void **state) {
     acf_images_free(im);
 }
 
-/* ---- plans ---------------------------------------------------------------------------------------------------------------- */
+/* ---- plans ------------------------------------------------------------------------------------------------------- */
 
-/* Box, scale, pad and depth, one after the other, are what the operations give. */
+/* Crop, scale, pad and depth, one after the other, equal the separate operations. */
 static void a_plan_is_its_steps(void **state) {
     (void)state;
     acf_images *im;
@@ -265,7 +268,7 @@ static void a_plan_is_its_steps(void **state) {
     acf_images_free(im);
 }
 
-static void turned_copies_follow(void **state) {
+static void rotated_copies_follow(void **state) {
     (void)state;
     char name[ACF_IMAGE_NAME_MAX];
     uint8_t out[16];
@@ -277,16 +280,16 @@ static void turned_copies_follow(void **state) {
         acf_image_rotate(out, pixel + i % 2 * 16, 4, 4, 1, i / 2);
         assert_memory_equal(acf_images_at(im, i), out, 16);
     }
-    assert_non_null(strstr(acf_images_write_name(name, im, 5), " 1 turned 180"));
+    assert_non_null(strstr(acf_images_write_name(name, im, 5), " 1 rotated 180"));
     acf_images_free(im);
     assert_int_equal(acf_images_make(pixel, N, H, W, 1, &(acf_image_plan){.rotate = true}, &refused), ACF_EDATA);
     assert_string_equal(
         acf_error(),
-        "memory: images of 4 x 6 pixels cannot be turned by 90 degrees and keep their size; crop them to a square");
+        "memory: images of 4 x 6 pixels cannot be rotated by 90 degrees and keep their size; crop them to a square");
 }
 
-/* Behind the turned ones, all of them with left and right exchanged. */
-static void mirrored_copies_follow(void **state) {
+/* After the rotated copies, all of them with left and right exchanged. */
+static void flipped_copies_follow(void **state) {
     (void)state;
     uint8_t two[2 * 12], out[16];
     char name[ACF_IMAGE_NAME_MAX];
@@ -295,18 +298,18 @@ static void mirrored_copies_follow(void **state) {
     assert_int_equal(acf_images_make(two, 2, 3, 4, 1, &(acf_image_plan){.flip = true}, &im), ACF_OK);
     assert_true(im->N == 4 && im->copies == 2);
     for (int i = 0; i < 2 * 12; i++) assert_int_equal(acf_images_at(im, 2)[i], two[i / 4 * 4 + 3 - i % 4]);
-    assert_string_equal(acf_images_write_name(name, im, 3), "memory 1 mirrored");
+    assert_string_equal(acf_images_write_name(name, im, 3), "memory 1 flipped");
     acf_images_free(im);
     assert_int_equal(acf_images_make(two, 2, 3, 3, 1, &(acf_image_plan){.rotate = true, .flip = true}, &im), ACF_OK);
     assert_true(im->N == 16 && im->copies == 8);
     acf_image_rotate(out, two + 9, 3, 3, 1, 3);
     acf_image_flip(out, 3, 3, 1);
     assert_memory_equal(acf_images_at(im, 15), out, 9);
-    assert_string_equal(acf_images_write_name(name, im, 15), "memory 1 turned 270 mirrored");
+    assert_string_equal(acf_images_write_name(name, im, 15), "memory 1 rotated 270 flipped");
     acf_images_free(im);
 }
 
-static void plans_that_cannot_be_meant(void **state) {
+static void invalid_plans_are_refused(void **state) {
     (void)state;
     static const struct {
         acf_image_plan plan;
@@ -321,7 +324,8 @@ static void plans_that_cannot_be_meant(void **state) {
         {{.pad = -1}, "images: padding to a multiple of -1 pixels; expected 0 to 32768"},
         {{.limit = -1}, "the first -1 images; expected 1 or more, or 0 for all"},
         {{.width = 30000, .height = 30000},
-         "images of 30000 x 30000 pixels after resizing and padding; expected at most 32768 a side and 67108864 in all"},
+         "images of 30000 x 30000 pixels after resizing and padding; expected at most 32768 "
+         "a side and 67108864 in all"},
     };
     acf_images *im;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -335,7 +339,7 @@ static void plans_that_cannot_be_meant(void **state) {
     assert_int_equal(acf_images_make(pixel, 0, H, W, 1, NULL, &im), ACF_ESHAPE);
 }
 
-/* ---- sentences, damage ---------------------------------------------------------------------------------------------------- */
+/* ---- messages, damage -------------------------------------------------------------------------------------------- */
 
 static void assert_refused(acf_status status, const char *rest) {
     acf_images *im = NULL;
@@ -345,28 +349,29 @@ static void assert_refused(acf_status status, const char *rest) {
     assert_string_equal(acf_error(), expected);
 }
 
-static void each_mistake_has_its_sentence(void **state) {
+static void each_mistake_has_its_message(void **state) {
     (void)state;
     static const struct {
         const char *header, *sentence;
         size_t n;
     } cases[] = {
         {"{'descr': '<f4', 'fortran_order': False, 'shape': (1, 6, 4), }",
-         "its items are of type f4, expected bytes from 0 to 255 (u1); convert it: x.astype('u1'), after scaling to 0..255",
+         "its items are of type f4, expected bytes from 0 to 255 (u1); convert it: x.astype('u1'), after scaling to "
+         "0..255",
          96},
         {"{'descr': '|u1', 'fortran_order': True, 'shape': (1, 6, 4), }",
          "it is stored column by column, expected row by row; save numpy.ascontiguousarray(x)", 24},
         {"{'descr': '|u1', 'fortran_order': False, 'shape': (6, 4, 3), }",
          "its shape (6, 4, 3) may be one colour image or 6 images 3 pixels wide; for the former save x[None]", 72},
         {"{'descr': '|u1', 'fortran_order': False, 'shape': (1, 3, 6, 4), }",
-         "its last dimension is 4, expected 1 or 3 channels; where the channels come first, save x.transpose(0, 2, 3, 1)",
+         "its last dimension is 4, expected 1 or 3 channels; if the channels come first, save x.transpose(0, 2, 3, 1)",
          72},
         {"{'descr': '|u1', 'fortran_order': False, 'shape': (0, 6, 4), }", "it holds no images, expected at least one",
          0},
         {"{'descr': '|u1', 'fortran_order': False, 'shape': (2, 0, 4), }",
          "its images have no pixels, expected at least one", 0},
         {"{'descr': '|u1', 'fortran_order': False, 'shape': (24,), }",
-         "it has 1 dimensions, expected (images, rows, columns), with channels behind them where there are some; reshape it",
+         "it has 1 dimensions, expected (images, rows, columns), with channels last if there are any; reshape it",
          24},
         {"{'descr': '|u1', 'fortran_order': False, 'shape': (2, 6, 4), }",
          "its shape (2, 24) takes 48 bytes, but 47 follow the header; the file is cut short: copy it again", 47},
@@ -410,13 +415,14 @@ static void each_mistake_has_its_sentence(void **state) {
     assert_int_equal(acf_images_read(dev, folder.path, NULL, &im), ACF_EDATA);
     snprintf(
         expected, sizeof expected,
-        "%s: no image is in this folder: of its 1 files none has a name that ends in .png, .jpg or .jpeg; sub-folders are not looked into",
+        "%s: this folder has no images: none of its 1 files has a name that ends in .png, .jpg or .jpeg; sub-folders "
+        "are not searched",
         folder.path);
     assert_string_equal(acf_error(), expected);
 }
 
-/* Every cut and every flipped byte of an idx file, packed and not: images or a sentence. */
-static void damaged_idx_never_hurts(void **state) {
+/* Every truncation and every changed byte of an idx file, packed or not, gives images or a message. */
+static void damaged_idx_is_safe(void **state) {
     (void)state;
     acf_lab_put_idx(&file, N, H, W, pixel);
     packed.n = acf_lab_gzip(file.b, file.n, packed.b, sizeof packed.b);
@@ -470,7 +476,7 @@ static void every_allocation_may_fail(void **state) {
 ACF_TESTS(images, WITH_FILES(arrays_are_read), WITH_FILES(idx_is_read_packed_or_not),
           WITH_FILES(a_folder_is_read_by_name), WITH_FILES(files_made_from_images_have_names),
           WITH_FILES(grey_and_colour_may_be_mixed), WITH_FILES(broken_files_are_left_out_or_refused),
-          WITH_FILES(sizes_must_agree_or_be_made_to), WITH_FILES(a_plan_is_its_steps), WITH_FILES(turned_copies_follow),
-          WITH_FILES(mirrored_copies_follow), WITH_FILES(plans_that_cannot_be_meant),
-          WITH_FILES(each_mistake_has_its_sentence), WITH_FILES(damaged_idx_never_hurts),
+          WITH_FILES(sizes_must_agree_or_be_made_to), WITH_FILES(a_plan_is_its_steps),
+          WITH_FILES(rotated_copies_follow), WITH_FILES(flipped_copies_follow), WITH_FILES(invalid_plans_are_refused),
+          WITH_FILES(each_mistake_has_its_message), WITH_FILES(damaged_idx_is_safe),
           WITH_FILES(every_allocation_may_fail))

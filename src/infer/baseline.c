@@ -1,8 +1,8 @@
-/* Column means, and linear regression in turn: see baseline.h.
+/* Column means and chained linear regressions: see baseline.h.
  *
- * z (N,E) holds the completed table as predictors: a standardised number, or an indicator for each kept class of a column. Its
- * holes are filled in by the sweeps; a class's holes hold probabilities while values are predicted, 0 and 1 while they are drawn.
- */
+ * z (N,E) holds the completed table as predictors: a standardised number, or an indicator for each kept class of a
+ * column. The sweeps fill in its missing cells. Those of a class hold probabilities during prediction, 0 and 1
+ * during draws. */
 #include "infer/baseline.h"
 
 #include "base/rng.h"
@@ -16,31 +16,31 @@
 #define FIT_ROWS 20000
 #define PREDICTORS 100
 #define INDICATORS 30
-#define SWEEPS 10             /* of predictions at most */
+#define SWEEPS 10             /* most sweeps of predictions */
 #define SETTLED 0.01          /* change of a standardised number, or of a probability, that ends them */
-#define WARM_UP 5             /* sweeps of draws, with refitting, before the first draw */
-#define THIN 2                /* sweeps from a draw to the next */
-#define DONORS 5              /* cells with close predictions that a number is taken from */
-#define CORRELATED 2000       /* rows that decide which predictors go along most */
-#define FIRST_PASSES 6        /* of Newton's method for a column's first fit; later fits begin where the last ended */
+#define WARM_UP 5             /* burn-in: sweeps of draws, with refitting, before the first draw */
+#define THIN 2                /* sweeps from one draw to the next */
+#define DONORS 5              /* cells with close predictions that a number is drawn from */
+#define CORRELATED 2000       /* rows used to rank predictors by correlation */
+#define FIRST_PASSES 6        /* Newton passes of a column's first fit; later fits start from the previous one */
 #define CHUNK 512             /* rows predicted at a time */
-#define POSTERIOR 0x80000000u /* added to the column of a random number that belongs to no cell */
-#define TIED 0x40000000u      /* likewise of one that decides between donors that are equally close */
-#define TIE 1e-9 /* predictions of a standardised number that differ by less are the same but for rounding */
+#define POSTERIOR 0x80000000u /* added to the column in the counter of random numbers that belong to no cell */
+#define TIED 0x40000000u      /* likewise for the choice between donors at equal distance */
+#define TIE 1e-9              /* largest rounding difference of equal predictions, standardised */
 
-/* A column as a predictor, and as what is predicted. */
+/* A column as a predictor and as a target. */
 typedef struct target {
-    int64_t at, width;  /* its columns of z; width 0: it does not vary */
+    int64_t at, width;  /* its columns of z; width 0: it is constant */
     double mean, scale; /* of a number's observed cells */
-    double low, high;   /* of the observed cells, standardised: predictions stay between */
+    double low, high;   /* of the observed cells, standardised: bounds of predictions */
     int32_t *code;      /* (width) the class of each indicator, the most frequent first */
     int32_t *slot;      /* (classes) the indicator of each class, -1: none */
     double *share;      /* (classes) of the observed cells */
     double kept;        /* sum of the shares of classes with an indicator */
-    int64_t n_holes, n_fit;
-    int64_t *hole, *fit; /* rows where it is missing; observed rows it is fitted to */
+    int64_t n_missing, n_fit;
+    int64_t *missing_row, *fit; /* rows where it is missing; observed rows to fit to */
     int64_t P;
-    int32_t *from;   /* (P) columns of z it is predicted from */
+    int32_t *from;   /* (P) columns of z that it is predicted from */
     acf_ridge ridge; /* of a number */
     acf_logit logit; /* of a class; P + 1 columns, the last of ones */
     bool fitted;
@@ -51,24 +51,24 @@ struct acf_baseline {
     uint64_t seed;
     acf_arena *memory, *scratch;
     target *target;         /* (D) */
-    int64_t *turn, n_turns; /* the columns with holes that vary, fewest holes first */
+    int64_t *turn, n_turns; /* non-constant columns with missing cells, fewest missing first */
     int64_t E;
     double *z;             /* (N,E) */
     double *point, *drawn; /* (N,D) the completed table, and the current draw */
     double *rows, *answer; /* (CHUNK,PREDICTORS+1) and (CHUNK,INDICATORS): scratch of predictions */
-    uint32_t sweep;        /* sweeps of draws so far: they key random numbers */
+    uint32_t sweep;        /* sweeps of draws so far: part of the random counter */
 };
 
 static bool is_class(const acf_baseline *b, int64_t j) { return b->t->column[j].classes > 0; }
 
-static void *capacity(acf_arena *a, int64_t n, size_t size) {
+static void *allocate(acf_arena *a, int64_t n, size_t size) {
     size_t bytes;
     return acf_bytes(n, size, &bytes) ? acf_arena_alloc(a, bytes) : NULL;
 }
 
 /* ---- column means ------------------------------------------------------------------------------------------------ */
 
-/* A running mean: large values do not overflow. */
+/* A running mean, so that large values do not overflow. */
 static double mean_of(const acf_table *t, int64_t j) {
     double mean = 0, n = 0;
     for (int64_t i = 0; i < t->N; i++) {
@@ -120,7 +120,7 @@ static void describe_number(const acf_baseline *b, target *g, int64_t j) {
     }
 }
 
-/* Of two classes the more frequent first, of equals the lower. */
+/* Order: the more frequent class first, of equals the lower. */
 typedef struct ranked {
     int64_t count;
     int32_t class;
@@ -132,15 +132,15 @@ static int by_count(const void *p, const void *q) {
     return (a->class > b->class) - (a->class < b->class);
 }
 
-/* Indicators for the classes that occur, up to a number; one class alone says nothing. */
+/* Makes indicators for observed classes, up to a limit; none if only one class is observed. */
 static acf_status describe_class(acf_baseline *b, target *g, int64_t j) {
     int64_t C = b->t->column[j].classes, seen = 0, n = 0;
     acf_mark mark = acf_arena_mark(b->scratch);
-    int64_t *count = capacity(b->scratch, C, sizeof *count);
-    ranked *rank = capacity(b->scratch, C, sizeof *rank);
-    g->slot = capacity(b->memory, C, sizeof *g->slot);
-    g->code = capacity(b->memory, INDICATORS, sizeof *g->code);
-    g->share = capacity(b->memory, C, sizeof *g->share);
+    int64_t *count = allocate(b->scratch, C, sizeof *count);
+    ranked *rank = allocate(b->scratch, C, sizeof *rank);
+    g->slot = allocate(b->memory, C, sizeof *g->slot);
+    g->code = allocate(b->memory, INDICATORS, sizeof *g->code);
+    g->share = allocate(b->memory, C, sizeof *g->share);
     if (!count || !rank || !g->slot || !g->code || !g->share) return ACF_EMEMORY;
     g->code[0] = (int32_t)count_classes(b->t, j, count);
     for (int64_t c = 0; c < C; c++) rank[c] = (ranked){count[c], (int32_t)c}, n += count[c], seen += count[c] > 0;
@@ -155,18 +155,18 @@ static acf_status describe_class(acf_baseline *b, target *g, int64_t j) {
     return ACF_OK;
 }
 
-/* Lists the rows with holes, and observed ones to fit to: all of them, or FIT_ROWS evenly spaced. */
+/* Lists the rows with missing cells, and the observed ones to fit to: all, or FIT_ROWS evenly spaced. */
 static acf_status list_rows(acf_baseline *b, target *g, int64_t j) {
     int64_t N = b->t->N, D = b->t->D, missing = 0, seen = 0;
-    for (int64_t i = 0; i < N; i++) g->n_holes += !acf_table_present(b->t->x[i * D + j]);
-    int64_t observed = N - g->n_holes;
+    for (int64_t i = 0; i < N; i++) g->n_missing += !acf_table_present(b->t->x[i * D + j]);
+    int64_t observed = N - g->n_missing;
     g->n_fit = acf_min(observed, FIT_ROWS);
-    g->hole = capacity(b->memory, g->n_holes, sizeof *g->hole);
-    g->fit = capacity(b->memory, g->n_fit, sizeof *g->fit);
-    if (!g->hole || !g->fit) return ACF_EMEMORY;
+    g->missing_row = allocate(b->memory, g->n_missing, sizeof *g->missing_row);
+    g->fit = allocate(b->memory, g->n_fit, sizeof *g->fit);
+    if (!g->missing_row || !g->fit) return ACF_EMEMORY;
     for (int64_t i = 0, fit = 0; i < N; i++) {
         if (!acf_table_present(b->t->x[i * D + j])) {
-            g->hole[missing++] = i;
+            g->missing_row[missing++] = i;
             continue;
         }
         if (fit < g->n_fit && seen * g->n_fit >= fit * observed) g->fit[fit++] = i;
@@ -175,7 +175,7 @@ static acf_status list_rows(acf_baseline *b, target *g, int64_t j) {
     return ACF_OK;
 }
 
-/* Observed cells as predictors; holes at the mean: 0 for a number, its share for a class. */
+/* Writes observed cells as predictors; missing cells take the mean: 0 for a number, its share for a class. */
 static void encode(acf_baseline *b, const target *g, int64_t j) {
     for (int64_t i = 0; i < b->t->N; i++) {
         double v = b->t->x[i * b->t->D + j], *z = b->z + i * b->E + g->at;
@@ -207,7 +207,7 @@ static int by_column(const void *p, const void *q) {
     return (a > b) - (a < b);
 }
 
-/* Correlation of two columns of z over rows of g, evenly spaced; 0 when one of them does not vary. */
+/* Correlation of two columns of z over rows of g, evenly spaced; 0 if one of them is constant. */
 static double correlation(const acf_baseline *b, const target *g, int64_t p, int64_t q) {
     int64_t n = acf_min(g->n_fit, CORRELATED);
     double mp = 0, mq = 0, pp = 0, qq = 0, pq = 0;
@@ -219,13 +219,13 @@ static double correlation(const acf_baseline *b, const target *g, int64_t p, int
     return vp > 0 && vq > 0 ? c / sqrt(vp * vq) : 0;
 }
 
-/* All other columns of z, or the PREDICTORS of them that go along with this one most. */
+/* Chooses all other columns of z, or the PREDICTORS with the largest correlation. */
 static acf_status choose_predictors(acf_baseline *b, target *g) {
     acf_mark mark = acf_arena_mark(b->scratch);
     int64_t n = 0, others = b->E - g->width;
-    candidate *list = capacity(b->scratch, b->E, sizeof *list);
+    candidate *list = allocate(b->scratch, b->E, sizeof *list);
     g->P = acf_min(others, PREDICTORS);
-    g->from = capacity(b->memory, g->P, sizeof *g->from);
+    g->from = allocate(b->memory, g->P, sizeof *g->from);
     if (!list || !g->from) return ACF_EMEMORY;
     for (int64_t e = 0; e < b->E; e++) {
         if (e >= g->at && e < g->at + g->width) continue;
@@ -245,7 +245,7 @@ static acf_status create_model(acf_baseline *b, target *g, int64_t j) {
     ACF_TRY(choose_predictors(b, g));
     if (!is_class(b, j)) return acf_ridge_create(b->memory, g->P, &g->ridge);
     g->logit = (acf_logit){
-        .P = g->P + 1, .K = g->width, .base = 0, .coef = capacity(b->memory, (g->P + 1) * g->width, sizeof(double))};
+        .P = g->P + 1, .K = g->width, .base = 0, .coef = allocate(b->memory, (g->P + 1) * g->width, sizeof(double))};
     if (!g->logit.coef) return ACF_EMEMORY;
     memset(g->logit.coef, 0, (size_t)(g->logit.P * g->logit.K) * sizeof *g->logit.coef);
     return ACF_OK;
@@ -263,7 +263,7 @@ static void gather(const acf_baseline *b, const target *g, bool ones, const int6
     }
 }
 
-/* A class without indicator is none of those the regression tells apart: its rows are left out. */
+/* Fits a class. Rows of classes without an indicator are left out. */
 static acf_status fit_class(acf_baseline *b, target *g, int64_t j, double *x, int32_t *y, int64_t *row) {
     int64_t n = 0;
     for (int64_t i = 0; i < g->n_fit; i++) {
@@ -280,9 +280,9 @@ static acf_status fit(acf_baseline *b, int64_t j) {
     target *g = &b->target[j];
     acf_mark mark = acf_arena_mark(b->scratch);
     acf_status status = ACF_EMEMORY;
-    double *x = capacity(b->scratch, g->n_fit, (size_t)(g->P + 1) * sizeof *x);
-    double *y = capacity(b->scratch, g->n_fit, sizeof *y);
-    int64_t *row = capacity(b->scratch, g->n_fit, sizeof *row);
+    double *x = allocate(b->scratch, g->n_fit, (size_t)(g->P + 1) * sizeof *x);
+    double *y = allocate(b->scratch, g->n_fit, sizeof *y);
+    int64_t *row = allocate(b->scratch, g->n_fit, sizeof *row);
     if (x && y && row && is_class(b, j)) {
         status = fit_class(b, g, j, x, (int32_t *)y, row);
     } else if (x && y && row) {
@@ -294,26 +294,26 @@ static acf_status fit(acf_baseline *b, int64_t j) {
     return status;
 }
 
-/* A value of z, and how far it moved. */
+/* Writes a value of z; returns its change. */
 static double put(double *z, double value) {
     double moved = fabs(value - *z);
     *z = value;
     return moved;
 }
 
-/* Puts predictions into the holes of column j. Returns the largest change. */
+/* Writes predictions to the missing cells of column j. Returns the largest change. */
 static double predict(acf_baseline *b, int64_t j) {
     const target *g = &b->target[j];
     double moved = 0;
-    for (int64_t from = 0; from < g->n_holes; from += CHUNK) {
-        int64_t n = acf_min(CHUNK, g->n_holes - from);
-        gather(b, g, is_class(b, j), g->hole + from, n, b->rows);
+    for (int64_t from = 0; from < g->n_missing; from += CHUNK) {
+        int64_t n = acf_min(CHUNK, g->n_missing - from);
+        gather(b, g, is_class(b, j), g->missing_row + from, n, b->rows);
         if (is_class(b, j))
             acf_logit_predict(&g->logit, b->rows, n, b->answer);
         else
             acf_ridge_predict(g->ridge.coef, g->ridge.bias, b->rows, n, g->P, b->answer);
         for (int64_t i = 0; i < n; i++) {
-            double *z = b->z + g->hole[from + i] * b->E + g->at, *a = b->answer + i * g->width;
+            double *z = b->z + g->missing_row[from + i] * b->E + g->at, *a = b->answer + i * g->width;
             if (!is_class(b, j)) *a = fmin(fmax(*a, g->low), g->high);
             for (int64_t k = 0; k < g->width; k++) moved = fmax(moved, put(z + k, a[k]));
         }
@@ -323,11 +323,11 @@ static double predict(acf_baseline *b, int64_t j) {
 
 /* ---- draws ------------------------------------------------------------------------------------------------------- */
 
-static acf_rng_counter place(const acf_baseline *b, uint64_t row, int64_t column) {
+static acf_rng_counter counter_at(const acf_baseline *b, uint64_t row, int64_t column) {
     return (acf_rng_counter){b->seed, row, ACF_STREAM_BASELINE, (uint32_t)column, b->sweep};
 }
 
-/* A cell of the table as the draw has it. */
+/* Writes a drawn cell to the table and to z. */
 static void take(acf_baseline *b, int64_t row, int64_t j, double value) {
     const target *g = &b->target[j];
     double *z = b->z + row * b->E + g->at;
@@ -349,13 +349,14 @@ static int by_prediction(const void *p, const void *q) {
     return (a->row > b->row) - (a->row < b->row);
 }
 
-/* DONORS neighbours, from `begin` on, and the donors that are as good: [first,end) of the sorted ones, of which [near,far) are closer than the others.
- * Those are all that are as far as the last neighbour, on both sides: without a predictor that varies, every donor is one of them. */
+/* DONORS neighbours from `begin` on, and the donors that tie with them: [first,end) of the sorted donors, of which
+ * [near,far) are strictly closer. The others are all donors at the distance of the last neighbour, on both sides. If
+ * no predictor varies, all donors tie. */
 typedef struct neighbours {
     int64_t begin, first, near, far, end;
 } neighbours;
 
-/* The first of n sorted donors whose prediction is not below v. */
+/* Index of the first of n sorted donors whose prediction is not below v. */
 static int64_t from_on(const donor *d, int64_t n, double v) {
     int64_t lo = 0, hi = n;
     while (lo < hi) {
@@ -383,12 +384,13 @@ static neighbours nearest(const donor *d, int64_t n, double v) {
     return w;
 }
 
-/* One of the neighbours among n donors, each as likely; if that is one of those that are equally far, then any of these. */
-static int64_t lender(const acf_baseline *b, neighbours w, int64_t n, uint64_t row, int64_t j) {
+/* Draws one of the neighbours among n donors with equal probability. If it is one of the ties, draws again among all
+ * ties. */
+static int64_t draw_donor(const acf_baseline *b, neighbours w, int64_t n, uint64_t row, int64_t j) {
     const int64_t closer = w.far - w.near;
-    int64_t pick = w.begin + acf_rng_below(place(b, row, j), acf_min(DONORS, n));
+    int64_t pick = w.begin + acf_rng_below(counter_at(b, row, j), acf_min(DONORS, n));
     if (pick >= w.near && pick < w.far) return pick;
-    pick = w.first + acf_rng_below(place(b, row, j + TIED), w.end - w.first - closer);
+    pick = w.first + acf_rng_below(counter_at(b, row, j + TIED), w.end - w.first - closer);
     return pick < w.near ? pick : pick + closer;
 }
 
@@ -402,24 +404,24 @@ static void predict_donors(acf_baseline *b, const target *g, donor *d) {
     qsort(d, (size_t)g->n_fit, sizeof *d, by_prediction);
 }
 
-/* Predictive mean matching: the hole is predicted with coefficients drawn from their posterior, observed cells with the best ones;
- * one of the cells with the closest predictions lends its value. */
+/* Predictive mean matching. Coefficients drawn from their posterior predict missing cells, the fitted ones predict
+ * observed cells. A missing cell takes the value of one of the observed cells with the closest predictions. */
 static acf_status draw_number(acf_baseline *b, int64_t j) {
     const target *g = &b->target[j];
     acf_mark mark = acf_arena_mark(b->scratch);
-    donor *d = capacity(b->scratch, g->n_fit, sizeof *d);
-    double *normal = capacity(b->scratch, g->P, sizeof *normal), *coef = capacity(b->scratch, g->P, sizeof *coef), bias;
+    donor *d = allocate(b->scratch, g->n_fit, sizeof *d);
+    double *normal = allocate(b->scratch, g->P, sizeof *normal), *coef = allocate(b->scratch, g->P, sizeof *coef), bias;
     if (!d || !normal || !coef) return ACF_EMEMORY;
-    for (int64_t p = 0; p < g->P; p++) normal[p] = acf_rng_normal(place(b, (uint64_t)p, j + POSTERIOR));
+    for (int64_t p = 0; p < g->P; p++) normal[p] = acf_rng_normal(counter_at(b, (uint64_t)p, j + POSTERIOR));
     acf_ridge_posterior(&g->ridge, normal, coef, &bias);
     predict_donors(b, g, d);
-    for (int64_t from = 0; from < g->n_holes; from += CHUNK) {
-        int64_t n = acf_min(CHUNK, g->n_holes - from);
-        gather(b, g, false, g->hole + from, n, b->rows);
+    for (int64_t from = 0; from < g->n_missing; from += CHUNK) {
+        int64_t n = acf_min(CHUNK, g->n_missing - from);
+        gather(b, g, false, g->missing_row + from, n, b->rows);
         acf_ridge_predict(coef, bias, b->rows, n, g->P, b->answer);
         for (int64_t i = 0; i < n; i++) {
-            int64_t row = g->hole[from + i];
-            int64_t pick = lender(b, nearest(d, g->n_fit, b->answer[i]), g->n_fit, acf_table_row_id(b->t, row), j);
+            int64_t row = g->missing_row[from + i];
+            int64_t pick = draw_donor(b, nearest(d, g->n_fit, b->answer[i]), g->n_fit, acf_table_row_id(b->t, row), j);
             take(b, row, j, acf_table_row(b->t, d[pick].row)[j]);
         }
     }
@@ -427,7 +429,8 @@ static acf_status draw_number(acf_baseline *b, int64_t j) {
     return ACF_OK;
 }
 
-/* The class at u, 0 < u < 1, of the cumulated probabilities: those with an indicator as predicted, the others by their shares. */
+/* The class at u, 0 < u < 1, of the cumulative probabilities: predicted ones for classes with an indicator, shares
+ * for the others. */
 static int64_t class_at(const target *g, const double *p, int64_t C, double u) {
     for (int64_t k = 0; k < g->width; k++)
         if ((u -= p[k] * g->kept) < 0) return g->code[k];
@@ -438,19 +441,19 @@ static int64_t class_at(const target *g, const double *p, int64_t C, double u) {
 
 static void draw_class(acf_baseline *b, int64_t j) {
     const target *g = &b->target[j];
-    for (int64_t from = 0; from < g->n_holes; from += CHUNK) {
-        int64_t n = acf_min(CHUNK, g->n_holes - from);
-        gather(b, g, true, g->hole + from, n, b->rows);
+    for (int64_t from = 0; from < g->n_missing; from += CHUNK) {
+        int64_t n = acf_min(CHUNK, g->n_missing - from);
+        gather(b, g, true, g->missing_row + from, n, b->rows);
         acf_logit_predict(&g->logit, b->rows, n, b->answer);
         for (int64_t i = 0; i < n; i++) {
-            int64_t row = g->hole[from + i];
-            double u = acf_rng_uniform(place(b, acf_table_row_id(b->t, row), j));
+            int64_t row = g->missing_row[from + i];
+            double u = acf_rng_uniform(counter_at(b, acf_table_row_id(b->t, row), j));
             take(b, row, j, (double)class_at(g, b->answer + i * g->width, b->t->column[j].classes, u));
         }
     }
 }
 
-/* Every column in turn; refit: with a new regression first. */
+/* One sweep over all columns; refit: with new regressions. */
 static acf_status draw_sweep(acf_baseline *b, bool refit) {
     for (int64_t k = 0; k < b->n_turns; k++) {
         int64_t j = b->turn[k];
@@ -464,25 +467,26 @@ static acf_status draw_sweep(acf_baseline *b, bool refit) {
     return ACF_OK;
 }
 
-/* ---- the whole --------------------------------------------------------------------------------------------------- */
+/* ---- all of it --------------------------------------------------------------------------------------------------- */
 
-/* Columns that vary and have holes, those with the fewest first: they are predicted best and help the others most. */
+/* Orders the non-constant columns with missing cells by their number of missing cells. Columns with few are
+ * predicted best and help the others most. */
 static void order_turns(acf_baseline *b) {
     for (int64_t j = 0; j < b->t->D; j++) {
-        if (!b->target[j].width || !b->target[j].n_holes) continue;
+        if (!b->target[j].width || !b->target[j].n_missing) continue;
         int64_t k = b->n_turns++;
-        for (; k > 0 && b->target[b->turn[k - 1]].n_holes > b->target[j].n_holes; k--) b->turn[k] = b->turn[k - 1];
+        for (; k > 0 && b->target[b->turn[k - 1]].n_missing > b->target[j].n_missing; k--) b->turn[k] = b->turn[k - 1];
         b->turn[k] = j;
     }
 }
 
 static acf_status prepare(acf_baseline *b) {
     int64_t N = b->t->N, D = b->t->D;
-    b->target = capacity(b->memory, D, sizeof *b->target);
-    b->turn = capacity(b->memory, D, sizeof *b->turn);
-    b->rows = capacity(b->memory, CHUNK * (PREDICTORS + 1), sizeof *b->rows);
-    b->answer = capacity(b->memory, CHUNK * INDICATORS, sizeof *b->answer);
-    b->point = capacity(b->memory, N, (size_t)D * sizeof *b->point);
+    b->target = allocate(b->memory, D, sizeof *b->target);
+    b->turn = allocate(b->memory, D, sizeof *b->turn);
+    b->rows = allocate(b->memory, CHUNK * (PREDICTORS + 1), sizeof *b->rows);
+    b->answer = allocate(b->memory, CHUNK * INDICATORS, sizeof *b->answer);
+    b->point = allocate(b->memory, N, (size_t)D * sizeof *b->point);
     if (!b->target || !b->turn || !b->rows || !b->answer || !b->point) return ACF_EMEMORY;
     for (int64_t j = 0; j < D; j++) {
         target *g = &b->target[j];
@@ -494,7 +498,7 @@ static acf_status prepare(acf_baseline *b) {
         ACF_TRY(list_rows(b, g, j));
         b->E += g->width;
     }
-    b->z = capacity(b->memory, N, (size_t)b->E * sizeof *b->z);
+    b->z = allocate(b->memory, N, (size_t)b->E * sizeof *b->z);
     if (!b->z) return ACF_EMEMORY;
     for (int64_t j = 0; j < D; j++) encode(b, &b->target[j], j);
     order_turns(b);
@@ -502,7 +506,7 @@ static acf_status prepare(acf_baseline *b) {
     return ACF_OK;
 }
 
-/* What the predictions in z say of a hole; a column that does not vary has its one value. */
+/* The prediction of a missing cell from z; a constant column has its one value. */
 static double decode(const acf_baseline *b, int64_t i, int64_t j) {
     const target *g = &b->target[j];
     const double *z = b->z + i * b->E + g->at;
@@ -525,7 +529,8 @@ static acf_status complete(acf_baseline *b) {
     memcpy(b->point, b->t->x, (size_t)(b->t->N * b->t->D) * sizeof *b->point);
     for (int64_t j = 0; j < b->t->D; j++) {
         const target *g = &b->target[j];
-        for (int64_t k = 0; k < g->n_holes; k++) b->point[g->hole[k] * b->t->D + j] = decode(b, g->hole[k], j);
+        for (int64_t k = 0; k < g->n_missing; k++)
+            b->point[g->missing_row[k] * b->t->D + j] = decode(b, g->missing_row[k], j);
     }
     return ACF_OK;
 }

@@ -1,5 +1,5 @@
-/* The baselines: means by hand; the linear one where the best answer is known, on odd tables, and beside scikit-learn's on real
- * ones. */
+/* The baselines: means by hand; the linear one against known best answers, on odd tables, and against scikit-learn
+ * on real tables. */
 #include "infer/baseline.h"
 
 #include "base/rng.h"
@@ -32,7 +32,7 @@ static void means_and_modes(void **state) {
     double out[15];
     acf_table *t = table_of(x, 5, 3, (const acf_column[]){{NULL, 0}, {NULL, 4}, {NULL, 0}});
     assert_int_equal(acf_baseline_mean(t, out), ACF_OK);
-    for (int i = 0; i < 15; i++) /* classes 1 and 2 occur twice: the lower */
+    for (int i = 0; i < 15; i++) /* classes 1 and 2 occur twice: the lower wins */
         assert_true(out[i] == (!isnan(x[i]) ? x[i] : i % 3 == 0 ? 4 : i % 3 == 1 ? 1 : 0));
     acf_table_free(t);
 }
@@ -43,7 +43,7 @@ enum { ROWS = 4000, COLS = 5, CELLS = ROWS * COLS, DRAWS = 20 };
 
 typedef struct world {
     acf_table *t;
-    double x[CELLS];     /* nothing missing */
+    double x[CELLS];     /* without missing values */
     double mean[ROWS];   /* of column 2, given the others */
     double chance[ROWS]; /* of class 1 in column 3, given the others */
 } world;
@@ -52,9 +52,9 @@ static double normal(int64_t i, uint32_t column) {
     return acf_rng_normal((acf_rng_counter){3, (uint64_t)i, ACF_STREAM_TEST, column, 0});
 }
 
-/* Columns: two correlated numbers; a linear function of them with noise 0.5; a class by logistic regression on them; a class by
- * chance. Column 2 is missing in every third row, column 3 in every fourth, never both: then what is best is known in closed form
- * (the noise of column 2 says nothing about the class). */
+/* Columns: two correlated numbers; a linear function of them with noise 0.5; a class by logistic regression on them;
+ * a random class. Column 2 is missing in every third row, column 3 in every fourth, never both. Then the best
+ * prediction is known in closed form (the noise of column 2 says nothing about the class). */
 static world *make_world(void) {
     static const acf_column column[COLS] = {{"a", 0}, {"b", 0}, {"sum", 0}, {"class", 2}, {"chance", 6}};
     world *w = calloc(1, sizeof *w);
@@ -95,7 +95,7 @@ static void points_are_nearly_the_best_there_are(void **state) {
         if (!acf_table_present(w->t->x[i * COLS + 2])) n++, off += pow(out[i * COLS + 2] - w->mean[i], 2);
         if (acf_table_present(w->t->x[i * COLS + 3])) continue;
         target++, wrong += out[i * COLS + 3] != w->x[i * COLS + 3];
-        least += (w->chance[i] > 0.5) != (w->x[i * COLS + 3] > 0.5); /* whoever knew the chances would err so often */
+        least += (w->chance[i] > 0.5) != (w->x[i * COLS + 3] > 0.5); /* errors of the true probabilities */
     }
     assert_true(n > 900 && target > 900);
     assert_true(sqrt(off / n) < 0.05); /* a tenth of the noise */
@@ -129,7 +129,7 @@ static void draws_have_the_right_spread(void **state) {
     acf_assert_close(acf_metric_crps(truth, drawn, DRAWS, n, noise, scratch), 1 / sqrt(acos(-1)), 0.03,
                      "CRPS of the truth");
     acf_assert_close(acf_metric_coverage(truth, drawn, DRAWS, n, 0.9, 1, &(acf_shared){0}, scratch), 0.9, 0.03,
-                     "coverage"); /* 0.870, and 0.855 where sums are in another order: five donors are few */
+                     "coverage"); /* 0.870, and 0.855 if sums are in another order: five donors are few */
     acf_assert_close(acf_metric_wasserstein(truth, drawn, n, 1, scratch), 0, 0.15, "W1");
     acf_assert_close(ones / expected, 1, 0.03, "share of class 1");
     assert_true(memcmp(drawn, drawn + n, (size_t)n * sizeof *drawn) != 0);
@@ -138,7 +138,7 @@ static void draws_have_the_right_spread(void **state) {
     free_world(w);
 }
 
-/* Every drawn number is one that occurs in its column: none is invented. */
+/* Every drawn number is an observed value of its column. */
 static void draws_are_values_that_occur(void **state) {
     (void)state;
     world *w = make_world();
@@ -156,9 +156,10 @@ static void draws_are_values_that_occur(void **state) {
     free_world(w);
 }
 
-/* Where nothing tells the holes apart, draws have the distribution of the observed cells: of all, or of those of the same class. A normal column is in
- * units of its deviation, so a Wasserstein distance of 0.1 is little; five donors alone are ten times as far. */
-static void ties_are_broken_by_lot(void **state) {
+/* If no predictor distinguishes the missing cells, draws have the distribution of the observed cells: of all, or of
+ * those of the same class. A normal column is in units of its deviation, so a Wasserstein distance of 0.1 is small;
+ * five donors alone are ten times as far. */
+static void ties_are_broken_at_random(void **state) {
     (void)state;
     enum { M = 1000, H = M / 2 };
     for (int columns = 1; columns <= 2; columns++) {
@@ -181,14 +182,15 @@ static void ties_are_broken_by_lot(void **state) {
     }
 }
 
-/* Cells that are closer come first: one in five draws takes each of the four nearest, and one any of the many that are equally far. */
-static void what_is_closer_comes_first(void **state) {
+/* Closer cells come first: each of the four nearest gets one in five draws, and all others, at equal distance, share
+ * one in five. */
+static void closer_donors_come_first(void **state) {
     (void)state;
     enum { M = 900, NEAR = 4 };
     double x[2 * M], out[2 * M], near = 0, missing = 0;
     for (int i = 0; i < M; i++) {
         const bool hole = i >= M / 2, close = i < NEAR;
-        x[2 * i] = hole ? 1 : close ? 1 : 100; /* the predictor: holes are like the first four */
+        x[2 * i] = hole ? 1 : close ? 1 : 100; /* the predictor: rows with missing cells resemble the first four */
         x[2 * i + 1] = hole ? NAN : close ? 10 + 1e-3 * i : 1000 + i % 7;
     }
     acf_table *t = table_of(x, M, 2, NULL);
@@ -200,7 +202,8 @@ static void what_is_closer_comes_first(void **state) {
     acf_table_free(t);
 }
 
-/* On an even line the closest donors are as often below a hole as above it: their distances have a mean of nothing, and not of two and a half. */
+/* On an even line the closest donors lie on both sides equally often: the mean of their signed distances is 0, not
+ * 2.5. */
 static void donors_come_from_both_sides(void **state) {
     (void)state;
     enum { M = 400 };
@@ -219,7 +222,7 @@ static void donors_come_from_both_sides(void **state) {
     acf_table_free(t);
 }
 
-static void the_seed_decides_and_nothing_else(void **state) {
+static void results_depend_only_on_the_seed(void **state) {
     (void)state;
     world *w = make_world();
     double *out[3];
@@ -236,8 +239,8 @@ static void the_seed_decides_and_nothing_else(void **state) {
     free_world(w);
 }
 
-/* Holes in every column, at once and far from independent: the sweeps use what earlier sweeps found. d = a + b + c without noise.
- */
+/* Missing cells in every column, not independent of each other: sweeps use the results of earlier sweeps. d = a + b
+ * + c without noise. */
 static void sweeps_work_together(void **state) {
     (void)state;
     enum { M = 1200 };
@@ -250,7 +253,7 @@ static void sweeps_work_together(void **state) {
     }
     double truth[M * 4];
     memcpy(truth, x, sizeof x);
-    for (int i = 0; i < M; i++) { /* one hole a row: the other three tell it exactly */
+    for (int i = 0; i < M; i++) { /* one missing cell a row: the other three determine it */
         if (i % 2) x[i * 4 + i / 2 % 4] = NAN;
     }
     acf_table *t = table_of(x, M, 4, NULL);
@@ -263,7 +266,7 @@ static void sweeps_work_together(void **state) {
     acf_table_free(t);
 }
 
-/* A line goes on for ever; the column does not: predictions end where its observed cells do. */
+/* Predictions are clamped to the range of the column's observed cells. */
 static void predictions_stay_in_range(void **state) {
     (void)state;
     enum { M = 50 };
@@ -314,7 +317,7 @@ static void odd_tables_are_completed(void **state) {
     }
     double one[40];
     for (int i = 0; i < 40; i++) one[i] = i % 3 ? (double)(i % 7) : NAN;
-    acf_table *t = table_of(one, 40, 1, NULL); /* nothing to predict it from */
+    acf_table *t = table_of(one, 40, 1, NULL); /* no predictors */
     check_complete(t);
     acf_table_free(t);
     t = table_of(one, 40, 1, (const acf_column[]){{NULL, 7}});
@@ -326,8 +329,8 @@ static void odd_tables_are_completed(void **state) {
     acf_table_free(t);
 }
 
-/* More predictors than a regression takes, and a class of thousands: bounded, complete, and the predictor that matters is among
- * those taken. */
+/* More predictors than a regression takes, and a class with thousands of values: the cost is bounded, the table is
+ * completed, and the relevant predictor is used. */
 static void wide_tables_and_many_classes(void **state) {
     (void)state;
     enum { M = 400, W = 140 };
@@ -352,7 +355,7 @@ static void wide_tables_and_many_classes(void **state) {
     free(x), free(out), free(column);
 }
 
-/* Classes beyond the indicators are drawn about as often as they occur. */
+/* Classes without an indicator are drawn about as often as they occur. */
 static void rare_classes_are_drawn(void **state) {
     (void)state;
     enum { M = 6000 };
@@ -396,7 +399,7 @@ static void memory_failing_in_turn(void **state) {
     acf_table_free(t);
 }
 
-/* ---- beside scikit-learn's --------------------------------------------------------------------------------------- */
+/* ---- comparison with scikit-learn -------------------------------------------------------------------------------- */
 
 static const double *array(const acf_safetensors *f, const char *table, const char *name, int64_t *dim) {
     char key[64];
@@ -441,7 +444,7 @@ static scores score(const acf_table *t, const double *truth, const double *point
     return (scores){f.nrmse / numbers, wrong / target, f.crps / numbers, f.cover / numbers, f.w1 / numbers};
 }
 
-/* One table: points no worse than scikit-learn's, draws like those of mice. */
+/* One table: points must be no worse than scikit-learn's, draws similar to those of mice. */
 static void compare(const acf_safetensors *f, const char *name) {
     int64_t dim[2];
     const double *x = array(f, name, "x", dim), *truth = array(f, name, "truth", NULL),
@@ -457,9 +460,9 @@ static void compare(const acf_safetensors *f, const char *name) {
     acf_baseline_point(b, out);
     for (int k = 1; k <= DRAWS; k++) assert_int_equal(acf_baseline_draw(b, out + k * cells), ACF_OK);
     scores s = score(t, truth, out, out + cells);
-    print_message(
-        "%-8s NRMSE %.3f (scikit-learn %.3f)  PFC %.3f (%.3f)  CRPS %.3f (mice %.3f)  90 %% %.3f (%.3f)  W1 %.3f (%.3f)\n",
-        name, s.nrmse, peer[0], s.pfc, peer[1], s.crps, peer[2], s.cover, peer[3], s.w1, peer[4]);
+    print_message("%-8s NRMSE %.3f (scikit-learn %.3f)  PFC %.3f (%.3f)  CRPS %.3f (mice %.3f)  "
+                  "90 %% %.3f (%.3f)  W1 %.3f (%.3f)\n",
+                  name, s.nrmse, peer[0], s.pfc, peer[1], s.crps, peer[2], s.cover, peer[3], s.w1, peer[4]);
     assert_true(s.nrmse < 1.02 * peer[0] && s.nrmse > 0.9 * peer[0]);
     assert_true(isnan(peer[1]) || s.pfc < 1.02 * peer[1]);
     assert_true(s.crps < 1.05 * peer[2] && s.w1 < 1.3 * peer[4] && fabs(s.cover - peer[3]) < 0.03);
@@ -468,7 +471,7 @@ static void compare(const acf_safetensors *f, const char *name) {
     acf_table_free(t);
 }
 
-static void is_as_good_as_what_people_use(void **state) {
+static void is_as_good_as_scikit_learn(void **state) {
     (void)state;
     const char *shared = getenv("ACF_SHARED"), *const names[] = {"wine", "abalone", "breast", "yeast"};
     char path[64], command[512];
@@ -477,8 +480,8 @@ static void is_as_good_as_what_people_use(void **state) {
              shared ? shared : "../shared", path);
     int status = system(command);
     if (status == -1 || !WIFEXITED(status) || WEXITSTATUS(status) != 0)
-        acf_skip(
-            "the linear baseline beside scikit-learn's needs python3-sklearn, python3-pandas, ../shared/peers and ../shared/data");
+        acf_skip("the comparison with scikit-learn needs python3-sklearn, python3-pandas, "
+                 "../shared/peers and ../shared/data");
     acf_safetensors *f;
     if (acf_safetensors_open(path, &f)) fail_msg("%s", acf_error());
     unlink(path);
@@ -488,9 +491,9 @@ static void is_as_good_as_what_people_use(void **state) {
 
 ACF_TESTS(baseline, cmocka_unit_test(means_and_modes), cmocka_unit_test(points_are_nearly_the_best_there_are),
           cmocka_unit_test(draws_have_the_right_spread), cmocka_unit_test(draws_are_values_that_occur),
-          cmocka_unit_test(ties_are_broken_by_lot), cmocka_unit_test(what_is_closer_comes_first),
-          cmocka_unit_test(donors_come_from_both_sides), cmocka_unit_test(the_seed_decides_and_nothing_else),
+          cmocka_unit_test(ties_are_broken_at_random), cmocka_unit_test(closer_donors_come_first),
+          cmocka_unit_test(donors_come_from_both_sides), cmocka_unit_test(results_depend_only_on_the_seed),
           cmocka_unit_test(sweeps_work_together), cmocka_unit_test(predictions_stay_in_range),
           cmocka_unit_test(odd_tables_are_completed), cmocka_unit_test(wide_tables_and_many_classes),
           cmocka_unit_test(rare_classes_are_drawn), cmocka_unit_test(memory_failing_in_turn),
-          cmocka_unit_test(is_as_good_as_what_people_use))
+          cmocka_unit_test(is_as_good_as_scikit_learn))

@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-#define STEPS 100 /* of Lloyd at most; some 10 to 40 are usual */
+#define STEPS 100 /* most steps of Lloyd's algorithm; usual are 10 to 40 */
 #define BLOCK 64  /* numbers of a centre that one thread sums at a time */
 
 typedef struct clusters {
@@ -33,10 +33,10 @@ static double distance(const acf_real *a, const acf_real *b, int64_t F) {
     return sum;
 }
 
-/* ---- the start ------------------------------------------------------------------------------------------------------------ */
+/* ---- start ------------------------------------------------------------------------------------------------------- */
 
-/* k-means++: the first centre is any point, each further one a point with a probability that is proportional to its squared distance to the nearest
- * centre so far. Where all points lie on centres, those are all there are. */
+/* k-means++: the first centre is any point. Each further one is a point drawn with probability proportional to its
+ * squared distance to the nearest centre so far. If all points coincide with centres, no more are added. */
 static void start(clusters *c, uint64_t seed, uint32_t run) {
     const int K = c->K;
     acf_rng_counter at = {seed, 0, ACF_STREAM_CLUSTER, 0, run};
@@ -53,9 +53,10 @@ static void start(clusters *c, uint64_t seed, uint32_t run) {
     }
 }
 
-/* ---- a step --------------------------------------------------------------------------------------------------------------- */
+/* ---- a step ------------------------------------------------------------------------------------------------------ */
 
-/* |x - c|^2 = |x|^2 - 2 (x·c - |c|^2/2): the nearest centre has the greatest x·c - |c|^2/2; of equal ones the first. Returns how many points changed. */
+/* |x - c|^2 = |x|^2 - 2 (x·c - |c|^2/2): the nearest centre has the greatest x·c - |c|^2/2; of equal ones the first.
+ * Returns how many points changed. */
 static int64_t assign(clusters *c) {
     const int K = c->K;
     int64_t changed = 0;
@@ -89,7 +90,7 @@ static int64_t assign(clusters *c) {
     return changed;
 }
 
-/* Every centre becomes the mean of its points; one without any stays. */
+/* Moves every centre to the mean of its points; one without points stays. */
 static void move(clusters *c) {
     memset(c->count, 0, (size_t)c->K * sizeof *c->count);
     memset(c->sum, 0, (size_t)(c->K * c->F) * sizeof *c->sum);
@@ -105,7 +106,7 @@ static void move(clusters *c) {
     }
 }
 
-/* ---- all of it ------------------------------------------------------------------------------------------------------------ */
+/* ---- all of it --------------------------------------------------------------------------------------------------- */
 
 acf_status acf_clusters_find(acf_device *dev, const acf_real *x, int64_t N, int64_t F, int K, uint64_t seed,
                              uint32_t run, int32_t *of, double *inertia) {

@@ -1,4 +1,5 @@
-/* Answers with an archive: draws, means and summaries, against the networks and the rows put together here by the formulas; and that how they are asked does not matter. */
+/* Answers of models with donors: draws, means and summaries against networks and donors combined here by the
+ * formulas. Batches and order of rows must not matter. */
 #include "harness/donor_lab.h"
 
 #include "harness/lab.h"
@@ -11,17 +12,17 @@
 static const double tol = 5000 * (double)ACF_REAL_EPS;
 static const acf_query all = {0};
 
-/* ---- draws ------------------------------------------------------------------------------------------------------------------------ */
+/* ---- draws ------------------------------------------------------------------------------------------------------- */
 
-/* Is x what a draw of column j has from a row that is remembered? */
-static bool is_remembered(const acf_donor_lab *b, int j, double x) {
+/* Is x a value that a draw of column j can take from a donor? */
+static bool is_a_donor_value(const acf_donor_lab *b, int j, double x) {
     for (int k = 0; k < FULL; k++)
         if (x == acf_encoder_round(b->m->encoder, j, b->x[k * COLS + j])) return true;
     return false;
 }
 
-/* Of a row that agrees with one remembered row, all that is asked for is that row's; what is not asked for stays. */
-static void rows_that_are_believed_are_copied(void **state) {
+/* A row that matches one donor takes all its target cells from it; other cells stay. */
+static void trusted_donors_are_copied(void **state) {
     (void)state;
     for (int members = 1; members <= 2; members++) {
         acf_donor_lab b;
@@ -52,8 +53,8 @@ static void rows_that_are_believed_are_copied(void **state) {
     }
 }
 
-/* What was drawn for a cell is given to those after it: where two remembered rows fit alike, cells of one row come together. */
-static void cells_follow_those_before(void **state) {
+/* Later cells are given earlier draws: if two donors fit equally well, cells of a row come from the same one. */
+static void cells_depend_on_earlier_draws(void **state) {
     (void)state;
     enum { N = 200 };
     acf_donor_lab b;
@@ -78,8 +79,8 @@ static void cells_follow_those_before(void **state) {
     acf_donor_lab_close(&b);
 }
 
-/* Of many rows, and of many draws of one, a share of h is taken from the archive: each cell for itself. */
-static void rows_are_taken_as_often_as_believed(void **state) {
+/* Over many rows, and many draws of one row, a share h of the cells comes from donors, independently for each cell. */
+static void donors_are_drawn_by_their_weight(void **state) {
     (void)state;
     enum { N = 1500 };
     acf_donor_lab b;
@@ -92,8 +93,8 @@ static void rows_are_taken_as_often_as_believed(void **state) {
     acf_table *t = acf_donor_lab_copies((double[COLS]){b.x[WHOLE], b.x[CLASS], ABSENT, b.x[COIN], ABSENT}, N);
     assert_int_equal(acf_session_query_draw(b.s, t, all, 5, 0, out), ACF_OK);
     for (int i = 0; i < N; i++) {
-        const bool from[2] = {is_remembered(&b, REAL, out[i * COLS + REAL]),
-                              is_remembered(&b, LAST, out[i * COLS + LAST])};
+        const bool from[2] = {is_a_donor_value(&b, REAL, out[i * COLS + REAL]),
+                              is_a_donor_value(&b, LAST, out[i * COLS + LAST])};
         real += from[0], last += from[1], both += from[0] && from[1];
     }
     acf_assert_close(acf_donor_lab_trust(&b, t, 0, REAL, known), 0.3, 1e-9, "h");
@@ -103,9 +104,9 @@ static void rows_are_taken_as_often_as_believed(void **state) {
     const acf_table first = acf_donor_lab_row(t, 0);
     for (uint32_t d = 0; d < 400; d++) {
         assert_int_equal(acf_session_query_draw(b.s, &first, all, 5, d, one), ACF_OK);
-        draws += is_remembered(&b, REAL, one[REAL]);
+        draws += is_a_donor_value(&b, REAL, one[REAL]);
         assert_int_equal(acf_session_query_draw(b.s, &first, all, d, 7, one), ACF_OK);
-        seeds += is_remembered(&b, REAL, one[REAL]);
+        seeds += is_a_donor_value(&b, REAL, one[REAL]);
     }
     acf_assert_close(draws / 400, 0.3, 0.07, "share of draws");
     acf_assert_close(seeds / 400, 0.3, 0.07, "share of seeds");
@@ -113,8 +114,8 @@ static void rows_are_taken_as_often_as_believed(void **state) {
     acf_donor_lab_close(&b);
 }
 
-/* Where all donors are alike, each gives as many of the cells that are taken, however few those are. */
-static void no_donor_is_passed_over(void **state) {
+/* If all donors are equally good, each gives the same number of cells, however few those are. */
+static void equal_donors_are_drawn_equally_often(void **state) {
     (void)state;
     enum { N = 1500 };
     acf_donor_lab b;
@@ -129,12 +130,12 @@ static void no_donor_is_passed_over(void **state) {
     assert_int_equal(acf_session_query_draw(b.s, t, (acf_query){.target = target}, 5, 0, out), ACF_OK);
     for (int i = 0; i < N; i++)
         for (int k = 0; k < FULL; k++) rows[k] += out[i * COLS + LAST] == b.x[k * COLS + LAST];
-    for (int k = 0; k < FULL; k++) assert_true(rows[k] > 25 && rows[k] < 90); /* 56 of each */
+    for (int k = 0; k < FULL; k++) assert_true(rows[k] > 25 && rows[k] < 90); /* 56 of each expected */
     acf_table_free(t);
     acf_donor_lab_close(&b);
 }
 
-/* Pairs of classes are drawn as often as their log p says. */
+/* Frequencies of drawn pairs of classes follow their log p. */
 static void draws_follow_the_scores(void **state) {
     (void)state;
     enum { N = 6000, DRAWS = 60, PAIRS = CLASSES * 2 };
@@ -153,7 +154,7 @@ static void draws_follow_the_scores(void **state) {
         acf_table *pairs = acf_donor_lab_table(x, PAIRS, NEW),
                   *t = acf_donor_lab_copies((double[COLS]){b.x[0], ABSENT, b.x[2], ABSENT, b.x[4]}, N / DRAWS);
         assert_int_equal(acf_session_query_logp(b.s, pairs, (acf_query){.target = target}, lp), ACF_OK);
-        for (int d = 0; d < DRAWS; d++) /* of several: a draw of a table is of one member */
+        for (int d = 0; d < DRAWS; d++) /* of an ensemble: a draw of a table is of one member */
             assert_int_equal(acf_session_query_draw(b.s, t, all, (uint64_t)d + 1, 0, out + d * (N / DRAWS) * COLS),
                              ACF_OK);
         for (int i = 0; i < N; i++) share[(int)(out[i * COLS + CLASS] + CLASSES * out[i * COLS + COIN])] += 1.0 / N;
@@ -168,9 +169,9 @@ static void draws_follow_the_scores(void **state) {
     }
 }
 
-/* ---- means ------------------------------------------------------------------------------------------------------------------------ */
+/* ---- means ------------------------------------------------------------------------------------------------------- */
 
-/* The most probable class of column j of row i, given these cells, of both. *net: of the networks. */
+/* The most probable class of column j of row i, given these cells, by networks and donors. *net: by networks alone. */
 static int best_class(acf_donor_lab *b, const acf_table *t, int64_t i, int j, const uint8_t *given, int *net) {
     const double h = acf_donor_lab_trust(b, t, i, j, given);
     double x[COLS], best = -1, best_net = -1;
@@ -191,7 +192,7 @@ static int best_class(acf_donor_lab *b, const acf_table *t, int64_t i, int j, co
     return at;
 }
 
-/* The value that has more than 0.9 of the probability, h of it by the donors of r; NaN: none. */
+/* The value with more than 0.9 of the probability, where the donors of r have weight h; NaN: none. */
 static double nearly_sure(const acf_donor_search *r, int j, double h) {
     const acf_donors *m = r->m;
     for (int64_t v = m->first[j]; v < m->first[j + 1]; v++) {
@@ -216,7 +217,8 @@ static void means_are_those_of_both(void **state) {
             const acf_query q = questions[k % 3];
             for (int j = 0; j < COLS; j++) b.a->shift[j] = k < 12 ? 0.5 * (k / 3) - 1.5 : 12;
             for (int j = 0; k == 12 && j < COLS * COLS; j++)
-                b.a->near[j] *= 20, b.a->other[j] *= 20, b.a->differ[j % COLS] = 0.01; /* one donor has it all */
+                b.a->near[j] *= 20, b.a->other[j] *= 20,
+                    b.a->differ[j % COLS] = 0.01; /* one donor has all the weight */
             assert_int_equal(acf_session_query_mean(b.s, b.table, q, mean), ACF_OK);
             assert_int_equal(acf_session_query_mean(b.net, b.table, q, net), ACF_OK);
             for (int c = 0; c < CELLS; c++) {
@@ -246,7 +248,7 @@ static void means_are_those_of_both(void **state) {
     }
 }
 
-/* ---- summaries -------------------------------------------------------------------------------------------------------------------- */
+/* ---- summaries --------------------------------------------------------------------------------------------------- */
 
 static int by_value(const void *a, const void *b) {
     const double x = *(const double *)a, y = *(const double *)b;
@@ -286,9 +288,9 @@ static void summaries_are_of_the_draws(void **state) {
     }
 }
 
-/* ---- how they are asked ------------------------------------------------------------------------------------------------------------ */
+/* ---- batches, order and threads ---------------------------------------------------------------------------------- */
 
-/* All that a session can say about a table of N rows. */
+/* All answers of a session about a table of N rows. */
 typedef struct answers {
     double *logp;                              /* (N) */
     double *drawn, *mean, *cells, *low, *high; /* (N,COLS) */
@@ -307,7 +309,7 @@ static answers ask_all(acf_session *s, const acf_table *t) {
     return a;
 }
 
-/* Row i of a is row of[i] (NULL: i) of b, bit for bit. */
+/* Row i of a equals row of[i] (NULL: i) of b, bit for bit. */
 static void same_answers(answers a, answers b, int64_t N, const int64_t *of) {
     for (int64_t i = 0; i < N; i++) {
         const int64_t k = of ? of[i] : i;
@@ -320,8 +322,8 @@ static void same_answers(answers a, answers b, int64_t N, const int64_t *of) {
     }
 }
 
-/* The part of a cell's distribution that is below x, and at x: of networks whose draws are `net` and one donor with the
- * value v, both by their weights. */
+/* The probability of a cell below x, and at x: of networks with the draws `net` and one donor with the value v, by
+ * their weights. */
 enum { DRAWN = 1500 };
 static void mass_at(const acf_donor_lab *b, const double *net, double h, double v, double x, double *below,
                     double *at) {
@@ -332,7 +334,7 @@ static void mass_at(const acf_donor_lab *b, const double *net, double h, double 
     for (int d = 0; d < DRAWN; d++) *below += (1 - h) / DRAWN * (net[d] < x);
 }
 
-/* Rows count as far as they are believed: their very values, and what is near them. */
+/* Donors count by their weight: their exact values, and values close to them. */
 static void intervals_are_those_of_both(void **state) {
     (void)state;
     static const struct {
@@ -371,8 +373,8 @@ static void intervals_are_those_of_both(void **state) {
     }
 }
 
-/* Into d: the values of n sorted cells, by how many have them, and between each two, where networks give something
- * there, hardly anything. */
+/* Adds to d the n sorted cells with their counts. If networks have any density between two of them, adds a tiny
+ * weight there. */
 static void count_cells(const double *cells, int n, bool between, acf_weighted *d) {
     for (int i = 0; i < n; i++) {
         if (i && cells[i] == cells[i - 1]) {
@@ -390,10 +392,10 @@ static int count_inside(const double *cells, int n, double low, double high) {
     return inside;
 }
 
-/* Where donors are believed wholly and all rows are alike, an interval holds as many of the column's cells as one of
- * their distribution does: values at its ends are left out where cells of this column share what is inside, and not
- * where one donor has it. */
-static void intervals_know_what_cells_share(void **state) {
+/* If donors have the full weight and all rows are alike, an interval holds as many of the column's cells as an
+ * interval of their distribution. Endpoints are trimmed only if cells of this column share values inside, not if a
+ * single donor has a value. */
+static void intervals_trim_shared_values(void **state) {
     (void)state;
     double low[CELLS], high[CELLS], cells[ROWS], value[2 * ROWS], weight[2 * ROWS];
     int moved = 0, off = 0;
@@ -425,7 +427,8 @@ static void intervals_know_what_cells_share(void **state) {
             }
         }
     }
-    assert_true(moved > 10 && off <= 2); /* where two values may go alike, the networks' last doubts decide */
+    assert_true(moved > 10 &&
+                off <= 2); /* if either of two values could go, the small weight of the networks decides */
     acf_donor_lab_close(&b);
 }
 
@@ -459,7 +462,7 @@ static void batches_and_order_do_not_matter(void **state) {
     }
 }
 
-/* Of rows that are enough to be shared out. */
+/* With enough rows for several threads. */
 static void threads_do_not_matter(void **state) {
     (void)state;
     enum { N = 1500 };
@@ -479,9 +482,9 @@ static void threads_do_not_matter(void **state) {
     for (int k = 0; k < 3; k++) free(a[k].logp);
 }
 
-ACF_TESTS(donor_answers_session, cmocka_unit_test(rows_that_are_believed_are_copied),
-          cmocka_unit_test(cells_follow_those_before), cmocka_unit_test(rows_are_taken_as_often_as_believed),
-          cmocka_unit_test(no_donor_is_passed_over), cmocka_unit_test(draws_follow_the_scores),
+ACF_TESTS(donor_answers_session, cmocka_unit_test(trusted_donors_are_copied),
+          cmocka_unit_test(cells_depend_on_earlier_draws), cmocka_unit_test(donors_are_drawn_by_their_weight),
+          cmocka_unit_test(equal_donors_are_drawn_equally_often), cmocka_unit_test(draws_follow_the_scores),
           cmocka_unit_test(means_are_those_of_both), cmocka_unit_test(summaries_are_of_the_draws),
-          cmocka_unit_test(intervals_are_those_of_both), cmocka_unit_test(intervals_know_what_cells_share),
+          cmocka_unit_test(intervals_are_those_of_both), cmocka_unit_test(intervals_trim_shared_values),
           cmocka_unit_test(batches_and_order_do_not_matter), cmocka_unit_test(threads_do_not_matter))

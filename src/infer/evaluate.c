@@ -1,10 +1,11 @@
-/* Evaluation: see evaluate.h. Workload: thousands of rows, tens of columns, a fifth of the cells hidden; nearly all the time goes
- * to fitting, then to draws. The model is asked about the rows that have hidden cells and no others.
+/* Evaluation: see evaluate.h. Workload: thousands of rows, tens of columns, a fifth of the cells hidden. Nearly all
+ * the time goes to fitting, then to draws. Only rows with hidden cells are queried.
  *
- * Hidden cells are numbered column after column, so that a column's values and draws are contiguous, as metrics.h wants them:
+ * Hidden cells are numbered column after column, so that a column's values and draws are contiguous, as metrics.h
+ * needs them:
  *
  *     first[j] .. first[j+1]    the cells of column j
- *     truth (n), value (n)      as they were; as a method has them
+ *     truth (n), value (n)      true values; values of a method
  *     drawn (n·m)               column j: (m, its cells), at first[j]·m */
 #include "infer/evaluate.h"
 
@@ -17,10 +18,10 @@
 #include <string.h>
 
 #define ASK_ROWS 512   /* of a session's batch */
-#define CELL_ROWS 2048 /* questions about a single cell that are put together */
+#define CELL_ROWS 2048 /* single-cell queries per batch */
 
-/* The ways to one value for each asked cell, (N,D). NULL: the mean of the draws, or the class most of them have. The first is
- * compared with the baselines; a further one is a further line. */
+/* Estimates of one value for each target cell, (N,D). NULL: the mean of the draws, or their most frequent class. The
+ * first is compared with the baselines; each further one is another line of the report. */
 static const struct {
     const char *name;
     acf_status (*run)(acf_session *s, const acf_table *t, acf_query q, double *out);
@@ -47,8 +48,8 @@ acf_eval_settings acf_eval_settings_read(const acf_options *o) {
 
 /* ---- which cells ------------------------------------------------------------------------------------------------- */
 
-/* Marks `want` of the cells that `from` marks, out (cells), in a random order by (seed, draw). left (D), where given: how many of a
- * column's are left; the last stays. Returns how many were marked. */
+/* Marks `want` of the cells that `from` marks, out (cells), in a random order by (seed, draw). left (D; may be
+ * NULL): remaining cells of each column; the last one stays. Returns how many were marked. */
 static int64_t pick(const uint8_t *from, int64_t cells, int64_t D, int64_t want, int64_t *left, uint64_t seed,
                     uint32_t draw, uint8_t *out) {
     acf_permutation order = acf_permutation_make(cells, seed, ACF_STREAM_HIDE, draw);
@@ -87,27 +88,26 @@ acf_status acf_hide(const acf_table *t, double fraction, uint64_t seed, uint8_t 
 typedef struct work {
     const acf_eval_job *job;
     acf_evaluation *e;
-    acf_table *made; /* what is shown, where the cells were hidden here */
+    acf_table *made; /* the table with hidden cells, if they were hidden here */
     const acf_table *shown;
-    acf_table *part, *whole; /* the rows with hidden cells: as shown, and as they are */
-    acf_model *fitted;       /* NULL where a model was given */
+    acf_table *part, *whole; /* the rows with hidden cells: as shown, and true */
+    acf_model *fitted;       /* NULL: a model was given */
     acf_session *s;
-    uint8_t *hidden, *target; /* (N,D); the cells of a mask, of `whole` */
+    uint8_t *hidden, *target; /* (N,D); target cells of a mask, of `whole` */
     int64_t n, *first;        /* hidden cells; (D+1) */
-    int64_t *place, *cell;    /* (n) where each is: in truth, and in part */
+    int64_t *place, *cell;    /* (n) index of each hidden cell in truth, and in part */
     double *truth, *value;    /* (n) */
     double *drawn;            /* (n·m) */
-    double *table;            /* (N,D) what a method answers */
-    double *
-        scale; /* (D) standard deviation of a number's known values; 0: it does not vary, and is not scored. Classes: 1 */
+    double *table;            /* (N,D) answers of a method */
+    double *scale;          /* (D) standard deviation of a number's known values; 0: constant, not scored. Classes: 1 */
     double *scratch;        /* (2·most cells of a column + m) */
     acf_shared *shared;     /* (D) values that shown cells of a number share */
     int64_t *count;         /* (most classes) */
-    double *chance;         /* (n) -log p of each cell by its column's own distribution */
-    double *nll, *nll_mean; /* (D+1, masks) of the model; of the columns' own distributions */
+    double *chance;         /* (n) -log p of each cell by its column's marginal */
+    double *nll, *nll_mean; /* (D+1, masks) of the model; of the columns' marginals */
 } work;
 
-/* An array of n things for a work, or NULL. */
+/* An array of n elements, or NULL. */
 static void *array(int64_t n, size_t size) {
     size_t bytes;
     return acf_bytes(n, size, &bytes) ? acf_alloc_zero(bytes, "an evaluation") : NULL;
@@ -116,7 +116,7 @@ static void *array(int64_t n, size_t size) {
 static int32_t classes_of(const work *w, int64_t j) { return w->job->truth->column[j].classes; }
 static int64_t cells_of(const work *w, int64_t j) { return w->first[j + 1] - w->first[j]; }
 
-/* Cells that `shown` lacks and truth has. */
+/* Marks the cells that are missing in `shown` but not in truth. */
 static acf_status compare_tables(work *w) {
     const acf_table *a = w->job->truth, *b = w->job->shown;
     bool same = a->N == b->N && a->D == b->D;
@@ -139,7 +139,7 @@ static bool has_hidden(const work *w, int64_t i, int64_t D) {
     return false;
 }
 
-/* The ids of the same rows, where t has any. */
+/* Copies the ids of the same rows, if t has any. */
 static acf_status cut_ids(const work *w, const acf_table *t, bool rows, acf_table *out) {
     if (!t->id) return ACF_OK;
     uint64_t *id = acf_alloc((size_t)(out->N + !out->N) * sizeof *id, "the ids of a table");
@@ -150,7 +150,7 @@ static acf_status cut_ids(const work *w, const acf_table *t, bool rows, acf_tabl
     return ACF_OK;
 }
 
-/* Rows of t as a table of their own: those that have hidden cells; or all rows, without the hidden cells. */
+/* A table of those rows of t that have hidden cells; or of all rows, without the hidden cells. */
 static acf_status cut(const work *w, const acf_table *t, bool rows, acf_table **out) {
     int64_t N = 0, D = t->D;
     double *x = w->table;
@@ -164,7 +164,7 @@ static acf_status cut(const work *w, const acf_table *t, bool rows, acf_table **
     return cut_ids(w, t, rows, *out);
 }
 
-/* Decides what is hidden, and makes the tables that follow from it. */
+/* Chooses the hidden cells, and makes the tables that follow from them. */
 static acf_status hide(work *w) {
     const acf_table *t = w->job->truth;
     w->hidden = array(t->N * t->D, 1);
@@ -178,11 +178,10 @@ static acf_status hide(work *w) {
         return acf_fail(ACF_EDATA,
                         "the table to complete lacks no cell that the true one has, so nothing can be scored");
     if (w->n == 0)
-        return acf_fail(
-            ACF_EDATA,
-            "no cell of the table's %lld rows and %lld columns can be hidden, so nothing can be scored; expected columns "
-            "with two observed cells or more, and eval-hide above 0",
-            (long long)t->N, (long long)t->D);
+        return acf_fail(ACF_EDATA,
+                        "no cell of the table's %lld rows and %lld columns can be hidden, so nothing can be scored; "
+                        "expected columns with two observed cells or more, and eval-hide above 0",
+                        (long long)t->N, (long long)t->D);
     if (!w->job->shown) {
         ACF_TRY(cut(w, t, false, &w->made));
         w->shown = w->made;
@@ -191,7 +190,8 @@ static acf_status hide(work *w) {
     return cut(w, t, true, &w->whole);
 }
 
-/* Numbers the hidden cells: counts them by column, then goes through the rows. first[j+1] is where column j has come to. */
+/* Numbers the hidden cells: counts them by column, then goes through the rows. first[j+1] is the next index of
+ * column j. */
 static void index_cells(work *w) {
     const acf_table *t = w->job->truth;
     int64_t D = t->D, row = 0, before = 0;
@@ -267,7 +267,7 @@ static acf_scores *scores_at(const work *w, int method, int64_t j) {
     return w->e->score + method * (w->job->truth->D + 1) + j;
 }
 
-/* What a method says: values it is sure of; values and draws; or values only, the draws being another method's. */
+/* What a method provides: values without uncertainty; values and draws; or values only, with another method's draws. */
 typedef enum claim { CERTAIN, DRAWS, VALUES } claim;
 
 static void score_number(const work *w, int64_t j, claim how, acf_scores *out) {
@@ -298,14 +298,14 @@ static void score_class(const work *w, int64_t j, claim how, acf_scores *out) {
     for (int64_t k = 0; k < m; k++) out->tv += acf_metric_variation(truth, drawn + k * n, n, C, w->count) / (double)m;
 }
 
-/* Adds `value` to a mean over columns; NaN counts for nothing. */
+/* Adds `value` to a mean over columns; ignores NaN. */
 static void average(double *mean, double *count, double value) {
     if (isnan(value)) return;
     *mean = *count > 0 ? *mean + (value - *mean) / (*count + 1) : value;
     ++*count;
 }
 
-/* Over all columns: means, but PFC by cells. */
+/* Scores over all columns: means, except PFC, which is over cells. */
 static void score_all(const work *w, int method) {
     int64_t D = w->job->truth->D;
     acf_scores *all = scores_at(w, method, D);
@@ -334,7 +334,7 @@ static void score_method(const work *w, int method, claim how) {
     score_all(w, method);
 }
 
-/* The hidden cells of w->table into value; or, as draw number k, into drawn. at: where each cell is in it. */
+/* Copies the hidden cells of w->table to value, or to drawn as draw number k. at: index of each cell. */
 static void keep_values(const work *w, const int64_t *at) {
     for (int64_t i = 0; i < w->n; i++) w->value[i] = w->table[at[i]];
 }
@@ -365,7 +365,7 @@ done:
     return status;
 }
 
-/* The values that the draws stand for. */
+/* Summarises the draws as one value per cell. */
 static void values_of_draws(const work *w) {
     int64_t m = w->job->set.draws;
     for (int64_t j = 0; j < w->job->truth->D; j++) {
@@ -398,12 +398,12 @@ static acf_status score_model(work *w) {
 
 /* ---- likelihoods ------------------------------------------------------------------------------------------------- */
 
-/* log p of a number in the table's units, plus this, is that in units of its column's deviation, which can be averaged over
- * columns. */
+/* Added to log p of a number in the table's units, this gives log p in standard deviations of its column, which can
+ * be averaged over columns. */
 static double log_unit(const work *w, int64_t j) { return log(w->scale[j]); }
 
-/* What a column's own distribution says of its hidden cells: a normal one with the mean and deviation of what is shown (of all,
- * where a single value is shown); for classes their shares, each class having occurred once more than it did. */
+/* Log-likelihood of hidden cells under their column's marginal: a normal distribution with the mean and deviation of
+ * the shown cells (of all, if only a single value is shown); for classes their shares, with one added to each count. */
 static void score_columns_alone(work *w) {
     const acf_table *t = w->shown;
     for (int64_t j = 0; j < t->D; j++) {
@@ -424,7 +424,7 @@ static void score_columns_alone(work *w) {
     }
 }
 
-/* Chooses the cells of mask k: half of the hidden ones of columns that vary. Returns how many. */
+/* Chooses the cells of mask k: half of the hidden ones of non-constant columns. Returns how many. */
 static int64_t choose_mask(work *w, int64_t k, uint8_t *from) {
     int64_t D = w->whole->D, cells = w->whole->N * D, n = 0;
     memset(from, 0, (size_t)cells);
@@ -433,7 +433,7 @@ static int64_t choose_mask(work *w, int64_t k, uint8_t *from) {
     return pick(from, cells, D, (n + 1) / 2, NULL, w->job->set.seed, 1 + (uint32_t)k, w->target);
 }
 
-/* -log p per cell of the whole mask, every row's cells together; and by the columns alone. */
+/* -log p per cell of the whole mask, jointly for each row; and by the columns' marginals. */
 static acf_status score_mask(work *w, int64_t k, int64_t n, double *row) {
     int64_t D = w->whole->D, masks = w->job->set.masks;
     double sum = 0, alone = 0;
@@ -450,7 +450,7 @@ static acf_status score_mask(work *w, int64_t k, int64_t n, double *row) {
     return ACF_OK;
 }
 
-/* Cells i[0..n) of the mask, each alone: its row without whatever else the mask asks for. Adds -log p to sum (D). */
+/* Cells i[0..n) of the mask, each alone: the other targets of its row count as missing. Adds -log p to sum (D). */
 static acf_status ask_cells(work *w, const int64_t *i, int64_t n, double *x, uint8_t *target, double *row,
                             double *sum) {
     int64_t D = w->whole->D;
@@ -472,7 +472,7 @@ static acf_status ask_cells(work *w, const int64_t *i, int64_t n, double *x, uin
     return status;
 }
 
-/* -log p of the mask's cells one by one, as the mean of each column. */
+/* -log p of each cell of the mask alone, as the mean of each column. */
 static acf_status score_mask_columns(work *w, int64_t k) {
     int64_t D = w->whole->D, masks = w->job->set.masks, n = 0, list[CELL_ROWS];
     double *x = array(CELL_ROWS * D, sizeof *x), *row = array(CELL_ROWS, sizeof *row), *sum = array(D, sizeof *sum);
@@ -515,7 +515,7 @@ static acf_status score_likelihoods(work *w) {
     return status;
 }
 
-/* ---- the whole --------------------------------------------------------------------------------------------------- */
+/* ---- all of it --------------------------------------------------------------------------------------------------- */
 
 static acf_status open_evaluation(work *w, acf_evaluation **out) {
     const acf_table *t = w->job->truth;

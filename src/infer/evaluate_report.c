@@ -16,25 +16,25 @@ enum { NRMSE, PFC, CRPS, COVERAGE, W1, TV, NLL, METRICS };
 _Static_assert(sizeof acf_metrics / sizeof acf_metrics[0] == METRICS, "a number for each score");
 const int acf_metric_count = METRICS;
 
-#define NAME_WIDTH 26 /* of the first column of a table of text */
+#define NAME_WIDTH 26 /* of the first column of a text table */
 #define FIELD_WIDTH 9 /* of the others */
-#define WINS_SHOWN 8  /* columns named for a score, before the rest is counted */
+#define WINS_SHOWN 8  /* columns named per score, before the rest is counted */
 
 static double score_of(const acf_evaluation *e, int method, int metric, int64_t column) {
     return *(const double *)((const char *)acf_evaluation_scores(e, method, column) + acf_metrics[metric].at);
 }
 
-/* A score as the report shows it: three decimals; a number too long for them in few digits. */
+/* A score as in the report: three decimals, or few digits for large numbers. */
 static void write_score(acf_text *t, double v) { acf_text_addf(t, fabs(v) < 1000 ? "%.3f" : "%.3g", v); }
 
-/* How bad a score is, by the digits that are shown: nobody wins by what is not seen. Itself, or a coverage's distance from what it should be, in
- * thousandths; less than RIGHT of them is chance. */
+/* The badness of a score as printed, so that invisible differences count as ties: the score itself, or a coverage's
+ * distance from its level in thousandths. Differences of coverage below RIGHT are chance. */
 #define RIGHT 10
 static double badness(const acf_evaluation *e, int method, int metric, int64_t column) {
     char text[32];
     acf_text t = acf_text_into(text, sizeof text);
     write_score(&t, score_of(e, method, metric, column));
-    const double v = strtod(text, NULL); /* as it was written: in the same locale */
+    const double v = strtod(text, NULL); /* written in the same locale */
     const double apart = round(1000 * fabs(v - ACF_EVAL_LEVEL));
     return metric != COVERAGE ? v : apart < RIGHT ? 0 : apart;
 }
@@ -44,13 +44,13 @@ int acf_evaluation_winner(const acf_evaluation *e, int metric, int64_t column) {
     double best = badness(e, ACF_EVAL_MODEL, metric, column);
     for (int method = ACF_EVAL_MEAN; method <= ACF_EVAL_LINEAR; method++)
         if (badness(e, method, metric, column) < best)
-            winner = method, best = badness(e, method, metric, column); /* NaN never is */
+            winner = method, best = badness(e, method, metric, column); /* NaN never wins */
     return winner;
 }
 
 /* ---- text -------------------------------------------------------------------------------------------------------- */
 
-/* s in a field of `width` characters, to the left. UTF-8's continuation bytes take no room. */
+/* s in a field of `width` characters, left-aligned. Continuation bytes of UTF-8 have no width. */
 static void add_left(acf_text *t, const char *s, int width) {
     acf_text_add(t, s);
     for (; *s; s++) width -= ((unsigned char)*s & 0xC0) != 0x80;
@@ -94,7 +94,7 @@ static void add_row_score(acf_text *t, double mean, double deviation, const char
     acf_text_addf(t, "  %s\n", what);
 }
 
-/* Where rows were asked. */
+/* Appends the scores of rows, if there are any. */
 static void add_rows_alone(const acf_evaluation *e, acf_text *t) {
     const acf_row_scores *r = &e->rows_alone;
     if (r->rows == 0 || r->masks == 0) return;
@@ -108,7 +108,7 @@ static void add_rows_alone(const acf_evaluation *e, acf_text *t) {
     add_row_score(t, r->own, r->own_deviation, "numbers in the table's own units");
 }
 
-/* The columns of a table of text: a score of a method each. */
+/* A column of a text table: a score of a method. */
 typedef struct field {
     int metric, method;
 } field;
@@ -123,8 +123,7 @@ static const field of_classes[] = {{PFC, ACF_EVAL_MEAN},  {PFC, ACF_EVAL_LINEAR}
 
 static void add_heading(acf_text *t, const char *kind, const field *f, int n) {
     static const char *const short_name[] = {"mean", "linear", "acflow"};
-    int gap =
-        0; /* a title stands over the first of its fields; nothing but spaces is put off until something follows */
+    int gap = 0; /* a title is above its first field; spaces are written only before another title */
     acf_text_add(t, "\n");
     add_left(t, kind, NAME_WIDTH + 7);
     for (int k = 0; k < n; k++) {
@@ -145,12 +144,13 @@ enum {
     CLASS_FIELDS = sizeof of_classes / sizeof of_classes[0]
 };
 
-/* Whether a baseline is better in a column, and by which method: not said of coverage, which in single columns is mostly chance. -1: none is. */
+/* The baseline that wins a column; -1: none. Not for coverage, whose differences in single columns are mostly
+ * chance. */
 static int column_winner(const acf_evaluation *e, int metric, int64_t j) {
     return metric == COVERAGE ? -1 : acf_evaluation_winner(e, metric, j);
 }
 
-/* Has a table of text this score of this method, to put a star before? */
+/* Does a text table show this score of this method, so that it can have a star? */
 static bool has_field(int metric, int method) {
     bool found = false;
     for (int k = 0; k < NUMBER_FIELDS; k++) found |= of_numbers[k].metric == metric && of_numbers[k].method == method;
@@ -158,7 +158,7 @@ static bool has_field(int metric, int method) {
     return found;
 }
 
-/* A line for each column that was scored; a star before the score of a baseline that is better than acflow's. */
+/* Appends a line for each scored column, with a star before the score of a baseline that beats acflow. */
 static void add_columns(const acf_evaluation *e, acf_text *t, bool classes, const field *f, int n) {
     char name[ACF_EXCERPT_MAX];
     bool any = false;
@@ -191,7 +191,8 @@ static void add_win(const acf_evaluation *e, acf_text *t, int metric) {
     acf_text_add(t, "\n");
 }
 
-/* "    NRMSE  in 2 of 8 columns: pH, density"; a score that no table shows is here: "density (mean or most frequent, 0.512 against 0.530)" */
+/* "    NRMSE  in 2 of 8 columns: pH, density". A score that no table shows is included: "density (mean or most
+ * frequent, 0.512 against 0.530)" */
 static int64_t add_column_wins(const acf_evaluation *e, acf_text *t, int metric) {
     char words[WINS_SHOWN * (ACF_EXCERPT_MAX + 64) + 128], name[ACF_EXCERPT_MAX];
     acf_text list = acf_text_into(words, sizeof words);
@@ -215,7 +216,7 @@ static int64_t add_column_wins(const acf_evaluation *e, acf_text *t, int metric)
     return wins;
 }
 
-/* Says where a baseline wins. Returns how often. */
+/* Appends where baselines win. Returns how often. */
 static int64_t add_wins(const acf_evaluation *e, acf_text *t) {
     int64_t wins = 0;
     for (int k = 0; k < METRICS; k++) {
@@ -235,16 +236,17 @@ void acf_evaluation_text(const acf_evaluation *e, acf_text *t) {
     acf_text_addf(t, ".\n%lld draws, %lld mask%s, seed %llu.\n\n", (long long)e->set.draws, (long long)e->set.masks,
                   e->set.masks == 1 ? "" : "s", (unsigned long long)e->set.seed);
     add_overall(e, t);
-    acf_text_add(
-        t,
-        "\nLower is better; 90 % should be 0.900, and is compared over all only: in single columns it is mostly chance.\n"
-        "NRMSE  numbers: root of the mean squared error, in standard deviations of the column; its mean scores about 1\n"
-        "PFC    classes: the part that is wrong\n"
-        "CRPS   numbers: distance of the draws to the truth, sharp and right ones are near; in the same unit\n"
-        "90 %   numbers: how often the 90 % interval of the draws holds the truth\n"
-        "W1     numbers: how far all imputed values together lie from the true ones; in the same unit\n"
-        "TV     classes: how far the shares of imputed classes are from the true ones\n"
-        "NLL    -log p of what is hidden, nats per cell; mean ± deviation over masks\n");
+    acf_text_add(t,
+                 "\nLower is better; 90 % should be 0.900, and is compared over all only: "
+                 "in single columns it is mostly chance.\n"
+                 "NRMSE  numbers: root of the mean squared error, in standard deviations of the column; "
+                 "its mean scores about 1\n"
+                 "PFC    classes: the part that is wrong\n"
+                 "CRPS   numbers: distance of the draws to the truth, sharp and right ones are near; in the same unit\n"
+                 "90 %   numbers: how often the 90 % interval of the draws holds the truth\n"
+                 "W1     numbers: how far all imputed values together lie from the true ones; in the same unit\n"
+                 "TV     classes: how far the shares of imputed classes are from the true ones\n"
+                 "NLL    -log p of what is hidden, nats per cell; mean ± deviation over masks\n");
     add_rows_alone(e, t);
     add_columns(e, t, false, of_numbers, NUMBER_FIELDS);
     add_columns(e, t, true, of_classes, CLASS_FIELDS);
@@ -257,10 +259,10 @@ void acf_evaluation_text(const acf_evaluation *e, acf_text *t) {
 
 /* ---- JSON -------------------------------------------------------------------------------------------------------- */
 
-/* jansson has no NaN: null. */
+/* NaN becomes null: jansson has no NaN. */
 static json_t *number(double v) { return isfinite(v) ? json_real(v) : json_null(); }
 
-/* Sets a member and takes value over; false without memory. */
+/* Sets a member and takes value over; false if out of memory. */
 static bool put(json_t *object, const char *key, json_t *value) { return json_object_set_new(object, key, value) == 0; }
 
 static json_t *scores_json(const acf_scores *s) {
@@ -306,7 +308,7 @@ static bool add_wins_json(const acf_evaluation *e, json_t *list) {
     return true;
 }
 
-/* null where no rows were asked. */
+/* null if there are no row scores. */
 static json_t *rows_json(const acf_row_scores *r) {
     json_t *o = r->rows == 0 ? json_null() : json_object();
     if (r->rows == 0) return o;

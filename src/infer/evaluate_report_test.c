@@ -1,4 +1,4 @@
-/* Reports of an evaluation: who wins, in plain words; JSON with everything in it. */
+/* Reports of an evaluation: which baseline wins, in words; JSON with everything in it. */
 #include "harness/lab.h"
 #include "infer/evaluate.h"
 
@@ -8,7 +8,7 @@
 static const acf_eval_settings set = {.hide = 0.2, .masks = 3, .draws = 19, .seed = 4};
 static const acf_scores empty = {0, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN};
 
-/* An evaluation with these scores of NRMSE, class column kept apart: a number 'a', a class 'kind', a number 'b'. */
+/* An evaluation with these scores and columns: a number 'a', a class 'kind', a number 'b'. */
 static acf_evaluation by_hand(acf_scores *score, acf_column *column) {
     acf_evaluation e = {.rows = 10,
                         .columns = 3,
@@ -42,7 +42,7 @@ static char *text_of(const acf_evaluation *e) {
     return out;
 }
 
-static void says_plainly_who_wins(void **state) {
+static void names_winning_baselines(void **state) {
     (void)state;
     acf_scores score[16];
     acf_column column[3] = {{"a", 0}, {"kind", 2}, {"b", 0}};
@@ -73,34 +73,35 @@ static void says_plainly_who_wins(void **state) {
     assert_non_null(strstr(text_of(&e), "*0.650"));
     score[3].nrmse = 0.6, score[7].nrmse = 0.7; /* both baselines over all: the better one is named */
     assert_non_null(strstr(text_of(&e), "    NRMSE  over all: mean or most frequent, 0.600 against 0.750\n"));
-    score[4 + 1].pfc = score[8 + 1].pfc; /* as good is not better */
+    score[4 + 1].pfc = score[8 + 1].pfc; /* a tie is no win */
     assert_int_equal(acf_evaluation_winner(&e, 1, 1), -1);
-    score[4 + 1].pfc = score[8 + 1].pfc - 1e-7; /* nor what looks the same */
+    score[4 + 1].pfc = score[8 + 1].pfc - 1e-7; /* nor is a difference that is not printed */
     assert_int_equal(acf_evaluation_winner(&e, 1, 1), -1);
     score[4 + 1].pfc = score[8 + 1].pfc - 1e-3;
     assert_int_equal(acf_evaluation_winner(&e, 1, 1), ACF_EVAL_LINEAR);
     score[4 + 1].pfc = score[8 + 1].pfc;
-    score[8 + 3].coverage = 0.96; /* too much is as bad as too little */
+    score[8 + 3].coverage = 0.96; /* coverage too high is as bad as too low */
     assert_int_equal(acf_evaluation_winner(&e, 3, -1), ACF_EVAL_LINEAR);
     assert_non_null(strstr(text_of(&e), "    90 %   over all: linear regressions, 0.850 against 0.960\n"));
     e.fitted = e.chosen = false;
-    assert_non_null(strstr(
-        text_of(&e),
-        "6 of the 30 known cells of 10 rows and 3 columns are missing from the table to complete; the model was given"));
+    assert_non_null(strstr(text_of(&e),
+                           "6 of the 30 known cells of 10 rows and 3 columns are missing from the table to complete; "
+                           "the model was given"));
 }
 
-/* Every win that is listed has its star or its figures, and nothing else has a star; what looks the same is no win. */
-static void stars_and_words_agree(void **state) {
+/* Every listed win has a star or its figures, and no other score has a star. Differences that are not printed are no
+ * wins. */
+static void stars_match_the_text(void **state) {
     (void)state;
     acf_scores score[16];
     acf_column column[3] = {{.name = "a"}, {.name = "kind", .classes = 2}, {.name = "b"}};
     acf_evaluation e = by_hand(score, column);
     score[4 + 0].coverage = 0.9,
-              score[8 + 0].coverage = 0.8; /* linear is nearer in a column: chance, which nobody is told */
+              score[8 + 0].coverage = 0.8; /* linear is nearer in one column, which is chance and not reported */
     assert_null(strstr(text_of(&e), " *"));
     assert_non_null(strstr(text_of(&e), "No baseline is better"));
     assert_non_null(strstr(text_of(&e), "compared over all only"));
-    score[4 + 3].coverage = 0.907, score[8 + 3].coverage = 0.9072; /* the same, as shown */
+    score[4 + 3].coverage = 0.907, score[8 + 3].coverage = 0.9072; /* equal as printed */
     assert_int_equal(acf_evaluation_winner(&e, 3, -1), -1);
     score[4 + 3].coverage = 0.9, score[8 + 3].coverage = 0.891; /* chance */
     assert_null(strstr(text_of(&e), "90 %   over all"));
@@ -183,6 +184,6 @@ static void methods_have_names(void **state) {
     assert_true(n > ACF_EVAL_MODEL && acf_evaluation_method(-1) == NULL);
 }
 
-ACF_TESTS(evaluate_report, cmocka_unit_test(says_plainly_who_wins), cmocka_unit_test(stars_and_words_agree),
+ACF_TESTS(evaluate_report, cmocka_unit_test(names_winning_baselines), cmocka_unit_test(stars_match_the_text),
           cmocka_unit_test(many_columns_are_counted), cmocka_unit_test(json_has_everything),
           cmocka_unit_test(methods_have_names))

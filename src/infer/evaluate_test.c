@@ -1,4 +1,5 @@
-/* Evaluation: what is hidden; that nobody sees it; that the scores are those of the answers, asked for by hand. */
+/* Evaluation: which cells are hidden, that no method sees them, and that scores equal those of answers computed
+ * here. */
 #include "infer/evaluate.h"
 
 #include "harness/lab.h"
@@ -18,7 +19,7 @@ enum {
     DRAWS = 30,
     MODEL = ACF_EVAL_MODEL,
     ROW = 5
-}; /* ROW: one without holes */
+}; /* ROW: one without missing cells */
 
 static const acf_column columns[COLS] = {{"a", 0}, {"kind", 3}, {"flat", 0}, {"b", 0}};
 static const acf_eval_settings plain = {.hide = 0.2, .masks = 3, .draws = DRAWS, .seed = 4};
@@ -30,7 +31,7 @@ typedef struct bench {
     double x[CELLS];
 } bench;
 
-/* A small network with random weights: what it says is nonsense, but says it for every question. */
+/* A small network with random weights, which answers every query. */
 static acf_model *make_model(acf_device *dev, const acf_table *t) {
     acf_options *o;
     acf_encoder *e;
@@ -99,13 +100,12 @@ static void hides_so_many_observed_cells(void **state) {
         }
         assert_int_equal(marked, n);
     }
-    assert_in_range(same, 2 * CELLS,
-                    4 * CELLS - 40); /* of four comparisons; nothing hidden is the same for every seed */
+    assert_in_range(same, 2 * CELLS, 4 * CELLS - 40); /* of four comparisons: hidden cells differ between seeds */
     assert_int_equal(acf_hide(b->t, 1.5, 1, first, &n), ACF_EUSAGE);
     assert_int_equal(acf_hide(b->t, NAN, 1, first, &n), ACF_EUSAGE);
 }
 
-/* Every cell is as likely as any other. */
+/* All cells are equally likely. */
 static void hides_every_cell_alike(void **state) {
     const bench *b = *state;
     enum { TIMES = 2000 };
@@ -136,7 +136,7 @@ static void a_column_keeps_a_cell(void **state) {
     acf_table_free(t);
 }
 
-/* ---- nobody sees what is hidden ---------------------------------------------------------------------------------- */
+/* ---- hidden cells stay unseen ------------------------------------------------------------------------------------ */
 
 typedef struct witness {
     const bench *b;
@@ -154,7 +154,7 @@ static acf_status watch(void *ctx, const acf_table *shown, acf_model **out) {
     return ACF_OK;
 }
 
-/* The model is fitted once, to the table without the hidden cells; the scores are those of a model that is given. */
+/* The model is fitted once, to the table without the hidden cells; the scores are those of a given model. */
 static void fits_to_what_is_shown(void **state) {
     const bench *b = *state;
     witness w = {.b = b};
@@ -176,8 +176,8 @@ static void fits_to_what_is_shown(void **state) {
     acf_evaluation_free(e), acf_evaluation_free(f);
 }
 
-/* Hidden values reach the scores of their own column and nothing else. Here every hidden number of column b is 1000 higher. */
-static void what_is_hidden_is_not_used(void **state) {
+/* Hidden values affect only the scores of their own column. Here every hidden number of column b is 1000 higher. */
+static void hidden_values_are_not_used(void **state) {
     bench *b = *state;
     acf_table *shown, *moved;
     uint8_t hidden[CELLS];
@@ -214,7 +214,7 @@ typedef struct naive {
     int64_t n, count[3];
 } naive;
 
-/* Column j of the hidden cells in answers given for all rows: point (N,D) and draws (DRAWS,N,D). */
+/* Column j of the hidden cells in answers for all rows: point (N,D) and draws (DRAWS,N,D). */
 static void collect(naive *c, const double *x, const uint8_t *hidden, int j, const double *point, const double *drawn) {
     c->n = 0;
     for (int i = j; i < CELLS; i += COLS)
@@ -231,7 +231,7 @@ static void close_or_both_nan(double a, double b, const char *what) {
         acf_assert_close(a, b, 1e-12, what);
 }
 
-/* The scores of a method against those of its answers. draws: it has some. */
+/* Compares the scores of a method with those of its answers. draws: it has some. */
 static void check_scores(const acf_evaluation *e, int method, const double *x, const uint8_t *hidden,
                          const double *point, const double *drawn, bool draws) {
     static naive c;
@@ -240,7 +240,7 @@ static void check_scores(const acf_evaluation *e, int method, const double *x, c
         const acf_scores *s = acf_evaluation_scores(e, method, j);
         double unit = acf_metric_scale(x + j, ROWS, COLS), expected = 0;
         collect(&c, x, hidden, j, point, drawn);
-        if (j == 2) { /* does not vary: not scored */
+        if (j == 2) { /* constant: not scored */
             assert_true(s->cells == 0 && isnan(s->nrmse) && isnan(s->crps) && isnan(s->nll));
             continue;
         }
@@ -284,7 +284,7 @@ static void check_scores(const acf_evaluation *e, int method, const double *x, c
     close_or_both_nan(all->coverage, cover, "coverage over all");
 }
 
-/* A further estimate has values of its own and nothing else. */
+/* A further estimate has scores of values only. */
 static void check_values(const acf_evaluation *e, int method, const double *x, const uint8_t *hidden,
                          const double *point) {
     static naive c;
@@ -302,7 +302,7 @@ static void check_values(const acf_evaluation *e, int method, const double *x, c
     }
 }
 
-/* Every row has a hidden cell here, so that the draws of the evaluation are those of the table's own rows. */
+/* Every row has a hidden cell here, so that the evaluation draws the table's own rows. */
 static void scores_are_those_of_the_answers(void **state) {
     bench *b = *state;
     static double x[CELLS], point[CELLS], drawn[DRAWS * CELLS];
@@ -344,7 +344,7 @@ static void scores_are_those_of_the_answers(void **state) {
     acf_table_free(shown);
 }
 
-/* Rows without hidden cells are not asked about; the others' answers are found where they are. */
+/* Rows without hidden cells are not queried; the answers of the others go to the right cells. */
 static void answers_belong_to_their_cells(void **state) {
     const bench *b = *state;
     static double x[CELLS], point[CELLS];
@@ -369,7 +369,7 @@ static void answers_belong_to_their_cells(void **state) {
 
 /* ---- likelihoods ------------------------------------------------------------------------------------------------- */
 
-/* -log p(asked | the rest of the row but `missing`), bits of columns, plus what puts numbers into units of their deviation. */
+/* -log p(target | the rest of the row except `missing`), bits of columns, with numbers in units of their deviation. */
 static double nll_of(const bench *b, acf_session *s, int row, unsigned target, unsigned missing) {
     double x[COLS], lp;
     uint8_t ask[COLS];
@@ -397,13 +397,13 @@ static acf_evaluation *hide_in_row(const bench *b, int row, unsigned missing, ac
     return e;
 }
 
-/* One hidden cell is asked for by every mask. */
+/* A single hidden cell is a target of every mask. */
 static void a_single_cell_has_its_likelihood(void **state) {
     const bench *b = *state;
     acf_session *s;
     double tol = 1000 * (double)ACF_REAL_EPS;
     assert_int_equal(acf_session_open(b->dev, b->m, 512, &s), ACF_OK);
-    for (int j = 0; j < COLS; j += j == 1 ? 2 : 1) { /* not the column that does not vary */
+    for (int j = 0; j < COLS; j += j == 1 ? 2 : 1) { /* not the constant column */
         acf_evaluation *e = hide_in_row(b, ROW, 1u << j, plain);
         const acf_scores *all = acf_evaluation_scores(e, MODEL, -1), *one = acf_evaluation_scores(e, MODEL, j);
         acf_assert_close(all->nll, nll_of(b, s, ROW, 1u << j, 0), tol, "NLL");
@@ -416,8 +416,8 @@ static void a_single_cell_has_its_likelihood(void **state) {
     acf_session_free(s);
 }
 
-/* Of three hidden cells of a row a mask asks for two, given the third: together over all, each alone by column. */
-static void a_mask_asks_for_half(void **state) {
+/* Of three hidden cells of a row a mask targets two, given the third: jointly over all, alone by column. */
+static void a_mask_targets_half(void **state) {
     const bench *b = *state;
     acf_session *s;
     const unsigned hidden = 1 | 2 | 8, pair[3] = {1 | 2, 1 | 8, 2 | 8};
@@ -444,11 +444,11 @@ static void a_mask_asks_for_half(void **state) {
         assert_true(isnan(acf_evaluation_scores(e, MODEL, -1)->nll_deviation)); /* one mask has none */
         acf_evaluation_free(e);
     }
-    assert_int_equal(seen, 7); /* every pair comes up */
+    assert_int_equal(seen, 7); /* every pair occurs */
     acf_session_free(s);
 }
 
-/* Many masks: mean and deviation are those of the three pairs, as often as they came up, and no mask is forgotten. */
+/* Many masks: mean and deviation follow from the three pairs and their frequencies; no mask is left out. */
 static void masks_are_averaged(void **state) {
     const bench *b = *state;
     acf_session *s;
@@ -467,7 +467,7 @@ static void masks_are_averaged(void **state) {
     acf_session_free(s);
 }
 
-/* Nats of row i under mask k, by itself: *own in the table's units, *standard in deviations of the columns. */
+/* Nats of row i alone under mask k: *own in the table's units, *standard in deviations of the columns. */
 static void score_one_row(const bench *b, acf_session *s, int64_t i, uint32_t k, double *own, double *standard) {
     acf_masks half;
     acf_table *t;
@@ -482,12 +482,12 @@ static void score_one_row(const bench *b, acf_session *s, int64_t i, uint32_t k,
     t->first_id = id;
     assert_int_equal(acf_session_query_logp(s, t, (acf_query){given, m}, &logp), ACF_OK);
     *own = *standard = -logp;
-    for (int j = 0; j < COLS; j += 3) /* the numbers that vary */
+    for (int j = 0; j < COLS; j += 3) /* the non-constant numbers */
         if (m[j]) *standard -= log(acf_metric_scale(b->x + j, ROWS, COLS));
     acf_table_free(t);
 }
 
-/* A model that is given is asked about whole rows, too: half of a row given the other half. */
+/* With a given model, whole rows are scored too: half of a row given the other half. */
 static void rows_have_a_likelihood(void **state) {
     const bench *b = *state;
     const double tol = 1e4 * (double)ACF_REAL_EPS;
@@ -508,12 +508,12 @@ static void rows_have_a_likelihood(void **state) {
         acf_assert_close(r->own_deviation, a.deviation, tol, "deviation");
     acf_assert_close(r->standardised, z.mean, tol, "standardised");
     acf_assert_close(r->standardised_deviation, z.deviation, tol, "deviation");
-    assert_true(r->own > r->standardised + 0.1); /* units are not the same */
+    assert_true(r->own > r->standardised + 0.1); /* the units differ */
     acf_session_free(s);
     acf_evaluation_free(e);
 }
 
-/* Columns alone: a normal density and the shares of classes. */
+/* Marginals of columns: a normal density and the shares of classes. */
 static void columns_alone_have_a_likelihood_too(void **state) {
     const bench *b = *state;
     double n = 0, mean = 0, squares = 0, twos = 0, kinds = 0;
@@ -534,7 +534,7 @@ static void columns_alone_have_a_likelihood_too(void **state) {
     acf_evaluation_free(e), acf_evaluation_free(f);
 }
 
-/* ---- what goes wrong --------------------------------------------------------------------------------------------- */
+/* ---- errors ------------------------------------------------------------------------------------------------------ */
 
 static void wrong_jobs_get_a_sentence(void **state) {
     const bench *b = *state;
@@ -590,8 +590,8 @@ static void memory_failing_in_turn(void **state) {
 #define ON_BENCH(test) cmocka_unit_test_setup_teardown(test, open_bench, close_bench)
 ACF_TESTS(evaluate, ON_BENCH(hides_so_many_observed_cells), ON_BENCH(hides_every_cell_alike),
           cmocka_unit_test(a_column_keeps_a_cell), ON_BENCH(fits_to_what_is_shown),
-          ON_BENCH(what_is_hidden_is_not_used), ON_BENCH(scores_are_those_of_the_answers),
+          ON_BENCH(hidden_values_are_not_used), ON_BENCH(scores_are_those_of_the_answers),
           ON_BENCH(answers_belong_to_their_cells), ON_BENCH(a_single_cell_has_its_likelihood),
-          ON_BENCH(a_mask_asks_for_half), ON_BENCH(masks_are_averaged), ON_BENCH(rows_have_a_likelihood),
+          ON_BENCH(a_mask_targets_half), ON_BENCH(masks_are_averaged), ON_BENCH(rows_have_a_likelihood),
           ON_BENCH(columns_alone_have_a_likelihood_too), ON_BENCH(wrong_jobs_get_a_sentence),
           ON_BENCH(memory_failing_in_turn))

@@ -1,4 +1,4 @@
-/* A network that tells how images were turned: see features.h. */
+/* A network that predicts the orientation of images: see features.h. */
 #include "infer/features.h"
 
 #include "base/rng.h"
@@ -12,27 +12,29 @@
 
 #define BATCH 64
 #define RATE 2e-3 /* of Adam; falls to 0 in a half cosine */
-#define CODES 64  /* numbers in the middle of the network */
-#define THUMB 8   /* pixels of the thumbnail, each way; fewer where the image has fewer */
+#define CODES 64  /* features from the middle of the network */
+#define THUMB 8   /* width and height of the thumbnail in pixels; fewer for smaller images */
 #define FIRST 16  /* channels of the first convolution; the others have two and four times as many */
-#define WAYS                                                                                                           \
-    8 /* turned by 0, 90, 180, 270 degrees, and mirrored; images that are not square: 4, without the quarter turns */
+/* Orientations: rotated by 0, 90, 180, 270 degrees, each also flipped. Images that are not square have 4, without
+ * quarter turns. */
+#define WAYS 8
 
 struct acf_features {
     int64_t H, W, C, n; /* n = H W C */
     int64_t h, w;       /* of the thumbnail */
     double most;        /* the greatest level */
-    double code, thumb; /* what both parts of the features are multiplied with */
+    double code, thumb; /* factors of the two parts of the features */
     acf_params *ps;
     acf_tape *t;
-    acf_conv_layer layer[5]; /* three that halve, one to the features, one to the ways */
-    acf_real *x;             /* (BATCH,H,W,C) the batch at hand */
-    acf_real *way;           /* (BATCH,WAYS) 1 for how each was turned */
+    acf_conv_layer layer[5]; /* three that halve, one for the features, one for the orientations */
+    acf_real *x;             /* (BATCH,H,W,C) the current batch */
+    acf_real *way;           /* (BATCH,WAYS) 1 for the orientation of each image */
     uint8_t *turned;         /* (H,W,C) */
 };
 enum { CODE = 3, WAY, LAYERS };
 
-/* Fully connected layers are convolutions, too: of a kernel as large as what is left of the image, and of single pixels. */
+/* Fully connected layers are convolutions as well: with a kernel as large as the remaining image, and of single
+ * pixels. */
 static acf_status declare(acf_features *f) {
     static const char *const name[LAYERS] = {"halve0", "halve1", "halve2", "code", "way"};
     int64_t h = f->H, w = f->W, in = f->C;
@@ -54,7 +56,7 @@ void acf_features_free(acf_features *f) {
     acf_release(f);
 }
 
-/* ---- passes --------------------------------------------------------------------------------------------------------------- */
+/* ---- passes ------------------------------------------------------------------------------------------------------ */
 
 /* Image k of the batch: levels as numbers from -1/2 to 1/2. */
 static void put(acf_features *f, int64_t k, const uint8_t *level) {
@@ -67,7 +69,7 @@ static acf_tensor *encode(acf_features *f, int64_t N) {
     return h;
 }
 
-/* Image k of the batch, turned in this way: quarters, then mirrored. */
+/* Image k of the batch in this orientation: rotated by quarters, then flipped. */
 static void put_turned(acf_features *f, int64_t k, const uint8_t *level, int way) {
     const int quarters = f->H == f->W ? way % 4 : way % 2 * 2;
     const bool mirrored = f->H == f->W ? way >= 4 : way >= 2;
@@ -83,13 +85,14 @@ static acf_tensor *tell(acf_features *f, int64_t N) {
     return acf_conv_layer_run(f->t, &f->layer[WAY], acf_act(f->t, ACF_RELU, encode(f, N)));
 }
 
-/* Squared error of what is told, beside 1 for the right way and 0 for the others: least squares find the same means as probabilities would. */
+/* Squared error of the prediction against 1 for the right orientation and 0 for the others. Its minimum is at the
+ * probabilities. */
 static acf_tensor *error_of(acf_features *f, int64_t N) {
     acf_tensor *way = acf_tensor_input(f->t, f->way, 4, (const int64_t[]){N, 1, 1, WAYS});
     return acf_mean(f->t, acf_square(f->t, acf_sub(f->t, tell(f, N), way)));
 }
 
-/* Batches are drawn with replacement: which images, and in which ways, depends on the step alone. */
+/* Batches are drawn with replacement; their images and orientations depend only on seed and step. */
 static acf_status learn(acf_features *f, const acf_images *im, int64_t steps, uint64_t seed) {
     for (int64_t step = 1; step <= steps; step++) {
         const double rate = RATE * 0.5 * (1 + cos(M_PI * (double)(step - 1) / (double)steps));
@@ -106,11 +109,11 @@ static acf_status learn(acf_features *f, const acf_images *im, int64_t steps, ui
     return ACF_OK;
 }
 
-/* ---- features ------------------------------------------------------------------------------------------------------------- */
+/* ---- features ---------------------------------------------------------------------------------------------------- */
 
 int64_t acf_features_count(const acf_features *f) { return CODES + f->h * f->w * f->C; }
 
-/* out (h,w,C): means over the pixels of image k of the batch that fall into each. */
+/* out (h,w,C): means over the pixels of image k of the batch that fall into each cell. */
 static void shrink(const acf_features *f, int64_t k, acf_real *out) {
     for (int64_t y = 0; y < f->h; y++)
         for (int64_t x = 0; x < f->w; x++)
@@ -153,7 +156,7 @@ static double unit(const acf_real *x, int64_t N, int64_t F, int64_t from, int64_
     return all > 0 ? 1 / sqrt(all) : 1;
 }
 
-/* Both parts vary as much over the images, so that distances between features are as much of the one as of the other. */
+/* Scales both parts to equal variance over the images, so that they count equally in distances. */
 static acf_status balance(acf_features *f, const acf_images *im) {
     const int64_t F = acf_features_count(f);
     acf_real *x = acf_alloc((size_t)(im->N * F) * sizeof *x, "features");

@@ -1,4 +1,5 @@
-/* Parameter draws of a model: draws of cells use them in turn, other answers do not, a file keeps them, and files with wrong ones are refused. */
+/* Parameter draws of a model: draws of cells use the sets in turn, other answers do not, files keep them, and files
+ * with wrong ones are refused. */
 #include "model/gmm_draws.h"
 
 #include "harness/lab.h"
@@ -34,7 +35,8 @@ typedef struct bench {
     acf_model *m;
 } bench;
 
-/* A model whose set i expects i more of every column than the fitted mixture, which is standard normal. Nothing of the table's last row is known. */
+/* A model whose set i has means i higher in every column than the fitted mixture, which is standard normal. The
+ * table's last row is missing. */
 static void open_bench(bench *b, bool sets) {
     double x[CELLS];
     acf_real value[SETS * (1 + COLS + COLS * COLS)] = {0}, *mean = value + SETS, *cov = mean + SETS * COLS;
@@ -67,7 +69,8 @@ static void draw(const bench *b, uint32_t i, double *out) {
     acf_session_free(s);
 }
 
-/* The same random numbers with another set: every cell of the last row moves by as many deviations as the sets are apart; and summaries are of these draws. */
+/* With the same random numbers and another set, every cell of the last row moves by the difference of the sets, in
+ * deviations. Summaries are of these draws. */
 static void draws_use_the_sets_in_turn(void **state) {
     (void)state;
     bench with, without;
@@ -98,7 +101,8 @@ static void other_answers_use_the_fitted_ones(void **state) {
         acf_session *s;
         open_bench(&b[i], i);
         assert_int_equal(acf_session_open(b[i].dev, b[i].m, 8, &s), ACF_OK);
-        assert_int_equal(acf_session_query_draw(s, b[i].table, all, 5, 1, drawn), ACF_OK); /* leaves nothing behind */
+        assert_int_equal(acf_session_query_draw(s, b[i].table, all, 5, 1, drawn),
+                         ACF_OK); /* has no effect on later queries */
         assert_int_equal(acf_session_query_logp(s, b[i].table, all, lp[i]), ACF_OK);
         assert_int_equal(acf_session_query_guess(s, b[i].table, all, guess[i]), ACF_OK);
         assert_int_equal(acf_session_query_mean(s, b[i].table, all, mean[i]), ACF_OK);
@@ -110,15 +114,15 @@ static void other_answers_use_the_fitted_ones(void **state) {
     close_bench(&b[0]), close_bench(&b[1]);
 }
 
-/* What is beyond an end of the mixture of N(i, 1), i = 0 to SETS - 1, by half. */
+/* Probability above x under the equal mixture of N(i, 1), i = 0 to SETS - 1. */
 static double tail(double x) {
     double sum = 0;
     for (int i = 0; i < SETS; i++) sum += 0.5 * erfc((x - i) / sqrt(2)) / SETS;
     return sum;
 }
 
-/* An interval is as wide as the sets are apart, while the mean is that of the fitted parameters. Nothing is known of
- * the last row, and everything else is normal. */
+/* Intervals cover all sets, while the mean uses the fitted parameters. The last row is missing, and everything else
+ * is normal. */
 static void intervals_use_all_sets(void **state) {
     (void)state;
     bench with, without;
@@ -163,7 +167,7 @@ static void files_keep_them(void **state) {
     close_bench(&b);
 }
 
-/* Writes the good file again with another tensor in the place of one; NULL data: without it. */
+/* Writes the valid file again with one tensor replaced; NULL data: without it. */
 static void write_with(const acf_safetensors *good, const acf_safetensors_tensor *t) {
     acf_safetensors_tensor list[128];
     acf_safetensors_text text[24];

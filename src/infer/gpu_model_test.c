@@ -1,5 +1,5 @@
-/* A whole model on a GPU beside the same one on the CPU: likelihoods, draws, gradients, training, files. Run by acflow-test --device cuda; with
- * --device cpu the two are the same, which tries this file. */
+/* Compares a whole model on a GPU with the same one on the CPU: likelihoods, draws, gradients, training, files. Run
+ * by acflow-test --device cuda. With --device cpu both are the same, which tests this file. */
 #include "infer/session.h"
 
 #include "harness/lab.h"
@@ -16,11 +16,11 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Three reals that hang together, two categories that hang on them, a fifth of the cells missing. */
+/* Three correlated reals, two categories that depend on them, a fifth of the cells missing. */
 enum { ROWS = 150, COLS = 5, CELLS = ROWS * COLS, ASKED_AT_ONCE = 64 };
 static const acf_column columns[COLS] = {{"a", 0}, {"kind", 3}, {"b", 0}, {"c", 0}, {"group", 4}};
 
-/* A model and what stands on it, on one device. */
+/* A model and its session and trainer on one device. */
 typedef struct side {
     acf_device *dev;
     acf_holdout *hold;
@@ -79,7 +79,7 @@ static void open_side(side *s, acf_device *dev, const acf_table *t, const char *
     must(acf_model_make(dev, o, e, 3, true, &s->m));
     const acf_train_data data = {t, &split.train, s->m->encoder, s->hold, NULL, split.valid.n ? &split.valid : NULL};
     must(acf_trainer_create(s->m->net, &data, s->m->config, &s->tr));
-    must(acf_device_sync(dev)); /* a session has a stream of its own */
+    must(acf_device_sync(dev)); /* a session has its own stream */
     must(acf_session_open(dev, s->m, ASKED_AT_ONCE, &s->s));
 }
 
@@ -98,7 +98,7 @@ static void open_bench(bench *b, const char *const *settings) {
     open_side(&b->cpu, cpu, b->table, settings);
     open_side(&b->gpu, acf_test_device(), b->table, settings);
     for (int i = 0; i < CELLS; i++) {
-        b->target[i] = i / COLS != 7 && acf_lab_random(6, i, 0, 1) < 0.5; /* a row that asks for nothing */
+        b->target[i] = i / COLS != 7 && acf_lab_random(6, i, 0, 1) < 0.5; /* row 7 has no target */
         b->given[i] = !b->target[i] && acf_lab_random(7, i, 0, 1) < 0.8;
     }
 }
@@ -112,16 +112,16 @@ static void close_bench(bench *b) {
 
 static acf_params *params(const side *s) { return acf_net_params(s->m->net); }
 
-/* n numbers of a side's device on the host, to be freed. */
+/* n numbers of a side's device on the host; the caller frees them. */
 static acf_real *fetch(const side *s, const acf_real *x, int64_t n) { return acf_lab_fetch(s->dev, x, n); }
 
-/* Both get the same weights, away from the initial ones; the anchor stays what was fitted. */
+/* Gives both the same weights, away from the initial ones; the Gaussian mixture stays as fitted. */
 static void move_weights(bench *b) {
     acf_params *ps = params(&b->cpu);
     acf_real *x = fetch(&b->cpu, ps->value, ps->total);
     for (int k = 0; k < ps->n; k++) {
         const acf_param *p = ps->list[k];
-        for (int64_t i = 0; strncmp(p->name, "gmm", 6) != 0 && i < acf_tensor_count(&p->t); i++)
+        for (int64_t i = 0; strncmp(p->name, "gmm.", 4) != 0 && i < acf_tensor_count(&p->t); i++)
             x[p->offset + i] += (acf_real)acf_lab_random(20 + (uint64_t)k, i, -0.1, 0.1);
     }
     for (int k = 0; k < 2; k++) {
@@ -132,7 +132,7 @@ static void move_weights(bench *b) {
     free(x);
 }
 
-/* The two answers of a cell: a number to `tol` of the column's scale, a class as it is. */
+/* Do the two answers of a cell agree? A number within `tol` of the column's scale, a class exactly. */
 static bool same_cell(const bench *b, int64_t cell, const double *x, const double *y, double tol) {
     const int64_t j = cell % COLS;
     if (isnan(x[cell]) || isnan(y[cell])) return isnan(x[cell]) && isnan(y[cell]);
@@ -141,8 +141,8 @@ static bool same_cell(const bench *b, int64_t cell, const double *x, const doubl
                : fabs(x[cell] - y[cell]) <= tol * b->cpu.m->encoder->scale[j] * (1 + fabs(x[cell]) / 100);
 }
 
-/* At most `most` of the cells differ: a draw near the border of two classes or components may fall on the other side, and what follows in its
- * row with it. */
+/* At most `most` cells differ. A draw close to the border of two classes or components may fall on the other side
+ * and change the rest of its row. */
 static void assert_same_cells(const bench *b, const double *x, const double *y, double tol, int most,
                               const char *what) {
     int others = 0, last = 0;
@@ -153,7 +153,7 @@ static void assert_same_cells(const bench *b, const double *x, const double *y, 
                  last % COLS, x[last], y[last]);
 }
 
-/* ---- queries ---------------------------------------------------------------------------------------------------------------------- */
+/* ---- queries ----------------------------------------------------------------------------------------------------- */
 
 static void same_initial_weights(void **state) {
     (void)state;
@@ -162,7 +162,7 @@ static void same_initial_weights(void **state) {
     const int64_t n = params(&b.cpu)->total;
     assert_int_equal(params(&b.gpu)->total, n);
     acf_real *x = fetch(&b.cpu, params(&b.cpu)->value, n), *y = fetch(&b.gpu, params(&b.gpu)->value, n);
-    assert_memory_equal(x, y, (size_t)n * sizeof *x); /* the anchor, too: both are made on the host */
+    assert_memory_equal(x, y, (size_t)n * sizeof *x); /* including the mixture: both are made on the host */
     free(x), free(y);
     close_bench(&b);
 }
@@ -179,7 +179,7 @@ static void compare_likelihoods(const char *const *settings) {
         must(acf_session_query_logp(b.gpu.s, b.table, questions[q], y));
         for (int i = 0; i < ROWS; i++)
             if (!(fabs(x[i] - y[i]) <= 1e-3))
-                fail_msg("question %d, row %d: log p is %.6f here and %.6f there", q, i, x[i], y[i]);
+                fail_msg("query %d, row %d: log p is %.6f here and %.6f there", q, i, x[i], y[i]);
     }
     must(acf_session_query_cells(b.cpu.s, b.table, each));
     must(acf_session_query_cells(b.gpu.s, b.table, there));
@@ -193,7 +193,7 @@ static void same_likelihoods(void **state) {
     compare_likelihoods(NULL);
 }
 
-/* A transformer behind a Gaussian mixture, and one that learns whole rows with heads that tensor cores take. */
+/* A transformer after a Gaussian mixture, and one that learns whole rows with heads that fit tensor cores. */
 static const char *const attending[] = {"likelihood", "attention", NULL};
 static const char *const attending_rows[] = {"likelihood", "attention", "likelihood-units", "64", "gmm", "0", "masks",
                                              "joint",      NULL};
@@ -204,7 +204,7 @@ static void same_likelihoods_by_attention(void **state) {
     compare_likelihoods(attending_rows);
 }
 
-/* The paper's networks, small: recurrences, whose loops a GPU runs without the host. */
+/* The paper's networks, small: recurrences, whose loops run on a GPU without the host. */
 static const char *const recurrent[] = {"preset",
                                         "paper-2d",
                                         "likelihood-units",
@@ -248,7 +248,7 @@ static void compare_answers(const char *const *settings) {
     must(acf_session_query_interval(b.cpu.s, b.table, query, 0.9, x, low[0], high[0]));
     must(acf_session_query_interval(b.gpu.s, b.table, query, 0.9, y, low[1], high[1]));
     for (int i = 0; i < CELLS; i++) {
-        if (isnan(low[0][i])) low[0][i] = high[0][i] = x[i]; /* categories, and what is not asked for */
+        if (isnan(low[0][i])) low[0][i] = high[0][i] = x[i]; /* categories, and cells that are not targets */
         if (isnan(low[1][i])) low[1][i] = high[1][i] = y[i];
     }
     assert_same_cells(&b, low[0], low[1], 2e-3, 2, "lower ends");
@@ -272,9 +272,9 @@ static void same_answers_by_attention(void **state) {
     compare_answers(attending_rows);
 }
 
-/* Draws are captured once and replayed: the number of the draw is not, and other seeds are others. Batches of three sizes, and rows that are asked for
- * one by one, come back as they did. */
-static void replays_tell_draws_apart(void **state) {
+/* Draws replay a CUDA graph: the number of the draw is not part of it, and other seeds give other draws. Batches of
+ * three sizes, and single rows, give the same answers. */
+static void replays_give_distinct_draws(void **state) {
     (void)state;
     bench b;
     static double x[4][CELLS], again[CELLS];
@@ -291,7 +291,7 @@ static void replays_tell_draws_apart(void **state) {
     close_bench(&b);
 }
 
-/* A thread that asks as many times, in a precision, and counts what was not as expected. */
+/* A thread that repeats queries in one precision and counts wrong answers. */
 typedef struct asking {
     const bench *b;
     acf_precision precision;
@@ -306,7 +306,7 @@ static acf_status ask_once(const asking *a, double *logp, double *drawn) {
     acf_session *s;
     ACF_TRY(acf_session_open(b->gpu.dev, b->gpu.m, ASKED_AT_ONCE, &s));
     acf_status status = acf_session_set_precision(s, a->precision);
-    for (int k = 0; k < 4 && !status; k++) { /* by hand, captured, replayed */
+    for (int k = 0; k < 4 && !status; k++) { /* uncaptured, captured, replayed */
         status = acf_session_query_logp(s, b->table, (acf_query){NULL, NULL}, logp);
         if (!status) status = acf_session_query_draw(s, b->table, (acf_query){b->given, b->target}, 11, 1, drawn);
     }
@@ -323,7 +323,7 @@ static void *ask_again_and_again(void *ctx) {
     return NULL;
 }
 
-/* Sessions of one model, each in a thread and a precision of its own, answer as they do alone. */
+/* Sessions of one model, each with its own thread and precision, answer as they do alone. */
 static void sessions_do_not_disturb_each_other(void **state) {
     (void)state;
     static asking a[2];
@@ -344,9 +344,9 @@ static void sessions_do_not_disturb_each_other(void **state) {
     close_bench(&b);
 }
 
-/* ---- training --------------------------------------------------------------------------------------------------------------------- */
+/* ---- training ---------------------------------------------------------------------------------------------------- */
 
-/* The gradients of one loss on one batch, to a part of their norm. */
+/* The gradients of one loss on one batch agree, relative to their norm. */
 static void compare_gradients(const char *guess_weight) {
     bench b;
     open_bench(&b, (const char *const[]){"guess-weight", guess_weight, NULL});
@@ -398,7 +398,7 @@ static void compare_training(const char *const *settings, bool stream) {
     if (!(fabs(x - y) <= 0.02)) fail_msg("validation is %.5f here and %.5f there", x, y);
     const acf_train_graph *c = b.gpu.tr->graph;
     if (b.gpu.dev->plugin && (!c || acf_train_graph_streams(c) != stream))
-        fail_msg("steps were not captured, or not %s", stream ? "streamed" : "resident");
+        fail_msg("steps were not captured, or not %s", stream ? "streamed" : "from a device table");
     close_bench(&b);
 }
 
@@ -407,7 +407,7 @@ static void same_training(void **state) {
     compare_training(NULL, false);
 }
 
-/* Rows that are held out, beside the table on the device and from the host. */
+/* Held-out rows, with a device table and from the host. */
 static void same_training_with_rows_held_out(void **state) {
     (void)state;
     static const char *const rows[] = {"masks", "uniform + joint", "valid", "0.2", NULL};
@@ -435,7 +435,7 @@ static void same_training_from_the_host(void **state) {
     compare_training(NULL, true);
 }
 
-/* Steps that are not finite change nothing, are counted, and end the run at last. */
+/* Non-finite steps change nothing, are counted, and finally end the run. */
 static void steps_that_are_not_finite_are_skipped(void **state) {
     (void)state;
     bench b;
@@ -461,7 +461,7 @@ static void a_run_comes_to_its_end(void **state) {
     (void)state;
     bench b;
     acf_train_end end;
-    static const char *const alone[] = {"gmm", "0", NULL}; /* few steps are no better than a mixture to begin with */
+    static const char *const alone[] = {"gmm", "0", NULL}; /* in a few steps a mixture would not improve */
     open_bench(&b, alone);
     must(acf_trainer_run(b.gpu.tr, NULL, &end));
     assert_int_equal(end, ACF_END_STEPS);
@@ -470,9 +470,9 @@ static void a_run_comes_to_its_end(void **state) {
     close_bench(&b);
 }
 
-/* ---- files ------------------------------------------------------------------------------------------------------------------------ */
+/* ---- files ------------------------------------------------------------------------------------------------------- */
 
-/* A file of its own: saving renames, so one in memory will not do. Its path to out. */
+/* A file on disk, because saving renames it. Its path to out. */
 static void temporary(char out[64]) {
     strcpy(out, "/tmp/acflow-gpu-XXXXXX");
     int fd = mkstemp(out);
@@ -507,7 +507,7 @@ static void a_model_goes_from_device_to_device(void **state) {
     close_bench(&b);
 }
 
-/* Training goes on elsewhere from the bits it had here. */
+/* Training continues on another device from the same bits. */
 static void a_checkpoint_goes_from_device_to_device(void **state) {
     (void)state;
     bench b;
@@ -533,9 +533,9 @@ static void a_checkpoint_goes_from_device_to_device(void **state) {
     close_bench(&b);
 }
 
-/* ---- memory ----------------------------------------------------------------------------------------------------------------------- */
+/* ---- memory ------------------------------------------------------------------------------------------------------ */
 
-/* Rows whose step needs twice the memory that is free. */
+/* Rows whose step needs twice the free memory. */
 static int64_t too_many_rows(const side *s, const acf_table *t) {
     acf_step_memory need;
     size_t left, all;
@@ -556,7 +556,7 @@ static acf_table *repeat(const acf_table *t, int64_t rows) {
     return out;
 }
 
-/* Status 5 and a sentence with numbers, the checkpoint stays, and the run goes on from it with a batch that fits. */
+/* Status 5 and a message with numbers; the checkpoint stays, and the run continues from it with a batch that fits. */
 static void a_giant_batch_is_refused(void **state) {
     (void)state;
     static const char *const large[] = {"likelihood-units",
@@ -601,7 +601,7 @@ static void a_giant_batch_is_refused(void **state) {
 ACF_DEVICE_TESTS(gpu_model, cmocka_unit_test(same_initial_weights), cmocka_unit_test(same_likelihoods),
                  cmocka_unit_test(same_answers), cmocka_unit_test(same_answers_of_recurrences),
                  cmocka_unit_test(same_likelihoods_by_attention), cmocka_unit_test(same_answers_by_attention),
-                 cmocka_unit_test(same_training_of_attention), cmocka_unit_test(replays_tell_draws_apart),
+                 cmocka_unit_test(same_training_of_attention), cmocka_unit_test(replays_give_distinct_draws),
                  cmocka_unit_test(sessions_do_not_disturb_each_other), cmocka_unit_test(same_gradients),
                  cmocka_unit_test(same_gradients_of_guesses), cmocka_unit_test(same_training),
                  cmocka_unit_test(same_training_of_recurrences), cmocka_unit_test(same_training_from_the_host),

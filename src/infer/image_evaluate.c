@@ -1,7 +1,7 @@
 /* Evaluation of images: see image_evaluate.h.
  *
- * Workload: 1e2 to 1e4 images of 1e3 to 1e4 numbers, 10 to 20 draws. Asking the model takes the time; draws are scored one after the other and not
- * kept, so that memory is some 20 bytes a number of the images. */
+ * Workload: 1e2 to 1e4 images of 1e3 to 1e4 numbers, 10 to 20 draws. Most of the time goes to queries. Draws are
+ * scored one after the other and not kept, so memory is about 20 bytes per number of the images. */
 #include "infer/image_evaluate.h"
 
 #include "image/image_codec.h"
@@ -14,36 +14,36 @@
 
 /* Sums over the sets of a filling. */
 typedef struct sums {
-    double psnr, hidden, mse, images, hidden_images, numbers; /* the last three: how many each sum has */
+    double psnr, hidden, mse, images, hidden_images, numbers; /* the last three: counts of each sum */
     acf_prd prd;
 } sums;
 
-/* Everything an evaluation works with. */
+/* The state of an evaluation. */
 typedef struct work {
     const acf_image_job *job;
     const acf_images *im;
     acf_image_evaluation *e;
-    acf_image_masks *masks; /* NULL: not known */
+    acf_image_masks *masks; /* NULL: unknown */
     acf_image_session *s;   /* NULL: no model */
-    acf_features *f;        /* NULL: nothing is compared by features */
-    acf_arena *capacity;    /* of what follows */
-    int64_t n, size;        /* numbers of an image; of all */
+    acf_features *f;        /* NULL: no comparison of features */
+    acf_arena *memory;      /* owns the arrays below */
+    int64_t n, size;        /* numbers per image; in all images */
     uint64_t *id;           /* (N) 0, 1, 2, ... */
-    uint8_t *b;             /* (N,H,W) masks number 0; NULL: not known */
+    uint8_t *b;             /* (N,H,W) masks number 0; NULL: unknown */
     uint8_t *later;         /* masks number 1, 2, ... */
-    uint8_t *level;         /* (N,H,W,C) the filling at hand, as levels */
+    uint8_t *level;         /* (N,H,W,C) the current filling as levels */
     double *value, *mean;   /* (N,H,W,C) the same as real numbers; sum of draws */
     double *each, *logp;    /* (N) PSNR of each image in the last filling; log p */
     acf_real *real, *done;  /* (N,features) */
     sums *sum;              /* (ACF_FILLS) */
 } work;
 
-/* ---- scores of a filling -------------------------------------------------------------------------------------------------- */
+/* ---- scores of a filling ----------------------------------------------------------------------------------------- */
 
 static double decibel(double square) { return -10 * log10(square); }
 
-/* Squared errors of image i of w->value, in units of the full range, to the sums. What is right in every bit has an infinite PSNR and is left out
- * of the mean, as the paper does. */
+/* Adds the squared errors of image i of w->value, in units of the full range. An image without any error has an
+ * infinite PSNR and is left out of the mean, as in the paper. */
 static void add_errors(work *w, int64_t i, sums *s) {
     const double most = (1 << w->im->bits) - 1;
     double all = 0, hidden = 0, numbers = 0;
@@ -58,13 +58,13 @@ static void add_errors(work *w, int64_t i, sums *s) {
     s->mse += 65025 * hidden, s->numbers += numbers;
 }
 
-/* Levels of real numbers, for the feature network. */
+/* Rounds real numbers to levels, for the feature network. */
 static void round_values(work *w) {
     const double most = (1 << w->im->bits) - 1;
     for (int64_t k = 0; k < w->size; k++) w->level[k] = (uint8_t)fmin(fmax(nearbyint(w->value[k]), 0), most);
 }
 
-/* w->value is one more set of this filling. */
+/* Scores w->value as one more set of this filling. */
 static acf_status add_fill(work *w, int fill) {
     sums *s = &w->sum[fill];
     w->e->fill[fill].sets++;
@@ -83,7 +83,7 @@ static acf_status add_levels(work *w, int fill, const uint8_t *level) {
     return add_fill(w, fill);
 }
 
-/* The mean of the draws so far, where there are several. */
+/* Scores the mean of the draws so far, if there are several. */
 static acf_status add_mean_draw(work *w) {
     const double draws = (double)w->e->fill[ACF_FILL_DRAW].sets;
     if (draws < 2) return ACF_OK;
@@ -92,19 +92,19 @@ static acf_status add_mean_draw(work *w) {
 }
 
 static void finish_fill(acf_fill_scores *f, const sums *s) {
-    f->psnr = s->images > 0 ? s->psnr / s->images : NAN; /* nothing was wrong, in any image */
+    f->psnr = s->images > 0 ? s->psnr / s->images : NAN; /* NaN: no image has an error */
     f->hidden = s->hidden_images > 0 ? s->hidden / s->hidden_images : NAN;
     f->mse = s->numbers > 0 ? s->mse / s->numbers : NAN;
     f->recall = acf_prd_f(&s->prd, 8), f->precision = acf_prd_f(&s->prd, 1.0 / 8);
 }
 
-/* ---- fillings ------------------------------------------------------------------------------------------------------------- */
+/* ---- fillings ---------------------------------------------------------------------------------------------------- */
 
 static acf_status add_baselines(work *w) {
     if (!w->b || (!w->job->seen && w->im->N < 2)) return ACF_OK;
     acf_fill_mean(w->im, w->b, w->job->seen, w->value);
     ACF_TRY(add_fill(w, ACF_FILL_MEAN));
-    acf_fill_smooth(w->job->cpu, w->im, w->b, w->value); /* where nothing is given, it stays the mean image */
+    acf_fill_smooth(w->job->cpu, w->im, w->b, w->value); /* images without given pixels keep the mean image */
     return add_fill(w, ACF_FILL_SMOOTH);
 }
 
@@ -118,7 +118,8 @@ static acf_status add_model(work *w) {
     return add_fill(w, ACF_FILL_GUESS);
 }
 
-/* Given numbers that a completed image has otherwise: it was made with another mask, or its file loses some. */
+/* Counts given numbers that differ in a completed image. Then it was made with another mask, or its file format
+ * loses values. */
 static void count_changed(work *w) {
     int64_t given = 0, changed = 0;
     for (int64_t s = 0; s < w->job->sets && w->b; s++)
@@ -133,7 +134,7 @@ static acf_status add_sets(work *w) {
     return add_mean_draw(w);
 }
 
-/* ---- log p ---------------------------------------------------------------------------------------------------------------- */
+/* ---- log p ------------------------------------------------------------------------------------------------------- */
 
 static int64_t hidden_pixels(const work *w, const uint8_t *b, int64_t i) {
     const int64_t P = w->im->H * w->im->W;
@@ -142,12 +143,12 @@ static int64_t hidden_pixels(const work *w, const uint8_t *b, int64_t i) {
     return n;
 }
 
-/* log p of image i, whose hidden pixels b says, in bits per dimension. */
+/* Bits per dimension of image i with mask b, from its log p. */
 static double bits_of(const work *w, const uint8_t *b, int64_t i) {
     return -w->logp[i] / ((double)(hidden_pixels(w, b, i) * w->im->C) * LOG2);
 }
 
-/* Of masks number 0 also by part of the mixture; w->each is the best guess's. */
+/* Scores of masks number 0 by part of the mixture; w->each is the best guess's. */
 static void add_parts(work *w) {
     for (int64_t i = 0; i < w->im->N; i++) {
         acf_mask_scores *p = &w->e->part[acf_image_masks_choice(w->masks, w->job->how.seed, w->id[i], 0)];
@@ -162,13 +163,13 @@ static void add_parts(work *w) {
         const double n = (double)p->images;
         acf_text t = acf_text_into(p->name, sizeof p->name);
         acf_image_mask_part_write(&w->masks->part[k], &t);
-        p->hidden /= n, p->nll /= n, p->bits /= n, p->psnr /= (double)p->finite; /* NaN where there are none */
+        p->hidden /= n, p->nll /= n, p->bits /= n, p->psnr /= (double)p->finite; /* NaN if there are none */
     }
 }
 
 static acf_status ask_logp(work *w) {
     const int64_t N = w->im->N, masks = w->job->how.masks;
-    double *nll = acf_arena_alloc(w->capacity, (size_t)(2 * masks) * sizeof *nll), *bits = nll ? nll + masks : NULL;
+    double *nll = acf_arena_alloc(w->memory, (size_t)(2 * masks) * sizeof *nll), *bits = nll ? nll + masks : NULL;
     if (!nll) return ACF_EMEMORY;
     for (int64_t k = 0; k < masks; k++) {
         uint8_t *b = k ? w->later : w->b;
@@ -186,23 +187,23 @@ static acf_status ask_logp(work *w) {
     return ACF_OK;
 }
 
-/* ---- all of it ------------------------------------------------------------------------------------------------------------ */
+/* ---- all of it --------------------------------------------------------------------------------------------------- */
 
-static void *room_for(work *w, int64_t n, size_t size) {
+static void *array(work *w, int64_t n, size_t size) {
     size_t bytes;
-    return acf_bytes(n, size, &bytes) ? acf_arena_alloc(w->capacity, bytes) : NULL;
+    return acf_bytes(n, size, &bytes) ? acf_arena_alloc(w->memory, bytes) : NULL;
 }
 
-static acf_status make_room(work *w) {
+static acf_status make_arrays(work *w) {
     const int64_t N = w->im->N, P = w->im->H * w->im->W;
-    ACF_TRY(acf_arena_create(&acf_heap, 0, &w->capacity));
-    w->id = room_for(w, N, sizeof *w->id), w->b = room_for(w, N * P, 1), w->later = room_for(w, N * P, 1),
-    w->level = room_for(w, w->size, 1);
-    w->value = room_for(w, w->size, sizeof *w->value), w->mean = room_for(w, w->size, sizeof *w->mean);
-    w->each = room_for(w, N, sizeof *w->each), w->logp = room_for(w, N, sizeof *w->logp);
-    w->real = room_for(w, N * ACF_FEATURES_MAX, sizeof *w->real),
-    w->done = room_for(w, N * ACF_FEATURES_MAX, sizeof *w->done);
-    w->sum = room_for(w, ACF_FILLS, sizeof *w->sum);
+    ACF_TRY(acf_arena_create(&acf_heap, 0, &w->memory));
+    w->id = array(w, N, sizeof *w->id), w->b = array(w, N * P, 1), w->later = array(w, N * P, 1),
+    w->level = array(w, w->size, 1);
+    w->value = array(w, w->size, sizeof *w->value), w->mean = array(w, w->size, sizeof *w->mean);
+    w->each = array(w, N, sizeof *w->each), w->logp = array(w, N, sizeof *w->logp);
+    w->real = array(w, N * ACF_FEATURES_MAX, sizeof *w->real),
+    w->done = array(w, N * ACF_FEATURES_MAX, sizeof *w->done);
+    w->sum = array(w, ACF_FILLS, sizeof *w->sum);
     if (!w->id || !w->b || !w->later || !w->level || !w->value || !w->mean || !w->each || !w->logp || !w->real ||
         !w->done || !w->sum)
         return ACF_EMEMORY;
@@ -212,7 +213,7 @@ static acf_status make_room(work *w) {
     return ACF_OK;
 }
 
-/* Masks number 0. */
+/* Makes masks number 0. */
 static acf_status hide(work *w) {
     int64_t hidden = 0;
     if (!w->job->masks) {
@@ -228,7 +229,7 @@ static acf_status hide(work *w) {
     return ACF_OK;
 }
 
-/* Features are for sets of draws, or of completions; a few images have no distribution to speak of. */
+/* Learns features if there are draws or completions, and enough images for a comparison of distributions. */
 static acf_status learn_features(work *w) {
     if (w->im->N < ACF_PRD_IMAGES || (w->job->model && w->job->how.draws == 0)) return ACF_OK;
     ACF_TRY(acf_features_learn(w->job->cpu, w->im, ACF_FEATURE_STEPS, w->job->how.seed, &w->f));
@@ -237,7 +238,7 @@ static acf_status learn_features(work *w) {
 }
 
 static acf_status run(work *w) {
-    ACF_TRY(make_room(w));
+    ACF_TRY(make_arrays(w));
     ACF_TRY(hide(w));
     if (w->job->model) ACF_TRY(acf_image_session_open(w->job->model, &w->s));
     if (w->s) w->e->passes = acf_image_session_passes(w->s);
@@ -278,7 +279,7 @@ acf_status acf_image_evaluate(const acf_image_job *job, acf_image_evaluation **o
     acf_image_masks_free(w.masks);
     acf_image_session_free(w.s);
     acf_features_free(w.f);
-    if (w.capacity) acf_arena_free(w.capacity);
+    if (w.memory) acf_arena_free(w.memory);
     if (status)
         acf_release(e);
     else
@@ -286,9 +287,9 @@ acf_status acf_image_evaluate(const acf_image_job *job, acf_image_evaluation **o
     return status;
 }
 
-/* ---- features alone ------------------------------------------------------------------------------------------------------- */
+/* ---- features alone ---------------------------------------------------------------------------------------------- */
 
-/* One more set, from a file. */
+/* Adds one more set from a file. */
 static acf_status add_file(acf_device *cpu, const char *path, const char *real_path, const acf_real *real, int64_t N,
                            int64_t F, uint64_t seed, acf_prd *prd) {
     acf_real *x;

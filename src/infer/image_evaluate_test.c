@@ -1,4 +1,5 @@
-/* Evaluation of images: fillings with closed forms, scores by hand, which baseline wins, completed images by name, features that see what is wrong. */
+/* Evaluation of images: fillings with closed forms, scores by hand, winning baselines, completed images found by
+ * name, and features that detect errors. */
 #include "infer/image_evaluate.h"
 
 #include "base/rng.h"
@@ -24,7 +25,7 @@ static acf_images *images(const uint8_t *pixel, int64_t N, int64_t H, int64_t W,
     return im;
 }
 
-/* ---- fillings ------------------------------------------------------------------------------------------------------------- */
+/* ---- fillings ---------------------------------------------------------------------------------------------------- */
 
 static void the_mean_image_is_that_of_the_others(void **state) {
     (void)state;
@@ -41,7 +42,7 @@ static void the_mean_image_is_that_of_the_others(void **state) {
     acf_images_free(im), acf_images_free(seen), acf_images_free(one);
 }
 
-/* Between two given columns a plane is the smoothest; each channel for itself, on any number of threads. */
+/* Between two given columns a plane is the smoothest filling, in each channel and on any number of threads. */
 static void smooth_fillings_are_planes_between_edges(void **state) {
     (void)state;
     enum { N = 40, H = 9, W = 12, C = 3, SIZE = N * H * W * C };
@@ -57,11 +58,11 @@ static void smooth_fillings_are_planes_between_edges(void **state) {
     for (int k = 0; k < SIZE; k++)
         if (fabs(out[k] - pixel[k]) > 0.5) fail_msg("number %d is %g, expected %d", k, out[k], pixel[k]);
     assert_memory_equal(out, again, sizeof out);
-    for (int k = 0; k < N * H * W; k++) b[k] = k % W == 0; /* edges are free: a constant stays one up to them */
+    for (int k = 0; k < N * H * W; k++) b[k] = k % W == 0; /* edges are free: a constant continues up to them */
     for (int k = 0; k < SIZE; k++) again[k] = b[k / C] ? 200 : 0;
     acf_fill_smooth(one, im, b, again);
     for (int k = 0; k < SIZE; k++) acf_assert_close(again[k], 200, 1e-12, "a constant");
-    memset(b, 0, sizeof b); /* nothing is given: as it was */
+    memset(b, 0, sizeof b); /* nothing is given: unchanged */
     memcpy(again, out, sizeof out);
     acf_fill_smooth(one, im, b, again);
     assert_memory_equal(out, again, sizeof out);
@@ -69,7 +70,7 @@ static void smooth_fillings_are_planes_between_edges(void **state) {
     acf_device_close(one), acf_device_close(three);
 }
 
-/* ---- scores by hand ------------------------------------------------------------------------------------------------------- */
+/* ---- scores by hand ---------------------------------------------------------------------------------------------- */
 
 enum { SIDE = 4, P = SIDE * SIDE };
 
@@ -84,7 +85,7 @@ static acf_image_evaluation *score(const acf_images *im, const char *masks, cons
     return e;
 }
 
-/* The left half is wrong by a fifth of the range, in the first of two images; the second is right in every bit. */
+/* The left half of the first of two images is wrong by a fifth of the range; the second has no error. */
 static void scores_of_completed_images(void **state) {
     (void)state;
     uint8_t truth[2 * P], more[2 * P], less[2 * P];
@@ -104,12 +105,12 @@ static void scores_of_completed_images(void **state) {
     acf_assert_close(f->mse, 2601 / 2., 1e-9, "MSE of hidden pixels, over both images");
     assert_true(isnan(f->recall) && isnan(e->nll.mean)); /* too few images; no model */
     f = &e->fill[ACF_FILL_MEAN_DRAW];
-    assert_true(f->sets == 1 && isnan(f->psnr) && f->mse == 0); /* the two cancel */
+    assert_true(f->sets == 1 && isnan(f->psnr) && f->mse == 0); /* the two errors cancel */
     acf_release(e);
-    e = score(im, "right", &one, 1); /* another mask: all that is wrong was given */
+    e = score(im, "right", &one, 1); /* another mask: all wrong pixels were given */
     assert_true(e->changed == 0.5);
     acf_release(e);
-    e = score(im, NULL, &one, 1); /* what is hidden is not known */
+    e = score(im, NULL, &one, 1); /* unknown mask */
     assert_true(e->changed == 0);
     f = &e->fill[ACF_FILL_OTHER];
     acf_assert_close(f->psnr, decibel + 10 * log10(2), 1e-12, "PSNR");
@@ -140,11 +141,11 @@ static void baselines_that_win_are_named(void **state) {
     e.fill[ACF_FILL_SMOOTH] = (acf_fill_scores){1, 14, 9, 800, NAN, 0.6};
     e.fill[ACF_FILL_GUESS] = (acf_fill_scores){1, 13, 11, 850, NAN, NAN};
     e.fill[ACF_FILL_DRAW] = (acf_fill_scores){3, 11, 8, 790, 0.6, 0.4};
-    e.fill[ACF_FILL_OTHER] = (acf_fill_scores){0, 99, 99, 0, 1, 1}; /* not there */
+    e.fill[ACF_FILL_OTHER] = (acf_fill_scores){0, 99, 99, 0, 1, 1}; /* absent */
     assert_int_equal(acf_fill_winner(&e, 0, &best), ACF_FILL_SMOOTH);
     assert_int_equal(best, ACF_FILL_GUESS);
     assert_int_equal(acf_fill_winner(&e, 1, &best), -1);
-    assert_int_equal(acf_fill_winner(&e, 2, &best), -1); /* lower is better: draws */
+    assert_int_equal(acf_fill_winner(&e, 2, &best), -1); /* lower is better: draws win */
     assert_int_equal(best, ACF_FILL_DRAW);
     assert_int_equal(acf_fill_winner(&e, 3, &best), -1);
     assert_int_equal(acf_fill_winner(&e, 4, &best), ACF_FILL_SMOOTH);
@@ -156,7 +157,7 @@ static void baselines_that_win_are_named(void **state) {
         fail_msg("%s", text);
 }
 
-/* ---- names ---------------------------------------------------------------------------------------------------------------- */
+/* ---- names ------------------------------------------------------------------------------------------------------- */
 
 /* A file of SIDE x SIDE pixels of one level. */
 static void put_flat(acf_lab_folder *folder, const char *name, uint8_t level, int side) {
@@ -203,7 +204,7 @@ static void completed_images_are_found_by_name(void **state) {
     assert_non_null(strstr(acf_error(), "no file for draw 3 of 'a-b.png'"));
     assert_true(m.sets == 0 && !m.level && !m.done);
     acf_images_free(im);
-    put_flat(&truth, "a.jpg", 40, SIDE); /* where they differ, endings stay */
+    put_flat(&truth, "a.jpg", 40, SIDE); /* with different endings, names keep them */
     acf_lab_folder twins = acf_lab_folder_make();
     static const char *const kept[] = {"a-b.png.1.png", "a.jpg.1.png", "a.png.1.png", "c 1.jpg.png.1.png"};
     for (int k = 0; k < 4; k++) put_flat(&twins, kept[k], (uint8_t)(50 + k), SIDE);
@@ -217,11 +218,11 @@ static void completed_images_are_found_by_name(void **state) {
     acf_lab_folder_free(&folder), acf_lab_folder_free(&truth), acf_lab_folder_free(&twins);
 }
 
-/* ---- features ------------------------------------------------------------------------------------------------------------- */
+/* ---- features ---------------------------------------------------------------------------------------------------- */
 
 enum { MANY = 160, WIDE = 12, AREA = WIDE * WIDE };
 
-/* A bright corner and a line below it, of various brightness: up and down, left and right can be told. */
+/* A bright corner and a line below it, of varying brightness, so that every orientation can be recognised. */
 static void draw_corners(uint8_t *pixel, uint64_t seed) {
     for (int k = 0; k < MANY * AREA; k++) {
         const int i = k / AREA, y = k % AREA / WIDE, x = k % WIDE;
@@ -231,7 +232,7 @@ static void draw_corners(uint8_t *pixel, uint64_t seed) {
     }
 }
 
-static void features_tell_and_see(void **state) {
+static void features_detect_rotations_and_errors(void **state) {
     (void)state;
     static uint8_t pixel[MANY * AREA], other[MANY * AREA], wrong[MANY * AREA];
     static acf_real a[MANY * ACF_FEATURES_MAX], again[MANY * ACF_FEATURES_MAX];
@@ -245,7 +246,7 @@ static void features_tell_and_see(void **state) {
     double right;
     assert_int_equal(acf_features_learn(one, im, 200, 1, &f), ACF_OK);
     assert_int_equal(acf_features_right(f, other, MANY, &right), ACF_OK);
-    if (!(right > 0.9)) fail_msg("tells %g of the turns", right);
+    if (!(right > 0.9)) fail_msg("recognises %g of the orientations", right);
     acf_features_free(f);
     assert_int_equal(acf_features_learn(one, im, 20, 1, &f), ACF_OK);
     assert_int_equal(acf_features_learn(two, im, 20, 1, &g), ACF_OK);
@@ -265,7 +266,7 @@ static void features_tell_and_see(void **state) {
     acf_device_close(one), acf_device_close(two);
 }
 
-/* Network and thumbnail vary alike over the images; the thumbnail is means of cells. */
+/* Features of network and thumbnail have equal variance over the images; the thumbnail holds means of cells. */
 static void features_are_balanced(void **state) {
     (void)state;
     static uint8_t pixel[MANY * AREA];
@@ -299,7 +300,7 @@ static void features_are_balanced(void **state) {
     acf_device_close(dev);
 }
 
-/* Not square, and colour: four ways. */
+/* Images that are not square, in colour: four orientations. */
 static void features_of_oblongs(void **state) {
     (void)state;
     enum { H = 6, W = 11, N = 120 };
@@ -319,7 +320,7 @@ static void features_of_oblongs(void **state) {
     acf_device_close(dev);
 }
 
-/* ---- memory --------------------------------------------------------------------------------------------------------------- */
+/* ---- memory ------------------------------------------------------------------------------------------------------ */
 
 static void memory_that_fails(void **state) {
     (void)state;
@@ -347,6 +348,6 @@ static void memory_that_fails(void **state) {
 ACF_TESTS(image_evaluate, cmocka_unit_test(the_mean_image_is_that_of_the_others),
           cmocka_unit_test(smooth_fillings_are_planes_between_edges), cmocka_unit_test(scores_of_completed_images),
           cmocka_unit_test(levels_of_few_bits_have_the_same_scale), cmocka_unit_test(baselines_that_win_are_named),
-          cmocka_unit_test(completed_images_are_found_by_name), cmocka_unit_test(features_tell_and_see),
+          cmocka_unit_test(completed_images_are_found_by_name), cmocka_unit_test(features_detect_rotations_and_errors),
           cmocka_unit_test(features_are_balanced), cmocka_unit_test(features_of_oblongs),
           cmocka_unit_test(memory_that_fails))

@@ -1,11 +1,11 @@
-/* Simple fillings, which a model has to beat: see image_evaluate.h. */
+/* Simple fillings, the baselines of a model: see image_evaluate.h. */
 #include "device/cpu.h"
 #include "infer/image_evaluate.h"
 
 #include <math.h>
 
-#define SWEEPS 2000 /* at most; some 100 are usual */
-#define STILL 1e-3  /* of the greatest level: a sweep that changes less is the last */
+#define SWEEPS 2000 /* at most; usual are about 100 */
+#define STILL 1e-3  /* of the greatest level: a sweep with smaller changes is the last */
 
 void acf_fill_mean(const acf_images *im, const uint8_t *b, const acf_images *seen, double *out) {
     const acf_images *from = seen ? seen : im;
@@ -22,16 +22,16 @@ void acf_fill_mean(const acf_images *im, const uint8_t *b, const acf_images *see
     }
 }
 
-/* ---- smooth --------------------------------------------------------------------------------------------------------------- */
+/* ---- smooth ------------------------------------------------------------------------------------------------------ */
 
-/* One image and channel: pixels are C apart. */
+/* One image and channel; neighbouring pixels are C apart. */
 typedef struct plane {
     int64_t H, W, C;
     const uint8_t *b; /* (H,W) */
     double *v;
 } plane;
 
-/* Hidden pixels begin as the mean of the given ones; false: none is given. */
+/* Starts hidden pixels at the mean of the given ones; false: none is given. */
 static bool begin(const plane *p) {
     double sum = 0, given = 0;
     for (int64_t k = 0; k < p->H * p->W; k++)
@@ -51,7 +51,7 @@ static double neighbours(const plane *p, int64_t y, int64_t x) {
     return sum / n;
 }
 
-/* One sweep of over-relaxation over hidden pixels; returns the greatest change. */
+/* One sweep of over-relaxation over hidden pixels; returns the largest change. */
 static double sweep(const plane *p, double omega) {
     double most = 0;
     for (int64_t y = 0; y < p->H; y++)
@@ -64,7 +64,8 @@ static double sweep(const plane *p, double omega) {
     return most;
 }
 
-/* The over-relaxation that is best for a square of this side with free edges: some side x 3 sweeps instead of side^2. */
+/* Uses the over-relaxation that is optimal for a square of this side with free edges: about 3 · side sweeps instead
+ * of side^2. */
 static void smooth(const plane *p, double still) {
     const double omega = 2 / (1 + sin(M_PI / (2.0 * (double)acf_max(p->H, p->W))));
     if (!begin(p)) return;

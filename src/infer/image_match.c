@@ -7,17 +7,17 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#define DRAWS_MAX 100000 /* numbers of draws; beyond them come the best guess, and completions without a number */
+#define DRAWS_MAX 100000 /* largest number of a draw; above it come the best guess, and completions without a number */
 #define GUESS (DRAWS_MAX + 1)
 #define OTHER (DRAWS_MAX + 2)
 
 typedef struct entry {
-    char stem[ACF_IMAGE_NAME_MAX]; /* what files made from it are called */
-    int64_t i;                     /* the image's number */
+    char stem[ACF_IMAGE_NAME_MAX]; /* base name of files made from it */
+    int64_t i;                     /* number of the image */
 } entry;
 
 typedef struct found {
-    int64_t set, i, file; /* which set: the draw's number from 1 on, GUESS or OTHER; true image; image of the folder */
+    int64_t set, i, file; /* set: number of the draw from 1 on, GUESS or OTHER; true image; image in the folder */
 } found;
 
 typedef struct search {
@@ -25,7 +25,7 @@ typedef struct search {
     entry *entry; /* (N) by stem */
 } search;
 
-/* ---- names ---------------------------------------------------------------------------------------------------------------- */
+/* ---- names ------------------------------------------------------------------------------------------------------- */
 
 static int by_stem(const void *a, const void *b) { return strcmp(((const entry *)a)->stem, ((const entry *)b)->stem); }
 
@@ -42,7 +42,7 @@ static int64_t find_stem(const search *s, const entry *key) {
     return e ? e->i : -1;
 }
 
-/* Which completion of which image a file is; false: of none. */
+/* Finds the image and the kind of completion that a file belongs to; false: none. */
 static bool recognise(const search *s, const char *file, found *out) {
     entry key;
     if (snprintf(key.stem, sizeof key.stem, "%s", file) >= (int)sizeof key.stem) return false;
@@ -68,7 +68,7 @@ static bool wanted(void *ctx, const char *file) {
     return recognise(ctx, file, &f);
 }
 
-/* ---- sets ----------------------------------------------------------------------------------------------------------------- */
+/* ---- sets -------------------------------------------------------------------------------------------------------- */
 
 static int by_set(const void *a, const void *b) {
     const found *x = a, *y = b;
@@ -81,7 +81,7 @@ static const char *set_name(char out[64], int64_t set) {
     return out;
 }
 
-/* Found images k .. k + N - 1 are one set, complete and without doubles. */
+/* Requires that found images k .. k + N - 1 are one complete set without duplicates. */
 static acf_status check_set(const search *s, const char *path, const found *f, int64_t n, int64_t k) {
     char words[64], name[ACF_IMAGE_NAME_MAX];
     for (int64_t i = 0; i < s->truth->N; i++) {
@@ -100,7 +100,7 @@ static acf_status check_set(const search *s, const char *path, const found *f, i
     return ACF_OK;
 }
 
-/* f (n), sorted, becomes sets. */
+/* Turns the sorted f (n) into sets. */
 static acf_status collect(const search *s, const char *path, const found *f, int64_t n, acf_image_matches *out) {
     const int64_t N = s->truth->N;
     const size_t size = (size_t)(s->truth->H * s->truth->W * s->truth->C);
@@ -139,11 +139,10 @@ static acf_status match(const search *s, const char *path, acf_image_matches *ou
 
 static acf_status same_size(const char *path, const acf_images *done, const acf_images *truth) {
     if (done->H == truth->H && done->W == truth->W) return ACF_OK;
-    return acf_fail(
-        ACF_EDATA,
-        "%s: the completed images have %lld x %lld pixels, the true ones %lld x %lld; image-pad, image-size and image-crop make the true ones "
-        "what the model was asked about",
-        path, (long long)done->W, (long long)done->H, (long long)truth->W, (long long)truth->H);
+    return acf_fail(ACF_EDATA,
+                    "%s: the completed images have %lld x %lld pixels, the true ones %lld x %lld; "
+                    "set image-pad, image-size and image-crop as for the completion",
+                    path, (long long)done->W, (long long)done->H, (long long)truth->W, (long long)truth->H);
 }
 
 static bool is_folder(const char *path) {
@@ -151,7 +150,8 @@ static bool is_folder(const char *path) {
     return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
-/* Completed images are read as they are, since what is done to the true ones has been done to them; but for padding, which impute takes off again. */
+/* Completed images are read without preprocessing, because it was already applied to the true ones. Only padding is
+ * restored, because impute removes it. */
 acf_status acf_image_match(const acf_device *dev, const char *path, const acf_images *truth, bool strict,
                            acf_image_matches *out) {
     search s = {.truth = truth};

@@ -14,8 +14,8 @@ const acf_fill_metric acf_fill_metrics[] = {
 enum { METRICS = sizeof acf_fill_metrics / sizeof acf_fill_metrics[0] };
 
 #define NAME_WIDTH 24  /* of the first column of a table */
-#define FIELD_WIDTH 11 /* of the others */
-#define CURVE_STEP 10  /* of the angles, one in so many is in the JSON */
+#define FIELD_WIDTH 11 /* of the other columns */
+#define CURVE_STEP 10  /* every so many angles of the curve are in the JSON */
 
 const char *acf_fill_name(int fill) {
     static const char *const name[ACF_FILLS] = {"mean image",    "smooth filling", "best guess",
@@ -27,7 +27,7 @@ static double score_of(const acf_image_evaluation *e, int fill, int metric) {
     return e->fill[fill].sets ? *(const double *)((const char *)&e->fill[fill] + acf_fill_metrics[metric].at) : NAN;
 }
 
-/* The better of two fillings, either of which may be -1: none; one without a score is never better. */
+/* The better of two fillings; either may be -1: none. One without a score is never better. */
 static int better(const acf_image_evaluation *e, int metric, int a, int b) {
     const double x = a < 0 ? NAN : score_of(e, a, metric), y = b < 0 ? NAN : score_of(e, b, metric);
     if (isnan(x)) return isnan(y) ? -1 : b;
@@ -44,7 +44,7 @@ int acf_fill_winner(const acf_image_evaluation *e, int metric, int *best) {
     return other >= 0 && baseline >= 0 && better(e, metric, other, baseline) == baseline ? baseline : -1;
 }
 
-/* ---- text ----------------------------------------------------------------------------------------------------------------- */
+/* ---- text -------------------------------------------------------------------------------------------------------- */
 
 static void add_number(acf_text *t, const char *format, double v) {
     char text[32];
@@ -68,7 +68,7 @@ static void add_what(const acf_image_evaluation *e, acf_text *t) {
     if (*e->masks)
         acf_text_addf(t, "masks %s, which hide %.0f %% of the pixels.", e->masks, 100 * e->share);
     else
-        acf_text_add(t, "what was hidden is not known: --mask says it.");
+        acf_text_add(t, "the masks are unknown; set them with --mask.");
     if (e->fitted)
         acf_text_addf(t, "\nThe model was fitted to %lld others.", (long long)e->trained);
     else if (e->model)
@@ -79,14 +79,13 @@ static void add_what(const acf_image_evaluation *e, acf_text *t) {
     acf_text_addf(t, "seed %llu.\n", (unsigned long long)e->set.seed);
     if (e->passes > 1)
         acf_text_addf(
-            t,
-            "Hidden pixels were asked for in %d rounds, coarse ones first; --image-single-pass asks for all at once.\n",
+            t, "Hidden pixels were predicted in %d passes, coarse ones first; --image-single-pass uses a single one.\n",
             e->passes);
     if (e->changed > 0)
-        acf_text_addf(
-            t,
-            "The completed images differ from the true ones in %.2g %% of what is given, too: were they made with this --mask, --seed and --image-pad?\n",
-            100 * e->changed);
+        acf_text_addf(t,
+                      "The completed images differ from the true ones in %.2g %% of the given numbers, too: "
+                      "were they made with this --mask, --seed and --image-pad?\n",
+                      100 * e->changed);
     acf_text_add(t, "\n");
 }
 
@@ -119,15 +118,15 @@ static void add_fills(const acf_image_evaluation *e, acf_text *t) {
         for (int k = 0; k < METRICS; k++) add_number(t, format[k], score_of(e, fill, k));
         acf_text_add(t, "\n");
     }
-    acf_text_addf(
-        t,
-        "\nPSNR: dB, of all pixels, given ones included, as the paper counts%s. Higher is better. MSE: of %s pixels, 0..255; lower is better.\n",
-        *e->masks ? "; hidden: of hidden ones alone" : "", *e->masks ? "hidden" : "all");
+    acf_text_addf(t,
+                  "\nPSNR: dB, of all pixels, given ones included, as the paper counts%s. Higher is better. "
+                  "MSE: of %s pixels, 0..255; lower is better.\n",
+                  *e->masks ? "; hidden: of hidden ones alone" : "", *e->masks ? "hidden" : "all");
     if (e->own_features)
         acf_text_addf(
             t,
-            "Recall (F8) and precision (F1/8) of distributions, over %lld features that were made from these images: comparable with each other,\n"
-            "not with figures over other features.\n",
+            "Recall (F8) and precision (F1/8) of distributions, over %lld features that were made from these images: "
+            "comparable with each other,\nnot with figures over other features.\n",
             (long long)e->features);
     else if (e->N < ACF_PRD_IMAGES)
         acf_text_addf(t, "Recall and precision of distributions take %d images or more.\n", ACF_PRD_IMAGES);
@@ -150,7 +149,7 @@ static void add_parts(const acf_image_evaluation *e, acf_text *t) {
                  "nats of what is hidden, an image; bits per dimension of it; PSNR of the best guess, all pixels.\n");
 }
 
-/* Says where a baseline wins; returns in how many scores. */
+/* Appends where a baseline wins; returns in how many scores. */
 static int add_wins(const acf_image_evaluation *e, acf_text *t) {
     int wins = 0, best;
     for (int k = 0; k < METRICS; k++) {
@@ -169,7 +168,8 @@ static void add_features(const acf_image_evaluation *e, acf_text *t) {
     const acf_fill_scores *f = &e->fill[ACF_FILL_OTHER];
     acf_text_addf(
         t,
-        "recall (F8):      %.4f\nprecision (F1/8): %.4f\n\nOf %lld set%s of completions, over %lld features; %lld real images, %d clusters, %d runs, seed %llu.\n",
+        "recall (F8):      %.4f\nprecision (F1/8): %.4f\n\n"
+        "Of %lld set%s of completions, over %lld features; %lld real images, %d clusters, %d runs, seed %llu.\n",
         f->recall, f->precision, (long long)f->sets, f->sets == 1 ? "" : "s", (long long)e->features,
         (long long)e->trained, ACF_PRD_CLUSTERS, ACF_PRD_RUNS, (unsigned long long)e->set.seed);
 }
@@ -193,9 +193,9 @@ void acf_image_evaluation_text(const acf_image_evaluation *e, acf_text *t) {
     add_wins(e, t);
 }
 
-/* ---- JSON ----------------------------------------------------------------------------------------------------------------- */
+/* ---- JSON -------------------------------------------------------------------------------------------------------- */
 
-/* jansson has no NaN: null. */
+/* NaN becomes null: jansson has no NaN. */
 static json_t *number(double v) { return isfinite(v) ? json_real(v) : json_null(); }
 
 static json_t *fill_json(const acf_image_evaluation *e, int fill) {
@@ -239,7 +239,7 @@ static bool add_wins_json(const acf_image_evaluation *e, json_t *list) {
     return true;
 }
 
-/* A mask may be a path, of any bytes. */
+/* A mask may be a path with any bytes. */
 static const char *masks_of(const acf_image_evaluation *e) {
     size_t n = 0;
     while (e->masks[n]) n++;
@@ -248,7 +248,8 @@ static const char *masks_of(const acf_image_evaluation *e) {
 
 static json_t *head_json(const acf_image_evaluation *e) {
     return json_pack(
-        "{s:I, s:I, s:I, s:I, s:i, s:s?, s:o, s:o, s:b, s:b, s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:b, s:i}",
+        "{s:I, s:I, s:I, s:I, s:i, s:s?, s:o, s:o, s:b, s:b, s:I, "
+        "s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:b, s:i}",
         "images", (json_int_t)e->N, "width", (json_int_t)e->W, "height", (json_int_t)e->H, "channels", (json_int_t)e->C,
         "bits", e->bits, "mask", masks_of(e), "hidden", number(*e->masks ? e->share : NAN), "changed",
         number(e->changed), "model", e->model, "fitted", e->fitted, "draws", (json_int_t)e->fill[ACF_FILL_DRAW].sets,

@@ -1,4 +1,4 @@
-/* Questions to models of images: see image_session.h. */
+/* Queries to models of images: see image_session.h. */
 #include "infer/image_session.h"
 
 #include "image/image_batches.h"
@@ -7,31 +7,32 @@
 
 #include <string.h>
 
-#define SCORE_SEED 0 /* of the noise in levels: scores and guesses are reproducible */
-/* Numbers of a batch, some: memory is a thousand times that. A GPU takes about as long for four times as many. */
+#define SCORE_SEED 0 /* of the dequantisation noise: scores and guesses are reproducible */
+/* Numbers per batch, which bounds memory to about a thousand times as many bytes. A GPU takes about the same time
+ * for four times as many. */
 #define BATCH_NUMBERS ((int64_t)1 << 16)
 #define BATCH_NUMBERS_GPU ((int64_t)1 << 18)
 #define BATCH_IMAGES 64
 
 struct acf_image_session {
     const acf_model *m;
-    acf_device *dev; /* a handle of its own, in the precision that the model answers in */
+    acf_device *dev; /* a handle of its own, in the model's query precision */
     acf_tape *t;
     acf_image_batch *batch;
     int64_t *row;                                      /* (batch) */
-    acf_real *y;                                       /* (batch,H,W,C) what the network answers, encoded */
-    acf_image_symmetry symmetry[ACF_IMAGE_SYMMETRIES]; /* of best guesses; the first is none */
+    acf_real *y;                                       /* (batch,H,W,C) answers of the network, encoded */
+    acf_image_symmetry symmetry[ACF_IMAGE_SYMMETRIES]; /* for best guesses; the first is the identity */
     int symmetries;
-    bool masks_alike; /* by each of them */
-    struct copies {   /* of a batch; only where there are symmetries. All (batch,H,W,C) but b (batch,H,W) */
+    bool masks_alike; /* the training masks have every symmetry */
+    struct copies {   /* of a batch, if there are symmetries. All (batch,H,W,C) but b (batch,H,W) */
         uint8_t *pixel, *b;
         double *real, *sum;
-        int64_t *of; /* (batch) the image that each is of, in the batch */
-        int *n;      /* (batch) guesses in sum */
+        int64_t *of; /* (batch) the image in the batch that each is a copy of */
+        int *n;      /* (batch) number of guesses in sum */
     } copy;
 };
 
-/* The symmetries that the model knows, and memory for a batch of copies. */
+/* Finds the model's symmetries, and allocates a batch of copies. */
 static acf_status learn_symmetries(acf_image_session *s, int64_t rows, int64_t P, int64_t C) {
     const bool rotated = s->m->seen.rotated, flipped = s->m->seen.flipped;
     acf_image_masks *masks;
@@ -91,9 +92,9 @@ void acf_image_session_free(acf_image_session *s) {
     acf_release(s);
 }
 
-/* ---- batch by batch ------------------------------------------------------------------------------------------------------- */
+/* ---- batch by batch ---------------------------------------------------------------------------------------------- */
 
-/* A question to one batch of images, from number `from` on. */
+/* A query for one batch of images, starting at image number `from`. */
 typedef struct target {
     acf_image_session *s;
     const acf_images *im;
@@ -101,7 +102,7 @@ typedef struct target {
     uint64_t seed;
     uint32_t draw;
     int64_t from;
-    int round, passes; /* 0 of 1: all at once */
+    int round, passes; /* 0 of 1: all pixels in a single pass */
 } target;
 
 static acf_status check(const acf_image_session *s, const acf_images *im) {
@@ -112,7 +113,7 @@ static acf_status check(const acf_image_session *s, const acf_images *im) {
 
 static int64_t images_of(const target *a) { return acf_min(a->s->batch->capacity, a->im->N - a->from); }
 
-/* The batch's roles; false: this round asks for nothing in any image, as early ones do of small holes. */
+/* Sets the batch's roles; false: this pass has no target pixel in any image, as in early passes of small masks. */
 static bool ask(const target *a) {
     uint8_t *role = a->s->batch->b;
     const int64_t P = a->im->H * a->im->W, n = images_of(a);
@@ -124,7 +125,7 @@ static bool ask(const target *a) {
     return pixels > 0;
 }
 
-/* Fills the batch, whose roles are asked, and begins a tape for it. */
+/* Fills the batch with its roles, and begins a tape for it. */
 static acf_image_view *look(const target *a) {
     acf_image_session *s = a->s;
     acf_image_batch *batch = s->batch;
@@ -136,7 +137,7 @@ static acf_image_view *look(const target *a) {
                               &(acf_image_query){.N = n, .x = batch->x, .role = batch->b, .id = batch->id}, NULL);
 }
 
-/* ---- questions ------------------------------------------------------------------------------------------------------------ */
+/* ---- queries ----------------------------------------------------------------------------------------------------- */
 
 static acf_status add_logp(const target *a, double share, double *out) {
     acf_tape *t = a->s->t;
@@ -168,8 +169,9 @@ static acf_image_code code_of(const acf_image_session *s, const acf_images *im) 
     return (acf_image_code){s->m->map, im->H * im->W, im->C};
 }
 
-/* One round of one batch; its levels go to out, the others stay as they are there. A temperature below 1 is the lower the more rounds follow, by one more of its
- * powers for every grid: coarse pixels decide what is seen, fine ones its texture. */
+/* Draws one pass of one batch. Its levels go to out, other levels of out stay. A temperature T below 1 is lower in
+ * early passes: each remaining pass adds 1/2 to the exponent of T. Coarse pixels determine the content, fine ones the
+ * texture. */
 static acf_status draw_round(const target *a, uint8_t *out) {
     acf_image_session *s = a->s;
     const acf_image_code code = code_of(s, a->im);
@@ -182,7 +184,7 @@ static acf_status draw_round(const target *a, uint8_t *out) {
     return ACF_OK;
 }
 
-/* A round is asked of what the ones before have left in out. */
+/* Each pass is given the results of the earlier ones in out. */
 acf_status acf_image_session_query_draw(acf_image_session *s, const acf_images *im, const uint8_t *b, uint64_t seed,
                                         uint32_t draw, uint8_t *out) {
     const int passes = acf_image_session_passes(s);
@@ -195,7 +197,7 @@ acf_status acf_image_session_query_draw(acf_image_session *s, const acf_images *
     return ACF_OK;
 }
 
-/* The guess of one batch: levels, or real numbers where level is NULL. */
+/* The guess for one batch: levels, or real numbers if level is NULL. */
 static acf_status guess_batch(const target *a, uint8_t *level, double *real) {
     acf_image_session *s = a->s;
     const acf_image_code code = code_of(s, a->im);
@@ -210,7 +212,8 @@ static acf_status guess_batch(const target *a, uint8_t *level, double *real) {
     return ACF_OK;
 }
 
-/* Copies of n images from a->from on by one symmetry, of those whose mask is known when it is moved, too; returns how many. */
+/* Makes copies by one symmetry of n images from a->from on, only of those whose moved mask the model knows. Returns
+ * how many. */
 static int64_t copy_images(const target *a, int64_t n, acf_image_symmetry by) {
     const acf_image_session *s = a->s;
     const int64_t H = a->im->H, W = a->im->W, C = a->im->C, P = H * W;
@@ -241,7 +244,7 @@ static acf_status add_guesses(const target *a, int64_t n, acf_image_symmetry by)
     return ACF_OK;
 }
 
-/* The same as guess_batch over all symmetries. */
+/* As guess_batch, averaged over all symmetries. */
 static acf_status guess_symmetric(const target *a, uint8_t *level, double *real) {
     const acf_image_session *s = a->s;
     const int64_t size = a->im->H * a->im->W * a->im->C, n = acf_min(s->batch->capacity, a->im->N - a->from);
@@ -270,7 +273,7 @@ acf_status acf_image_session_query_guess(acf_image_session *s, const acf_images 
     return ACF_OK;
 }
 
-/* b (N,H,W): half number k is hidden. Of an odd number of rows or columns the middle one is drawn with both halves. */
+/* b (N,H,W): hides half number k. With an odd number of rows or columns, both halves include the middle one. */
 static void hide_half(const acf_images *im, int64_t k, uint8_t *b) {
     for (int64_t i = 0; i < im->N * im->H * im->W; i++) {
         const int64_t y = i / im->W % im->H, x = i % im->W, at = k % 2 ? 2 * x + 1 - im->W : 2 * y + 1 - im->H;

@@ -1,12 +1,11 @@
-/* Questions to one member: see member.h. */
+/* Queries to one ensemble member: see member.h. */
 #include "infer/member.h"
 
 #include "table/table_on_device.h"
 
 #include <math.h>
 
-#define SCORE_SEED                                                                                                     \
-    0 /* of the noise that stands in for what rounding took away (table/encode.h): scores are reproducible */
+#define SCORE_SEED 0 /* of the noise that dequantises rounded values (table/encode.h): scores are reproducible */
 
 acf_status acf_member_create(acf_device *dev, const acf_model *m, int64_t rows, acf_member **out) {
     acf_status status = ACF_OK;
@@ -50,7 +49,7 @@ void acf_member_free(acf_member *s) {
     acf_release(s);
 }
 
-/* ---- from a question to masks ---------------------------------------------------------------------------------------------- */
+/* ---- masks of a query -------------------------------------------------------------------------------------------- */
 
 bool acf_query_asks(acf_query q, acf_purpose why, int64_t cell, bool present) {
     if (q.target) return q.target[cell] && (present || why == ACF_TO_FILL);
@@ -61,31 +60,31 @@ bool acf_query_gives(acf_query q, acf_purpose why, int64_t cell, bool present) {
     return present && !acf_query_asks(q, why, cell, present) && (!q.given || q.given[cell]);
 }
 
-/* A cell a million deviations away, a typing error or a unit mistaken, is as improbable as one farther off; the square of any more would leave the range of
- * floats, and one such cell refuse an answer to the whole table. */
-#define FARTHEST ACF_R(1e6)
-static void bring_near(acf_batch *batch) {
+/* Values are clamped at a million deviations, which a typing error or a wrong unit can reach. Larger squares would
+ * leave the range of floats, and one such cell would fail the query for the whole table. */
+#define VALUE_MAX ACF_R(1e6)
+static void clamp_values(acf_batch *batch) {
     for (int64_t c = 0; c < batch->N * batch->D; c++) {
-        if (batch->x[c] > FARTHEST) batch->x[c] = FARTHEST;
-        if (batch->x[c] < -FARTHEST) batch->x[c] = -FARTHEST;
+        if (batch->x[c] > VALUE_MAX) batch->x[c] = VALUE_MAX;
+        if (batch->x[c] < -VALUE_MAX) batch->x[c] = -VALUE_MAX;
     }
 }
 
 static void fill(acf_member *s, const acf_table *t, const int64_t *row, int64_t n) {
     for (int64_t i = 0; i < n; i++) s->row[i] = row[i];
     acf_batch_fill(s->dev, s->batch, t, s->m->encoder, NULL, ACF_BATCH_TRAIN, s->row, n);
-    bring_near(s->batch);
+    clamp_values(s->batch);
 }
 
-/* A given cell farther away than any that was learned from: a typing error, as a rule. What a straight line makes of it
- * would be as far out, and make the rest of its row look wrong instead. */
-#define FARTHEST_GIVEN ACF_R(10.0)
-static acf_real told(acf_real x) {
-    if (x > FARTHEST_GIVEN) return FARTHEST_GIVEN;
-    return x < -FARTHEST_GIVEN ? -FARTHEST_GIVEN : x;
+/* Given cells are clamped at ten deviations, because training had none farther away. Farther ones are usually typing
+ * errors; a linear prediction from them would make the rest of the row look wrong instead. */
+#define GIVEN_MAX ACF_R(10.0)
+static acf_real clamp_given(acf_real x) {
+    if (x > GIVEN_MAX) return GIVEN_MAX;
+    return x < -GIVEN_MAX ? -GIVEN_MAX : x;
 }
 
-/* Masks of the rows in the batch. column (n): only that cell of a row is modelled, and not all that q asks for; NULL: all. */
+/* Sets the masks of the batch's rows. column (n): only that cell of each row is modelled; NULL: all targets of q. */
 static void load(acf_member *s, const acf_table *t, acf_query q, acf_purpose why, const int64_t *row,
                  const int32_t *column, int64_t n) {
     acf_batch *batch = s->batch;
@@ -97,7 +96,7 @@ static void load(acf_member *s, const acf_table *t, acf_query q, acf_purpose why
             const bool present = batch->m[k], target = acf_query_asks(q, why, cell, present);
             const bool given = acf_query_gives(q, why, cell, present);
             batch->b[k] = given;
-            if (given) batch->x[k] = told(batch->x[k]);
+            if (given) batch->x[k] = clamp_given(batch->x[k]);
             batch->m[k] = given || (column ? j == column[i] : target);
         }
 }
@@ -111,7 +110,7 @@ void acf_member_load_cells(acf_member *s, const acf_table *t, acf_query q, const
     load(s, t, q, ACF_TO_FILL, row, column, n);
 }
 
-/* A view of the loaded batch on a fresh, not recording tape. */
+/* A view of the loaded batch on a fresh tape that does not record. */
 static acf_view *view(acf_member *s, uint32_t order) {
     acf_tape_begin(s->t, false);
     acf_view *v = acf_net_view(s->t, s->m->net, s->batch, NULL);
@@ -119,9 +118,9 @@ static acf_view *view(acf_member *s, uint32_t order) {
     return v;
 }
 
-/* ---- scores ---------------------------------------------------------------------------------------------------------------- */
+/* ---- scores ------------------------------------------------------------------------------------------------------ */
 
-/* log |dz/dx| of the modelled cells of row i of the batch, at the very values that score looks at. */
+/* log |dz/dx| of the modelled cells of row i of the batch, at the values that are scored. */
 static double slopes(const acf_member *s, const acf_table *t, int64_t i) {
     const acf_encoder *e = s->m->encoder;
     const acf_batch *batch = s->batch;
@@ -161,16 +160,16 @@ static acf_status ask_logp(acf_member *s) {
 acf_status acf_member_score(acf_member *s, const acf_table *t, double *out) {
     const acf_batch *batch = s->batch;
     acf_batch_dequantise(s->dev, s->batch, t, s->m->encoder, s->row, SCORE_SEED, ACF_NOISE_FIXED);
-    bring_near(s->batch);
+    clamp_values(s->batch);
     ACF_TRY(ask_logp(s));
     for (int64_t i = 0; i < batch->N; i++)
-        out[i] = s->sum[i] + slopes(s, t, i); /* of encoded values, and the encoder's slopes */
+        out[i] = s->sum[i] + slopes(s, t, i); /* encoded log p, plus the encoder's slopes */
     return ACF_OK;
 }
 
 void acf_member_orders(acf_member *s, uint32_t orders, uint32_t turns) { s->orders = orders, s->turns = turns; }
 
-/* ---- answers --------------------------------------------------------------------------------------------------------------- */
+/* ---- answers ----------------------------------------------------------------------------------------------------- */
 
 acf_status acf_member_use(acf_member *s, uint32_t i) {
     return s->gmm ? acf_gmm_draws_pick(s->gmm, s->m->draws, i % (uint32_t)s->m->draws->n) : ACF_OK;

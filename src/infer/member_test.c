@@ -1,4 +1,4 @@
-/* Models of several members: every answer is that of the mixture of what the members answer when they are asked alone. */
+/* Models of several ensemble members: every answer is that of the mixture of the members' own answers. */
 #include "infer/member.h"
 
 #include "harness/lab.h"
@@ -14,7 +14,7 @@ typedef struct bench {
     acf_table *table;
     acf_model *m;        /* of K members */
     acf_session *s;      /* of all of them */
-    acf_session *one[K]; /* of each */
+    acf_session *one[K]; /* of each alone */
     double x[CELLS];
 } bench;
 
@@ -24,15 +24,15 @@ static void open_bench(bench *b, int64_t batch) {
     for (int i = 0; i < CELLS; i++) {
         double u = acf_lab_random(1, i, 0, 1);
         b->x[i] = i % COLS == CLASS ? floor(3 * u) : i % COLS == WHOLE ? floor(20 * u) : 10 * u;
-        if (i % 5 == 2 || i % 7 == 3) b->x[i] = (double)NAN; /* in some rows two */
+        if (i % 5 == 2 || i % 7 == 3) b->x[i] = (double)NAN; /* two in some rows */
     }
     assert_int_equal(acf_device_open_cpu(2, &b->dev), ACF_OK);
     assert_int_equal(acf_table_make(b->x, NULL, ROWS, COLS, column, &b->table), ACF_OK);
     b->m = NULL;
     for (int k = 0; k < K; k++) {
         acf_model *m = acf_lab_fitted(b->dev, b->table, NULL, &(acf_encoding){k != 1, true}, (uint64_t)k + 3,
-                                      0.3); /* one reads the table in its own way */
-        assert_int_equal(acf_session_open(b->dev, m, batch, &b->one[k]), ACF_OK); /* before anything is behind it */
+                                      0.3);                                       /* one has an encoding of its own */
+        assert_int_equal(acf_session_open(b->dev, m, batch, &b->one[k]), ACF_OK); /* before others are appended */
         if (k)
             acf_model_append(b->m, m);
         else
@@ -51,7 +51,7 @@ static void close_bench(bench *b) {
 
 static const acf_query all = {0};
 
-/* ---- densities ------------------------------------------------------------------------------------------------------------- */
+/* ---- densities --------------------------------------------------------------------------------------------------- */
 
 static void densities_are_averaged(void **state) {
     (void)state;
@@ -73,7 +73,7 @@ static void densities_are_averaged(void **state) {
     close_bench(&b);
 }
 
-/* Far away, where no exp of them is a number, it is still the most that counts. */
+/* Far away, where every exp underflows, the largest log-density still counts. */
 static void densities_far_away_are_numbers(void **state) {
     (void)state;
     bench b;
@@ -91,7 +91,7 @@ static void densities_far_away_are_numbers(void **state) {
 
 static void the_mixture_integrates_to_one(void **state) {
     (void)state;
-    enum { N = 16001 }; /* towards a bound the density has narrow pieces */
+    enum { N = 16001 }; /* near a bound the density has narrow pieces */
     bench b;
     static double x[N * COLS], lp[N];
     static uint8_t target[N * COLS];
@@ -110,9 +110,9 @@ static void the_mixture_integrates_to_one(void **state) {
     close_bench(&b);
 }
 
-/* ---- orders ---------------------------------------------------------------------------------------------------------------- */
+/* ---- orders ------------------------------------------------------------------------------------------------------ */
 
-/* Sum over the classes and integral over the last column of a row's joint density, the other columns being missing. */
+/* Sum over the classes and integral over the last column of a row's joint density; the other columns are missing. */
 static double joint_integral(acf_session *s, const bench *b, const acf_encoder *e) {
     enum { GRID = 4001, N = 3 * GRID };
     static double x[N * COLS], lp[N];
@@ -130,7 +130,7 @@ static double joint_integral(acf_session *s, const bench *b, const acf_encoder *
     return sum;
 }
 
-/* The mean of so many densities, each another one; draws are of each in turn. */
+/* log p is that of the mean of several densities; draws alternate between them. */
 static void orders_are_averaged(void **state) {
     (void)state;
     bench b;
@@ -146,7 +146,7 @@ static void orders_are_averaged(void **state) {
         assert_int_equal(acf_session_query_logp(s, b.table, all, lp[k]), ACF_OK);
         acf_assert_close(joint_integral(s, &b, m->encoder), 1, 3e-3, "integral over an average of orders");
     }
-    for (int i = 0; i < ROWS; i++) { /* what the second and the third order say of the row */
+    for (int i = 0; i < ROWS; i++) { /* log p of the row in the second and third order */
         const double one = exp(lp[1][i]), two = 2 * exp(lp[2][i]) - one, three = 3 * exp(lp[3][i]) - one - two;
         assert_true(two > 0 && three > 0);
         other += fabs(log(two / one)) > 1e-3 && fabs(log(three / two)) > 1e-3;
@@ -163,9 +163,9 @@ static void orders_are_averaged(void **state) {
     close_bench(&b);
 }
 
-/* ---- draws ----------------------------------------------------------------------------------------------------------------- */
+/* ---- draws ------------------------------------------------------------------------------------------------------- */
 
-/* Which member a row was drawn by; -1: none of them. */
+/* The member that drew a row; -1: none. */
 static int drawn_by(const bench *b, const double *row, const double one[K][CELLS], int i) {
     int who = -1, n = 0;
     for (int k = 0; k < K; k++)
@@ -174,8 +174,8 @@ static int drawn_by(const bench *b, const double *row, const double one[K][CELLS
     return n == 1 ? who : -1;
 }
 
-/* All rows of a draw are of one member, any three draws one after the other of all three, and who begins is chance. */
-static void members_take_turns(void **state) {
+/* All rows of a draw are of one member. Three consecutive draws are of all three members, and the first is random. */
+static void draws_alternate_between_members(void **state) {
     (void)state;
     enum { DRAWS = 4, SEEDS = 16 };
     bench b;
@@ -190,7 +190,7 @@ static void members_take_turns(void **state) {
             who[d] = -1;
             for (int i = 0; i < ROWS; i++) {
                 const int it = drawn_by(&b, out + i * COLS, (const double(*)[CELLS])one, i);
-                if (it < 0) continue; /* complete, or two agreed: whole numbers do */
+                if (it < 0) continue; /* complete, or two members agree, as whole numbers do */
                 if (who[d] >= 0) assert_int_equal(it, who[d]);
                 who[d] = it, known++;
             }
@@ -204,8 +204,8 @@ static void members_take_turns(void **state) {
     close_bench(&b);
 }
 
-/* A row alone, in another batch, or with another number of threads is drawn by the same member with the same numbers. */
-static void rows_do_not_matter_to_each_other(void **state) {
+/* The same member draws a row with the same numbers: alone, in another batch, or with another number of threads. */
+static void draws_of_a_row_ignore_other_rows(void **state) {
     (void)state;
     bench b;
     double whole[CELLS], one[COLS], lp[ROWS], alone, again[CELLS], mean[2][CELLS];
@@ -257,12 +257,12 @@ static void check_summary(uint64_t seed) {
 
 static void summaries_are_of_the_draws(void **state) {
     (void)state;
-    for (uint64_t seed = 8; seed < 12; seed++) check_summary(seed); /* who begins is chance */
+    for (uint64_t seed = 8; seed < 12; seed++) check_summary(seed); /* the first member is random */
 }
 
-/* ---- single values ----------------------------------------------------------------------------------------------------------- */
+/* ---- single values ----------------------------------------------------------------------------------------------- */
 
-/* log p of the three classes of row i, with what else is missing there left out. */
+/* log p of the three classes of row i; other missing cells are left out. */
 static int best_class(const bench *b, int i) {
     double x[3 * COLS], lp[3];
     uint8_t target[3 * COLS];
@@ -275,7 +275,8 @@ static int best_class(const bench *b, int i) {
     return lp[0] >= lp[1] && lp[0] >= lp[2] ? 0 : lp[1] >= lp[2] ? 1 : 2;
 }
 
-/* Numbers: the mean of the members' means. Classes: the most probable one of the mixture, which some members would not have chosen. */
+/* Numbers: the mean of the members' means. Classes: the most probable one of the mixture, which differs from that of
+ * some members. */
 static void means_are_those_of_the_mixture(void **state) {
     (void)state;
     bench b;
@@ -294,11 +295,12 @@ static void means_are_those_of_the_mixture(void **state) {
             disputed += one[0][i] != mean[i];
         }
     }
-    assert_true(disputed > 0); /* else the first alone would have done */
+    assert_true(disputed > 0); /* otherwise the first member alone would pass */
     close_bench(&b);
 }
 
-/* Of many draws of the mixture as many are inside as were asked for, and as many on either side; of one member, not. */
+/* Intervals contain the requested share of many draws of the mixture, with equal tails; not of the draws of a single
+ * member. */
 static void intervals_are_those_of_the_mixture(void **state) {
     (void)state;
     enum { DRAWS = 300 * K, REAL = 3 };
@@ -323,8 +325,8 @@ static void intervals_are_those_of_the_mixture(void **state) {
     close_bench(&b);
 }
 
-/* Numbers: the mean of the members' best guesses, as the column has them. Classes: what most of them say. */
-static void guesses_are_put_together(void **state) {
+/* Numbers: the mean of the members' best guesses, as a value of the column. Classes: the most frequent guess. */
+static void guesses_are_combined(void **state) {
     (void)state;
     bench b;
     double guess[CELLS], one[K][CELLS];
@@ -349,7 +351,7 @@ static void guesses_are_put_together(void **state) {
     close_bench(&b);
 }
 
-/* Every allocation failing in turn, from the session to its answers. */
+/* Every allocation fails in turn, from the session to its answers. */
 static void survives_without_memory(void **state) {
     (void)state;
     bench b;
@@ -374,7 +376,7 @@ static void survives_without_memory(void **state) {
 
 ACF_TESTS(member, cmocka_unit_test(densities_are_averaged), cmocka_unit_test(densities_far_away_are_numbers),
           cmocka_unit_test(the_mixture_integrates_to_one), cmocka_unit_test(orders_are_averaged),
-          cmocka_unit_test(members_take_turns), cmocka_unit_test(rows_do_not_matter_to_each_other),
+          cmocka_unit_test(draws_alternate_between_members), cmocka_unit_test(draws_of_a_row_ignore_other_rows),
           cmocka_unit_test(summaries_are_of_the_draws), cmocka_unit_test(means_are_those_of_the_mixture),
-          cmocka_unit_test(intervals_are_those_of_the_mixture), cmocka_unit_test(guesses_are_put_together),
+          cmocka_unit_test(intervals_are_those_of_the_mixture), cmocka_unit_test(guesses_are_combined),
           cmocka_unit_test(survives_without_memory))

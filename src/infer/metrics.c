@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A truth that equals the end of its interval lies inside, also when the end was interpolated with a rounding error. In units of
- * the column's scale. */
+/* A truth that equals the end of its interval counts as inside, even if interpolation of the end had a rounding
+ * error. In units of the column's scale. */
 #define TIE 1e-9
 
 static int ascending(const void *a, const void *b) {
@@ -16,7 +16,7 @@ static int ascending(const void *a, const void *b) {
 
 static void sort(double *x, int64_t n) { qsort(x, (size_t)n, sizeof *x, ascending); }
 
-/* Two passes, the second in units of the greatest distance from the mean. */
+/* Two passes, the second in units of the largest distance from the mean. */
 double acf_metric_scale(const double *x, int64_t n, int64_t stride) {
     double mean = 0, most = 0, sum = 0, count = 0;
     for (int64_t i = 0; i < n; i++)
@@ -54,7 +54,7 @@ int64_t acf_metric_wrong(const double *truth, const double *value, int64_t n) {
     return wrong;
 }
 
-/* Of all ways to pair two sets of numbers, the sorted pairing has the least total distance. */
+/* Of all pairings of two sets of numbers, the sorted one has the least total distance. */
 double acf_metric_wasserstein(const double *truth, const double *value, int64_t n, double scale, double *scratch) {
     double *a = scratch, *b = scratch + n;
     memcpy(a, truth, (size_t)n * sizeof *a);
@@ -80,8 +80,8 @@ static void sorted_draws(const double *drawn, int64_t m, int64_t n, int64_t i, d
     sort(out, m);
 }
 
-/* Half the mean distance of two of m sorted draws: in the sum over pairs, the k-th smallest (from 0) is k times the greater one and
- * m-1-k times the smaller. */
+/* Half the mean distance of two of m sorted draws. In the sum over pairs, the k-th smallest (from 0) is k times the
+ * greater one and m-1-k times the smaller. */
 static double half_distance(const double *x, int64_t m, double scale) {
     double sum = 0;
     for (int64_t k = 0; k < m; k++) sum += (double)(2 * k + 1 - m) * (x[k] / scale);

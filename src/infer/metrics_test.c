@@ -1,4 +1,4 @@
-/* Scores against naive references, known values, and the Python function that other imputers are compared with. */
+/* Scores against naive references, known values, and the Python function used to compare other imputers. */
 #include "infer/metrics.h"
 
 #include "base/rng.h"
@@ -34,7 +34,7 @@ static void points(void **state) {
     assert_true(isnan(acf_metric_nrmse(truth, value, 0, 1)));
 }
 
-/* Wasserstein-1 by its definition: the cheapest of all ways to move one set of values onto the other. */
+/* Wasserstein-1 by its definition: the cheapest way to move one set of values onto the other. */
 static double cheapest(const double *a, double *b, int n, int fixed) {
     double best = INFINITY, sum = 0;
     if (fixed == n) {
@@ -98,8 +98,8 @@ static void crps_by_its_definition(void **state) {
                          1e-13, "CRPS");
 }
 
-/* Draws from the truth's own distribution: the fair score is 1/sqrt(pi) for a standard normal, however many there are; an interval
- * of 90 % covers 90 %, from 19 draws on. */
+/* Draws from the truth's own distribution: the fair score is 1/sqrt(pi) for a standard normal, for any number of
+ * draws; an interval of 90 % covers 90 %, from 19 draws on. */
 static void draws_from_the_truth(void **state) {
     (void)state;
     enum { N = 40000, M = 25 };
@@ -196,7 +196,7 @@ static peer open_peer(char path[64]) {
     return p;
 }
 
-enum { FIRST = 5, DRAWS = 20, ROOM = 256 }; /* its point scores are those of the first five tables */
+enum { FIRST = 5, DRAWS = 20, ROOM = 256 }; /* the Python point scores are those of the first five tables */
 
 typedef struct cells {
     int64_t n, classes;
@@ -219,7 +219,7 @@ static int ascending(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* Other imputers are scored by central intervals. */
+/* Coverage of central intervals, with which other imputers are scored. */
 static double covered_centrally(const cells *c, double s) {
     double x[DRAWS], inside = 0;
     for (int64_t i = 0; i < c->n; i++) {

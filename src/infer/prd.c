@@ -8,9 +8,9 @@
 #include <string.h>
 
 #define EDGE 1e-10 /* of the angles: 0 and a right angle have no slope */
-#define ROWS 256   /* that are read at a time */
+#define ROWS 256   /* read at a time */
 
-/* ---- curves --------------------------------------------------------------------------------------------------------------- */
+/* ---- curves ------------------------------------------------------------------------------------------------------ */
 
 /* Precision at slope s is the sum of min(s p, q), recall that of min(p, q/s). */
 void acf_prd_add(acf_prd *prd, const double *p, const double *q, int K) {
@@ -30,13 +30,13 @@ double acf_prd_f(const acf_prd *prd, double beta) {
         const double p = prd->precision[a] / (double)prd->curves, r = prd->recall[a] / (double)prd->curves;
         if (p + r > 0) best = fmax(best, (1 + beta * beta) * p * r / (beta * beta * p + r));
     }
-    return fmin(best, 1); /* sums of shares round */
+    return fmin(best, 1); /* sums of shares have rounding errors */
 }
 
-/* ---- two sets ------------------------------------------------------------------------------------------------------------- */
+/* ---- two sets ---------------------------------------------------------------------------------------------------- */
 
-/* x (N + M, F): both sets around their common mean, in units of their deviation over all numbers: distances are of about 1 whatever the units. Columns
- * keep their proportions. */
+/* x (N + M, F): both sets around their common mean, in units of their deviation over all numbers, so that distances
+ * are about 1 in any unit. Columns keep their proportions. */
 static void centre(acf_real *x, const acf_real *real, int64_t N, const acf_real *done, int64_t M, int64_t F,
                    double *mean) {
     double square = 0;
@@ -44,7 +44,7 @@ static void centre(acf_real *x, const acf_real *real, int64_t N, const acf_real 
     for (int64_t i = 0; i < N + M; i++)
         for (int64_t f = 0; f < F; f++)
             mean[f] += (double)(i < N ? real[i * F + f] : done[(i - N) * F + f]) / (double)(N + M);
-    for (int pass = 0; pass < 2; pass++) { /* the second with the scale that the first has found */
+    for (int pass = 0; pass < 2; pass++) { /* the second with the scale of the first */
         const double scale = square > 0 ? 1 / sqrt(square) : 1;
         for (int64_t i = 0; i < N + M; i++)
             for (int64_t f = 0; f < F; f++) {
@@ -85,7 +85,7 @@ acf_status acf_prd_compare(acf_device *dev, const acf_real *real, int64_t N, con
     return status;
 }
 
-/* ---- files ---------------------------------------------------------------------------------------------------------------- */
+/* ---- files ------------------------------------------------------------------------------------------------------- */
 
 static acf_status read_rows(acf_npy *f, const char *path, acf_real *x, double *rows) {
     const int64_t N = acf_npy_rows(f), F = acf_npy_columns(f);

@@ -1,4 +1,5 @@
-/* Precision and recall of distributions: curves with known values, clusters against a naive search, sets whose answer is plain, files that lie. */
+/* Precision and recall of distributions: curves with known values, clusters against a naive search, sets with known
+ * answers, invalid files. */
 #include "infer/prd.h"
 
 #include "base/rng.h"
@@ -21,7 +22,7 @@ static acf_device *cpu(int threads) {
     return dev;
 }
 
-/* ---- curves --------------------------------------------------------------------------------------------------------------- */
+/* ---- curves ------------------------------------------------------------------------------------------------------ */
 
 static void expect_f(const double *p, const double *q, int K, double recall, double precision) {
     acf_prd prd = {0};
@@ -30,7 +31,8 @@ static void expect_f(const double *p, const double *q, int K, double recall, dou
     acf_assert_close(acf_prd_f(&prd, 1.0 / 8), precision, 4e-4, "F1/8");
 }
 
-/* Within what 1001 angles miss of a corner's slope. The best point of a curve with the corner (precision, recall) is that corner. */
+/* F up to the resolution of 1001 angles near a corner's slope. The best point of a curve with the corner (precision,
+ * recall) is that corner. */
 static double f_of(double beta, double p, double r) { return (1 + beta * beta) * p * r / (beta * beta * p + r); }
 
 static void histograms_with_known_curves(void **state) {
@@ -40,18 +42,18 @@ static void histograms_with_known_curves(void **state) {
     expect_f(four, four, 4, 1, 1);
     expect_f(one, other, 4, 0, 0);
     expect_f(four, one, 4, f_of(8, 1, .25),
-             f_of(1.0 / 8, 1, .25)); /* a mode of four: all of it is real, three quarters are not found */
+             f_of(1.0 / 8, 1, .25)); /* one mode of four: all of it is real, three quarters are not found */
     expect_f(one, four, 4, f_of(8, .25, 1), f_of(1.0 / 8, .25, 1)); /* and the other way round */
     expect_f(other, two, 4, f_of(8, .5, .5), f_of(1.0 / 8, .5, .5));
 }
 
-/* By the definition: the largest precision at each recall, of any distribution that both have a share in. */
+/* By the definition: the largest precision at each recall, over all distributions that both sets share. */
 static void the_curve_is_its_definition(void **state) {
     (void)state;
     const double p[3] = {.6, .3, .1}, q[3] = {.2, .3, .5};
     acf_prd prd = {0};
     acf_prd_add(&prd, p, q, 3);
-    acf_prd_add(&prd, p, p, 3); /* sums, until they are asked for a mean */
+    acf_prd_add(&prd, p, p, 3); /* sums, until a mean is needed */
     for (int a = 100; a < ACF_PRD_ANGLES - 100; a += 100) {
         const double slope = tan(M_PI / 2 * a / (ACF_PRD_ANGLES - 1));
         double precision = fmin(slope, 1), recall = fmin(1, 1 / slope);
@@ -63,11 +65,11 @@ static void the_curve_is_its_definition(void **state) {
     assert_true(isnan(acf_prd_f(&(acf_prd){0}, 8)));
 }
 
-/* ---- clusters ------------------------------------------------------------------------------------------------------------- */
+/* ---- clusters ---------------------------------------------------------------------------------------------------- */
 
 enum { POINTS = 900, WIDTH = 70 }; /* more than one block of sums */
 
-/* Blobs around corners of a cube, modes of them, the first one number `from`. */
+/* Blobs around corners of a cube, one mode each, starting at mode number `from`. */
 static acf_real *blobs(int64_t n, int from, int modes, double spread) {
     acf_real *x = acf_alloc((size_t)(n * WIDTH) * sizeof *x, "points");
     assert_non_null(x);
@@ -92,16 +94,17 @@ static void clusters_are_the_nearest_centres(void **state) {
         best = fmin(best, each[run]);
     }
     for (int run = 0; run < 10; run++) found += each[run] < best * 1.001;
-    assert_true(found >=
-                6); /* all six blobs: k-means++ starts in each; points at random would in 15 of a thousand runs */
-    for (int64_t i = 0; i < POINTS; i++) /* what blobs round their own means leave */
+    assert_true(
+        found >=
+        6); /* all six blobs: k-means++ starts in each; random starting points would fail in 15 of a thousand runs */
+    for (int64_t i = 0; i < POINTS; i++) /* inertia of the blobs around their own means */
         for (uint32_t f = 0; f < WIDTH; f++) {
             double mean = 0;
             for (int64_t j = i % 6; j < POINTS; j += 6) mean += (double)x[j * WIDTH + f] / (POINTS / 6);
             own += pow((double)x[i * WIDTH + f] - mean, 2);
         }
     acf_assert_close(best / own, 1, 1e-4, "the least inertia");
-    /* Fewer different points than clusters. */
+    /* Fewer distinct points than clusters. */
     for (int64_t i = 0; i < POINTS; i++) memcpy(x + i * WIDTH, x + i % 3 * WIDTH, WIDTH * sizeof *x);
     assert_int_equal(acf_clusters_find(dev, x, POINTS, WIDTH, 6, 1, 0, of, &inertia), ACF_OK);
     assert_true(inertia < 1e-4 && of[0] != of[1] && of[1] != of[2] && of[0] == of[3]);
@@ -109,7 +112,7 @@ static void clusters_are_the_nearest_centres(void **state) {
     acf_device_close(dev);
 }
 
-/* No point is nearer to another centre, and centres are means: what Lloyd's steps end with. */
+/* Lloyd's steps end when no point is nearer to another centre and centres are means. */
 static void lloyd_ends_where_nothing_moves(void **state) {
     (void)state;
     enum { N = 300, F = 3, K = 5 };
@@ -130,7 +133,7 @@ static void lloyd_ends_where_nothing_moves(void **state) {
     acf_device_close(dev);
 }
 
-/* ---- two sets ------------------------------------------------------------------------------------------------------------- */
+/* ---- two sets ---------------------------------------------------------------------------------------------------- */
 
 static void compare(const acf_real *real, int64_t N, const acf_real *done, int64_t M, int threads, double *recall,
                     double *precision) {
@@ -142,7 +145,7 @@ static void compare(const acf_real *real, int64_t N, const acf_real *done, int64
     acf_device_close(dev);
 }
 
-static void sets_with_plain_answers(void **state) {
+static void sets_with_known_answers(void **state) {
     (void)state;
     acf_real *all = blobs(POINTS, 0, 6, 0.1), *few = blobs(POINTS, 0, 2, 0.1), *else_where = blobs(POINTS, 6, 2, 0.1);
     double recall, precision, again[2];
@@ -155,17 +158,17 @@ static void sets_with_plain_answers(void **state) {
     assert_true(precision > 0.9 && recall < 0.4);
     compare(few, POINTS, all, POINTS, 1, &recall, &precision);
     assert_true(precision < 0.4 && recall > 0.9);
-    compare(all, POINTS, few, POINTS / 3, 1, &recall, &precision); /* shares, not numbers */
+    compare(all, POINTS, few, POINTS / 3, 1, &recall, &precision); /* shares count, not numbers of images */
     assert_true(precision > 0.9 && recall < 0.4);
     compare(all, POINTS, few, POINTS / 3, 3, &again[0], &again[1]);
     assert_true(again[0] == recall && again[1] == precision); /* for any number of threads */
     acf_release(all), acf_release(few), acf_release(else_where);
 }
 
-/* Units do not matter, nor where 0 is. */
-static void scale_and_place_do_not_matter(void **state) {
+/* Neither units nor an offset matter. */
+static void scale_and_offset_do_not_matter(void **state) {
     (void)state;
-    const acf_real far = sizeof far == 8 ? 1 << 30 : 0; /* floats there would not know a from b */
+    const acf_real far = sizeof far == 8 ? 1 << 30 : 0; /* floats that far out could not distinguish a from b */
     acf_real *a = blobs(POINTS, 0, 6, 0.5), *b = blobs(POINTS, 2, 6, 0.5);
     double one[2], other[2];
     compare(a, POINTS, b, POINTS, 1, &one[0], &one[1]);
@@ -199,7 +202,7 @@ static void memory_that_fails(void **state) {
     acf_device_close(dev);
 }
 
-/* ---- files ---------------------------------------------------------------------------------------------------------------- */
+/* ---- files ------------------------------------------------------------------------------------------------------- */
 
 static void refuse(const char *path, acf_status expected, const char *words) {
     acf_real *x = NULL;
@@ -238,5 +241,5 @@ static void features_from_files(void **state) {
 
 ACF_TESTS(prd, cmocka_unit_test(histograms_with_known_curves), cmocka_unit_test(the_curve_is_its_definition),
           cmocka_unit_test(clusters_are_the_nearest_centres), cmocka_unit_test(lloyd_ends_where_nothing_moves),
-          cmocka_unit_test(sets_with_plain_answers), cmocka_unit_test(scale_and_place_do_not_matter),
+          cmocka_unit_test(sets_with_known_answers), cmocka_unit_test(scale_and_offset_do_not_matter),
           cmocka_unit_test(memory_that_fails), cmocka_unit_test(features_from_files))

@@ -1,4 +1,4 @@
-/* Captured questions: see query_graph.h. */
+/* Queries by CUDA graphs: see query_graph.h. */
 #include "infer/query_graph.h"
 
 #include "device/plugin.h"
@@ -8,11 +8,11 @@
 #include <math.h>
 #include <string.h>
 
-#define SIZES 16 /* graphs of a question, by the part of the cells that is modelled */
+#define SIZES 16 /* graphs of a query, by the share of modelled cells */
 
-typedef enum query { LOGP, DRAW, GUESS, QUESTIONS } query;
+typedef enum query { LOGP, DRAW, GUESS, QUERIES } query;
 
-/* One graph, and where its answer lies. */
+/* One graph, and the memory of its answer. */
 typedef struct target {
     acf_tape_graph replay;
     acf_answer answer; /* LOGP: reals has (N) */
@@ -21,12 +21,12 @@ typedef struct target {
 struct acf_query_graph {
     const acf_net *net;
     acf_tape *t;
-    const acf_gmm_draws *gmm; /* of draws; NULL: fitted ones */
+    const acf_gmm_draws *gmm; /* for draws; NULL: the fitted parameters */
     acf_batch *there;
-    uint32_t *now;           /* in device memory: which draw */
-    uint64_t seed;           /* that draws were captured with */
-    bool by_hand[QUESTIONS]; /* cannot be captured */
-    target target[QUESTIONS][SIZES];
+    uint32_t *now;         /* in device memory: number of the draw */
+    uint64_t seed;         /* seed of the captured draws */
+    bool by_hand[QUERIES]; /* cannot be captured */
+    target target[QUERIES][SIZES];
 };
 
 acf_status acf_query_graph_create(const acf_net *net, acf_tape *t, int64_t rows, const acf_gmm_draws *gmm,
@@ -35,7 +35,7 @@ acf_status acf_query_graph_create(const acf_net *net, acf_tape *t, int64_t rows,
     acf_device *dev = t->dev;
     *out = NULL;
     if (!dev->plugin) return ACF_OK;
-    acf_query_graph *r = acf_alloc_zero(sizeof *r, "captured questions");
+    acf_query_graph *r = acf_alloc_zero(sizeof *r, "CUDA graphs of queries");
     if (!r) return ACF_EMEMORY;
     r->net = net, r->t = t, r->gmm = gmm;
     ACF_TRY_DONE(acf_batch_place(dev, rows, acf_net_columns(net), &r->there));
@@ -50,7 +50,7 @@ done:
 }
 
 void acf_query_graph_forget(acf_query_graph *r) {
-    for (int q = 0; r && q < QUESTIONS; q++)
+    for (int q = 0; r && q < QUERIES; q++)
         for (int k = 0; k < SIZES; k++) acf_tape_graph_free(&r->target[q][k].replay, r->t->dev);
 }
 
@@ -63,7 +63,7 @@ void acf_query_graph_free(acf_query_graph *r) {
     acf_release(r);
 }
 
-/* ---- the size of a batch ------------------------------------------------------------------------------------------------------ */
+/* ---- the size of a batch ----------------------------------------------------------------------------------------- */
 
 /* Modelled cells in columns [from, to) of the batch. */
 static int64_t count_cells(const acf_batch *batch, int64_t from, int64_t to) {
@@ -77,7 +77,8 @@ static int64_t count_cells(const acf_batch *batch, int64_t from, int64_t to) {
     return n;
 }
 
-/* Which graph: the smallest whose room holds the modelled cells of reals and of categories, each a part with room of its own. */
+/* The smallest graph with capacity for the modelled cells of reals and of categories; each part has its own
+ * capacity. */
 static int size_of(const acf_query_graph *r, const acf_batch *batch) {
     int64_t reals, real_cells = 0;
     const int32_t *column = acf_net_reals(r->net, &reals);
@@ -94,18 +95,18 @@ static int size_of(const acf_query_graph *r, const acf_batch *batch) {
     return (int)size - 1;
 }
 
-/* ---- asking -------------------------------------------------------------------------------------------------------------------- */
+/* ---- queries ----------------------------------------------------------------------------------------------------- */
 
-/* What enqueue is told. */
-typedef struct errand {
+/* Arguments of enqueue. */
+typedef struct capture_args {
     acf_query_graph *r;
     query q;
     acf_draw draw;
     acf_answer *out;
-} errand;
+} capture_args;
 
 static acf_status enqueue(void *ctx) {
-    const errand *e = ctx;
+    const capture_args *e = ctx;
     acf_tape *t = e->r->t;
     acf_tape_begin(t, false);
     acf_view *v = acf_net_view(t, e->r->net, e->r->there, NULL);
@@ -117,13 +118,13 @@ static acf_status enqueue(void *ctx) {
     return acf_tape_status(t);
 }
 
-/* Runs the question on the batch; *a is its answer, in device memory. */
+/* Runs the query on the batch; *a is its answer, in device memory. */
 static acf_status ask(acf_query_graph *r, acf_batch *batch, query q, uint64_t seed, const acf_answer **a,
                       bool *by_hand) {
     acf_tape *t = r->t;
     const int size = size_of(r, batch);
     target *s = &r->target[q][size];
-    errand e = {r, q, {.seed = seed, .now = r->now}, &s->answer};
+    capture_args e = {r, q, {.seed = seed, .now = r->now}, &s->answer};
     ACF_TRY(acf_batch_send(batch, r->there));
     t->capacity = (double)(size + 1) / SIZES;
     acf_status status = acf_tape_graph_run(&s->replay, t, enqueue, &e, 1);
@@ -141,7 +142,7 @@ acf_status acf_query_graph_logp(acf_query_graph *r, acf_batch *batch, acf_real *
     if (*by_hand) return ACF_OK;
     ACF_TRY(acf_device_copy(dev, out, a->reals, (size_t)batch->N * sizeof *out, ACF_TO_HOST));
     ACF_TRY(acf_device_sync(dev));
-    for (int64_t i = 0; i < batch->N; i++) *by_hand |= !isfinite(out[i]); /* by hand it says where it comes from */
+    for (int64_t i = 0; i < batch->N; i++) *by_hand |= !isfinite(out[i]); /* without a graph the error has a message */
     return ACF_OK;
 }
 
@@ -156,7 +157,7 @@ acf_status acf_query_graph_answer(acf_query_graph *r, acf_batch *batch, const ac
     const query q = d ? DRAW : GUESS;
     const acf_answer *a;
     if ((*by_hand = r->by_hand[q])) return ACF_OK;
-    if (d && d->seed != r->seed) { /* part of what was captured */
+    if (d && d->seed != r->seed) { /* the seed is part of the graph */
         for (int k = 0; k < SIZES; k++) acf_tape_graph_free(&r->target[DRAW][k].replay, r->t->dev);
         r->seed = d->seed;
     }

@@ -15,7 +15,8 @@ static void add_transposed(double *y, const double *x, const double *v, int64_t 
     for (int64_t i = 0; i < n; i++) acf_add_scaled(y, v[i], x + i * P, P);
 }
 
-/* The lower half of out (P,P) += xᵀ·x for x (n,P), eight rows of x at a time: out is read and written once for each eight. */
+/* The lower half of out (P,P) += xᵀ·x for x (n,P), in blocks of eight rows of x: out is read and written once per
+ * block. */
 static void add_gram(double *out, const double *x, int64_t n, int64_t P) {
     int64_t i = 0;
     for (; i + 8 <= n; i += 8) {
@@ -38,7 +39,7 @@ static double *reals(acf_arena *a, int64_t n) { return acf_arena_alloc(a, (size_
 
 #define EVIDENCE_STEPS 300
 #define EVIDENCE_TOL 1e-4
-#define GAMMA 1e-6 /* shape and rate of the priors of both precisions: next to nothing is said about them */
+#define GAMMA 1e-6 /* shape and rate of the priors of both precisions: nearly uninformative */
 
 acf_status acf_ridge_create(acf_arena *memory, int64_t P, acf_ridge *out) {
     *out = (acf_ridge){.P = P,
@@ -57,9 +58,9 @@ static void centre(const acf_ridge *r, double *x, int64_t n) {
         for (int64_t j = 0; j < r->P; j++) x[i * r->P + j] -= r->mean[j];
 }
 
-/* Along the principal axes of x the problem falls apart into P numbers, and a step costs no more than these:
+/* Along the principal axes of x the problem separates into P scalar ones, so a step costs O(P):
  *     c_a = t_a / (s_a + lambda/alpha)                    s: squared lengths, t = axis·xᵀy
- *     g = sum_a alpha s_a / (lambda + alpha s_a)          parameters the data have determined
+ *     g = sum_a alpha s_a / (lambda + alpha s_a)          effective number of parameters
  *     lambda = g / |c|^2,  alpha = (n - g) / |y - x c|^2 */
 typedef struct evidence {
     double *s, *t, *c; /* (P) */
@@ -81,7 +82,7 @@ static bool evidence_step(evidence *e, int64_t P) {
     return moved > EVIDENCE_TOL * EVIDENCE_TOL;
 }
 
-/* Principal axes of x'x into r->axis, squared lengths into s (P). Rounding leaves some below zero. */
+/* Principal axes of x'x into r->axis, squared lengths into s (P). Rounding can make some negative. */
 static acf_status principal_axes(acf_arena *scratch, acf_ridge *r, const double *x, int64_t n, double *s) {
     const int64_t P = r->P;
     double *capacity = reals(scratch, P);
@@ -149,9 +150,9 @@ void acf_ridge_predict(const double *coef, double bias, const double *x, int64_t
 /* ---- a class: multinomial regression by Newton steps ------------------------------------------------------------- */
 
 #define PRIOR 1.0       /* precision of a coefficient */
-#define PRIOR_LAST 1e-6 /* of the constant: none, but the matrix stays definite */
+#define PRIOR_LAST 1e-6 /* of the constant: none in effect, but the matrix stays definite */
 #define HALVINGS 10
-#define ENOUGH 1e-6     /* gain of a pass, per row, that is not worth another */
+#define ENOUGH 1e-6     /* gain of a pass, per row, below which passes stop */
 #define ROWS 256        /* weighted at a time: they stay in cache for the product */
 #define SCORE_MAX 300.0 /* of a class against the best at the start: the exponential stays finite */
 
@@ -215,7 +216,8 @@ static void solve(const double *l, double *x, int64_t n) {
     }
 }
 
-/* The Newton step of class k, into step; and what it does to each row's score, into move. False: the matrix is not definite. */
+/* The Newton step of class k, into step; and the change of each row's score, into move. False: the matrix is not
+ * definite. */
 static bool direction(newton *w, int64_t k) {
     const int64_t P = w->l->P;
     const double *coef = w->l->coef + k * P;
@@ -232,7 +234,7 @@ static bool direction(newton *w, int64_t k) {
     return true;
 }
 
-/* What the log-posterior gains when class k moves by `part` of the step. */
+/* Gain of the log-posterior if class k moves by `part` of the step. */
 static double gain_of(const newton *w, int64_t k, double part) {
     const double *coef = w->l->coef + k * w->l->P;
     double gain = 0;
@@ -253,7 +255,7 @@ static void take(newton *w, int64_t k, double part) {
         double *mass = w->mass + i * w->l->K, sum = 0;
         mass[k] *= exp(fmin(part * w->move[i], SCORE_MAX));
         for (int64_t c = 0; c < w->l->K; c++)
-            sum += mass[c]; /* not old sum + change: what is left may be much smaller than either */
+            sum += mass[c]; /* not old sum + change: the result may be much smaller than either */
         w->total[i] = sum;
     }
 }
@@ -271,7 +273,7 @@ static double improve(newton *w, int64_t k) {
     return 0;
 }
 
-/* Masses are computed afresh before each pass, in units of each row's largest. */
+/* Recomputes the masses before each pass, in units of each row's largest. */
 static void refresh(newton *w) {
     scores(w->l, w->x, w->n, w->mass);
     for (int64_t i = 0; i < w->n; i++) w->total[i] = exponentiate(w->mass + i * w->l->K, w->l->K);

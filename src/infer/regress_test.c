@@ -1,5 +1,4 @@
-/* The two regressions: at the maximum of what they maximise, by their own conditions; near known coefficients; and where data are
- * odd. */
+/* The two regressions: optimality conditions, known coefficients, and odd data. */
 #include "infer/regress.h"
 
 #include "base/rng.h"
@@ -39,8 +38,8 @@ static acf_ridge fit_numbers(acf_arena *a, double *x, double *y, int64_t n, int6
     return r;
 }
 
-/* log p(y | alpha, lambda) of centred data with P predictors, from the definition: y ~ N(0, I/alpha + x xᵀ/lambda), by elimination
- * of A = alpha xᵀx + lambda I. */
+/* log p(y | alpha, lambda) of centred data with P predictors, from the definition: y ~ N(0, I/alpha + x xᵀ/lambda),
+ * by elimination of A = alpha xᵀx + lambda I. */
 static double log_evidence(const double *x, const double *y, double alpha, double lambda) {
     double A[P][P + 1], yy = 0, det = 0, fit = 0;
     for (int p = 0; p < P; p++) {
@@ -50,7 +49,7 @@ static double log_evidence(const double *x, const double *y, double alpha, doubl
         }
     }
     for (int i = 0; i < N; i++) yy += y[i] * y[i];
-    for (int p = 0; p < P; p++) { /* what is left of the last column after elimination gives bᵀA⁻¹b */
+    for (int p = 0; p < P; p++) { /* after elimination, the last column holds bᵀA⁻¹b */
         det += log(A[p][p]), fit += A[p][P] * A[p][P] / A[p][p];
         for (int r = p + 1; r < P; r++)
             for (int q = P; q >= p; q--) A[r][q] -= A[r][p] / A[p][p] * A[p][q];
@@ -58,7 +57,7 @@ static double log_evidence(const double *x, const double *y, double alpha, doubl
     return 0.5 * (P * log(lambda) + N * log(alpha) - det - alpha * yy + fit);
 }
 
-/* Shrinkage and noise maximise the evidence: anything else explains the data less well. */
+/* Shrinkage and noise maximise the evidence: other values explain the data less well. */
 static void ridge_maximises_the_evidence(void **state) {
     (void)state;
     acf_arena *a = open_arena();
@@ -85,7 +84,7 @@ static void ridge_maximises_the_evidence(void **state) {
         }
         acf_assert_close(lambda * cc, P - lambda * trace, 0.01, "determined parameters");
         assert_true(fabs(alpha * left - (N - (P - lambda * trace))) <
-                    0.2); /* noise is what the other parameters leave */
+                    0.2); /* noise is the residual of the other parameters */
         double best = log_evidence(x, y, alpha, lambda);
         for (double f = 0.7; f < 1.5; f *= 2)
             assert_true(best >= log_evidence(x, y, alpha * f, lambda) && best >= log_evidence(x, y, alpha, lambda * f));
@@ -131,7 +130,7 @@ static void ridge_finds_known_coefficients(void **state) {
     acf_arena_free(a);
 }
 
-/* Draws from the posterior have its spread: cov = axisᵀ spread² axis. */
+/* Draws from the posterior have its covariance: cov = axisᵀ spread² axis. */
 static void posterior_draws_have_its_spread(void **state) {
     (void)state;
     enum { DRAWS = 20000 };
@@ -164,7 +163,8 @@ static void posterior_draws_have_its_spread(void **state) {
     acf_arena_free(a);
 }
 
-/* Fewer rows than predictors, a predictor twice, one that is constant, a constant y, no predictors: all finite. */
+/* Fewer rows than predictors, a duplicate predictor, a constant one, a constant y, no predictors: all results are
+ * finite. */
 static void ridge_of_odd_data(void **state) {
     (void)state;
     acf_arena *a = open_arena();
@@ -178,7 +178,9 @@ static void ridge_of_odd_data(void **state) {
         for (int64_t j = 0; j < width; j++)
             assert_true(isfinite(r.coef[j]) && isfinite(r.spread[j]) && r.spread[j] > 0);
         assert_true(isfinite(r.bias) && isfinite(r.noise));
-        if (kind == 1) acf_assert_close(r.coef[0], r.coef[1], 1e-6, "a predictor twice"); /* the ridge shares it out */
+        if (kind == 1)
+            acf_assert_close(r.coef[0], r.coef[1], 1e-6,
+                             "a predictor twice"); /* the ridge gives both the same coefficient */
         if (kind == 2) acf_assert_close(r.bias, 4, 1e-6, "a constant");
         if (kind == 3) acf_assert_close(r.bias, r.center, 1e-12, "no predictors");
     }
@@ -260,7 +262,7 @@ static void logit_finds_known_coefficients(void **state) {
     acf_arena_free(a);
 }
 
-/* A few passes are nearly all there is to gain: the baseline makes six. */
+/* A few passes give nearly all of the gain: the baseline makes six. */
 static void six_passes_are_enough(void **state) {
     (void)state;
     acf_arena *a = open_arena();
@@ -277,7 +279,7 @@ static void six_passes_are_enough(void **state) {
     acf_arena_free(a);
 }
 
-/* Classes that are told apart perfectly, a class nobody has, a start on the wrong side: finite, and right. */
+/* Perfectly separable classes, a class without rows, a bad start: results are finite and right. */
 static void logit_of_odd_data(void **state) {
     (void)state;
     acf_arena *a = open_arena();

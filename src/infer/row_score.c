@@ -13,9 +13,8 @@ typedef struct work {
     uint64_t *id;            /* (N) */
     uint8_t *given, *target; /* (N,D) */
     double *logp;            /* (N) */
-    double *own,
-        *standard; /* (masks) nats a row: in the table's units; in deviations of what the model was fitted to */
-    int64_t rows;  /* with an observed cell */
+    double *own, *standard;  /* (masks) nats a row: in the table's units; in deviations of the training data */
+    int64_t rows;            /* with an observed cell */
 } work;
 
 static void *array(int64_t n, size_t size) {

@@ -1,4 +1,5 @@
-/* Questions to a fitted model: see session.h. Members are asked one after the other (member.h); here their answers become one. */
+/* Queries to a fitted model: see session.h. It queries the ensemble members one after the other (member.h) and
+ * combines their answers. */
 #include "device/cpu.h"
 #include "infer/session_parts.h"
 
@@ -10,8 +11,8 @@ int64_t acf_session_classes(const acf_session *s) {
     return s->K > 1 || s->donor_answers || s->top_level_share ? acf_net_classes(s->m->net) : 0;
 }
 
-/* s->leading, where a class stands for several levels. */
-static acf_status find_leading(acf_session *s) {
+/* Sets s->top_level_share if a class stands for several levels. */
+static acf_status find_top_level_shares(acf_session *s) {
     const acf_schema *schema = s->m->schema;
     bool any = false;
     for (int64_t c = 0; schema && c < schema->n; c++) any = any || schema->column[c].pooled > 0;
@@ -24,7 +25,7 @@ static acf_status find_leading(acf_session *s) {
     return ACF_OK;
 }
 
-/* Memory for rows of the batch, and for what members say about them. */
+/* Allocates memory for the rows of a batch and for the answers of the members. */
 static acf_status make_memory(acf_session *s) {
     const int64_t D = s->m->encoder->D, M = acf_session_classes(s);
     size_t each, mixed;
@@ -52,7 +53,7 @@ acf_status acf_session_open(acf_device *dev, const acf_model *m, int64_t rows, a
     if (m->donors) ACF_TRY_DONE(acf_donor_answers_create(m->donors, s->dev->threads, &s->donor_answers));
     if (m->donors) ACF_TRY_DONE(acf_autoregression_order(m->encoder, &s->order));
     ACF_TRY_DONE(acf_session_set_orders(s, acf_max(m->orders, 1)));
-    ACF_TRY_DONE(find_leading(s));
+    ACF_TRY_DONE(find_top_level_shares(s));
     ACF_TRY_DONE(make_memory(s));
     *out = s;
 done:
@@ -98,15 +99,15 @@ int64_t acf_session_take(acf_session *s, const acf_table *t, int64_t from) {
     return n;
 }
 
-/* ---- scores ---------------------------------------------------------------------------------------------------------------- */
+/* ---- scores ------------------------------------------------------------------------------------------------------ */
 
-/* log of the mean of exp(x[0]), exp(x[apart]), ..., K of them. */
-static double log_mean_exp(const double *x, int K, int64_t apart) {
+/* log of the mean of K densities exp(x[0]), exp(x[stride]), ... */
+static double log_mean_exp(const double *x, int K, int64_t stride) {
     double most = x[0], sum = 0;
     if (K == 1) return x[0];
-    for (int k = 1; k < K; k++) most = fmax(most, x[k * apart]);
+    for (int k = 1; k < K; k++) most = fmax(most, x[k * stride]);
     if (!isfinite(most)) return most;
-    for (int k = 0; k < K; k++) sum += exp(x[k * apart] - most);
+    for (int k = 0; k < K; k++) sum += exp(x[k * stride] - most);
     return most + log(sum / K);
 }
 
@@ -127,8 +128,9 @@ static acf_status logp_by_networks(acf_session *s, const acf_table *t, acf_query
     return ACF_OK;
 }
 
-/* Cell after cell of each row, in the order of columns: of the networks and of the rows that are looked up, given what is given and the cells before. */
-static acf_status logp_in_turn(acf_session *s, const acf_table *t, acf_query q, double *out) {
+/* Scores each row cell by cell, in the order of columns, by networks and donors, given the given cells and the
+ * earlier ones. */
+static acf_status logp_autoregressive(acf_session *s, const acf_table *t, acf_query q, double *out) {
     acf_autoregression chain;
     ACF_TRY(acf_autoregression_begin(&chain, t, q, ACF_TO_SCORE, s->order));
     double *one = acf_alloc((size_t)acf_max(t->N, 1) * sizeof *one, "scores of cells");
@@ -148,7 +150,7 @@ static acf_status logp_in_turn(acf_session *s, const acf_table *t, acf_query q, 
 
 acf_status acf_session_query_logp(acf_session *s, const acf_table *t, acf_query q, double *out) {
     ACF_TRY(check(s, t));
-    return s->donor_answers ? logp_in_turn(s, t, q, out) : logp_by_networks(s, t, q, out);
+    return s->donor_answers ? logp_autoregressive(s, t, q, out) : logp_by_networks(s, t, q, out);
 }
 
 acf_status acf_session_query_cells(acf_session *s, const acf_table *t, double *out) {
@@ -174,11 +176,12 @@ done:
     return status;
 }
 
-/* ---- draws ------------------------------------------------------------------------------------------------------------------- */
+/* ---- draws ------------------------------------------------------------------------------------------------------- */
 
-/* Whose turn it is: members take turns in the draws of a table, so that any K draws one after the other are of all of them; who begins is chance, and
- * a single draw that of the mixture. All rows of a draw have the same member, and the same parameters (model/gmm_draws.h): what is not known of
- * these must not average out over rows. Where a row is drawn cell after cell, each is of the mixture: chance for every column; else column 0. */
+/* First member of a sequence of draws. Members alternate over the draws of a table, so any K consecutive draws use
+ * all of them; the first is random, so that a single draw is from the mixture. All rows of a draw use the same
+ * member and the same parameters (model/gmm_draws.h), so that parameter uncertainty does not average out over rows.
+ * With cell-by-cell draws each cell is from the mixture: random for every column; else column 0. */
 static int chain(const acf_session *s, const acf_table *t, uint64_t seed, int64_t row, uint32_t column) {
     const acf_rng_counter at = {.seed = seed,
                                 .row = acf_rows_apart(t) ? acf_table_row_id(t, row) : 0,
@@ -187,7 +190,7 @@ static int chain(const acf_session *s, const acf_table *t, uint64_t seed, int64_
     return s->K == 1 ? 0 : (int)acf_rng_below(at, s->K);
 }
 
-/* Member k's parameter sets, where rows begin with different ones; and where a row begins. */
+/* Number of parameter sets of member k that rows can start with; and whether a row starts with set `at`. */
 static uint32_t beginnings(const acf_session *s, const acf_table *t, int k) {
     const acf_gmm_draws *sets = s->member[k]->m->draws;
     return sets && acf_rows_apart(t) ? (uint32_t)sets->n : 1;
@@ -196,7 +199,7 @@ static bool begins(const acf_table *t, int64_t row, uint32_t at, uint32_t of) {
     return of == 1 || acf_table_row_id(t, row) % of == at;
 }
 
-/* Member k draws with the parameters of this draw from now on. */
+/* Sets the parameters that member k uses for this draw. */
 static acf_status use_parameters(acf_session *s, int k, uint32_t beginning, uint32_t draw) {
     return acf_member_use(s->member[k], beginning + draw / (uint32_t)s->K);
 }
@@ -205,7 +208,7 @@ static int drawer(const acf_session *s, int chain, uint32_t draw) {
     return (int)(((uint32_t)chain + draw % (uint32_t)s->K) % (uint32_t)s->K);
 }
 
-/* Rows of the table with the answers of a member that has just answered for them; out (N,D). */
+/* Writes the batch's table rows with the member's last answers; out (N,D). */
 static void put_rows(const acf_member *one, const acf_table *t, double *out) {
     const int64_t D = t->D;
     for (int64_t i = 0; i < one->batch->N; i++)
@@ -224,7 +227,7 @@ static acf_status draw_rows(acf_member *one, const acf_table *t, acf_query q, co
     return ACF_OK;
 }
 
-/* Only the rows whose turn it is. */
+/* Draws only the rows that belong to member k and parameter set `at`. */
 static acf_status draw_by_member(acf_session *s, const acf_table *t, acf_query q, const acf_draw *d, int k, uint32_t at,
                                  uint32_t of, double *out) {
     int64_t n = 0;
@@ -232,7 +235,7 @@ static acf_status draw_by_member(acf_session *s, const acf_table *t, acf_query q
     for (int64_t row = 0; row < t->N; row++) {
         const uint8_t *target = s->donor_answers ? q.target + row * t->D : NULL,
                       *cell = target ? memchr(target, 1, (size_t)t->D) : NULL;
-        if ((target && !cell) || !begins(t, row, at, of)) continue; /* without a cell it had its turns */
+        if ((target && !cell) || !begins(t, row, at, of)) continue; /* rows without a target cell are done */
         if (drawer(s, chain(s, t, d->seed, row, target ? (uint32_t)(cell - target) : 0), d->draw) != k) continue;
         s->row[n++] = row;
         if (n < s->rows) continue;
@@ -250,11 +253,12 @@ static acf_status draw_by_networks(acf_session *s, const acf_table *t, acf_query
     return ACF_OK;
 }
 
-/* Cell after cell of each row, as scores are: a draw of the networks, in whose place may come the cell of a row that is looked up. */
-static acf_status draw_in_turn(acf_session *s, const acf_table *t, acf_query q, uint64_t seed, uint32_t draw,
-                               double *out) {
+/* Draws each row cell by cell, as scores are computed. Each cell is a draw of the networks, or a donor's value
+ * instead. */
+static acf_status draw_autoregressive(acf_session *s, const acf_table *t, acf_query q, uint64_t seed, uint32_t draw,
+                                      double *out) {
     acf_autoregression chain;
-    acf_table filled = *t; /* with the cells that were drawn */
+    acf_table filled = *t; /* with the drawn cells */
     const size_t bytes = (size_t)(t->N * t->D) * sizeof(double);
     ACF_TRY(acf_autoregression_begin(&chain, t, q, ACF_TO_FILL, s->order));
     double *x = acf_alloc(bytes + sizeof *x, "draws");
@@ -282,29 +286,30 @@ static acf_status draw_in_turn(acf_session *s, const acf_table *t, acf_query q, 
 acf_status acf_session_query_draw(acf_session *s, const acf_table *t, acf_query q, uint64_t seed, uint32_t draw,
                                   double *out) {
     ACF_TRY(check(s, t));
-    return s->donor_answers ? draw_in_turn(s, t, q, seed, draw, out) : draw_by_networks(s, t, q, seed, draw, out);
+    return s->donor_answers ? draw_autoregressive(s, t, q, seed, draw, out)
+                            : draw_by_networks(s, t, q, seed, draw, out);
 }
 
-/* ---- best guesses ------------------------------------------------------------------------------------------------------------ */
+/* ---- best guesses ------------------------------------------------------------------------------------------------ */
 
-/* The most frequent of K values, of a tie the one that was first. */
-static double vote(const double *x, int K, int64_t apart) {
+/* The most frequent of K values, of a tie the first. */
+static double vote(const double *x, int K, int64_t stride) {
     double best = x[0];
     int most = 0;
     for (int k = 0; k < K; k++) {
         int n = 0;
-        for (int l = 0; l < K; l++) n += x[l * apart] == x[k * apart];
-        if (n > most) most = n, best = x[k * apart];
+        for (int l = 0; l < K; l++) n += x[l * stride] == x[k * stride];
+        if (n > most) most = n, best = x[k * stride];
     }
     return best;
 }
 
-/* What members guessed for a cell, x[0], x[apart], ..., as one value that the column can have. */
-static double one_guess(const acf_session *s, int64_t j, const double *x, int64_t apart) {
+/* Combines the members' guesses of a cell, x[0], x[stride], ..., into one value that the column can have. */
+static double one_guess(const acf_session *s, int64_t j, const double *x, int64_t stride) {
     double sum = 0;
     if (s->K == 1) return x[0];
-    if (s->m->encoder->column[j].classes > 0) return vote(x, s->K, apart);
-    for (int k = 0; k < s->K; k++) sum += x[k * apart];
+    if (s->m->encoder->column[j].classes > 0) return vote(x, s->K, stride);
+    for (int k = 0; k < s->K; k++) sum += x[k * stride];
     return acf_encoder_round(s->m->encoder, j, sum / s->K);
 }
 
@@ -328,14 +333,14 @@ acf_status acf_session_query_guess(acf_session *s, const acf_table *t, acf_query
     return ACF_OK;
 }
 
-/* ---- summaries ------------------------------------------------------------------------------------------------------------------ */
+/* ---- summaries --------------------------------------------------------------------------------------------------- */
 
 static int by_value(const void *a, const void *b) {
     double x = *(const double *)a, y = *(const double *)b;
     return (x > y) - (x < y);
 }
 
-/* Quantile of n sorted values, linear between neighbours (R's type 7, which numpy also uses). */
+/* Quantile of n sorted values, linear between neighbours (R's type 7, numpy's default). */
 static double quantile_of(const double *x, int64_t n, double q) {
     double at = q * (double)(n - 1);
     int64_t k = (int64_t)floor(at);
@@ -361,7 +366,7 @@ typedef struct summary {
     int64_t cells;           /* N·D */
 } summary;
 
-/* One cell from its draws, which are sorted in place. */
+/* Summarises one cell from its draws, which are sorted in place. */
 static void summarise(const summary *w, int64_t cell, double *x, bool categorical) {
     double sum = 0;
     qsort(x, (size_t)w->draws, sizeof *x, by_value);
@@ -377,8 +382,8 @@ static void nothing_asked(const summary *w, int64_t cell) {
     for (int k = 0; w->quantile && k < w->n_levels; k++) w->quantile[k * w->cells + cell] = (double)NAN;
 }
 
-/* Draws that member k makes of the rows of [from, from+n) whose first draw is member `first`'s and which begin with these parameters: drawn
- * (n·D, draws), cell-major. */
+/* Draws of member k for the rows of [from, from+n) whose first draw is by member `first` and which start with these
+ * parameters: drawn (n·D, draws), cell-major. */
 static acf_status draw_some(acf_session *s, const acf_table *t, acf_query q, uint64_t seed, int32_t draws, int64_t from,
                             int64_t n, int k, int first, uint32_t at, double *drawn) {
     acf_member *one = s->member[k];
@@ -401,9 +406,9 @@ static acf_status draw_some(acf_session *s, const acf_table *t, acf_query q, uin
     return ACF_OK;
 }
 
-/* The same of a model with an archive: of a table of these rows alone. */
-static acf_status draw_all_in_turn(acf_session *s, const acf_table *t, acf_query q, uint64_t seed, int32_t draws,
-                                   int64_t from, int64_t n, double *drawn) {
+/* The same for a model with donors, on a table of these rows only. */
+static acf_status draw_all_autoregressive(acf_session *s, const acf_table *t, acf_query q, uint64_t seed, int32_t draws,
+                                          int64_t from, int64_t n, double *drawn) {
     const int64_t D = t->D;
     acf_table part = *t;
     part.N = n, part.x = t->x + from * D, part.first_id = t->first_id + (uint64_t)from,
@@ -412,7 +417,7 @@ static acf_status draw_all_in_turn(acf_session *s, const acf_table *t, acf_query
     double *one = acf_alloc((size_t)(n * D) * sizeof *one, "draws");
     acf_status status = one ? ACF_OK : ACF_EMEMORY;
     for (int32_t i = 0; !status && i < draws; i++) {
-        status = draw_in_turn(s, &part, of, seed, (uint32_t)i, one);
+        status = draw_autoregressive(s, &part, of, seed, (uint32_t)i, one);
         for (int64_t c = 0; !status && c < n * D; c++) drawn[c * draws + i] = one[c];
     }
     acf_release(one);
@@ -422,7 +427,7 @@ static acf_status draw_all_in_turn(acf_session *s, const acf_table *t, acf_query
 /* All draws of these rows. */
 static acf_status draw_all(acf_session *s, const acf_table *t, acf_query q, uint64_t seed, int32_t draws, int64_t from,
                            int64_t n, double *drawn) {
-    if (s->donor_answers) return draw_all_in_turn(s, t, q, seed, draws, from, n, drawn);
+    if (s->donor_answers) return draw_all_autoregressive(s, t, q, seed, draws, from, n, drawn);
     for (int k = 0; k < s->K; k++)
         for (int first = 0; first < s->K; first++)
             for (uint32_t at = 0; at < beginnings(s, t, k); at++)

@@ -1,4 +1,5 @@
-/* Questions: scores in the table's units, imputations that leave observed cells alone, summaries of draws, single cells. */
+/* Queries: scores in the table's units, imputations that leave observed cells alone, summaries of draws, single
+ * cells. */
 #include "infer/session.h"
 
 #include "harness/lab.h"
@@ -27,7 +28,7 @@ static void open_bench(bench *b, int64_t batch) {
     assert_int_equal(acf_config_create(&o), ACF_OK);
     assert_int_equal(acf_options_set_text(o, "mlp-width", "6"), ACF_OK);
     assert_int_equal(acf_options_set_text(o, "likelihood", "gru"),
-                     ACF_OK); /* of random weights: not as wide as the set's */
+                     ACF_OK); /* random weights vary less than those of `sets` */
     assert_int_equal(acf_options_set_text(o, "coupling-units", "5"), ACF_OK);
     assert_int_equal(acf_options_set_text(o, "likelihood-units", "7"), ACF_OK);
     assert_int_equal(acf_options_set_text(o, "components", "3"), ACF_OK);
@@ -69,7 +70,7 @@ static void scores_are_in_the_tables_units(void **state) {
     close_bench(&b);
 }
 
-/* Results do not depend on how rows are batched. */
+/* Results do not depend on the batches of rows. */
 static void batches_do_not_matter(void **state) {
     (void)state;
     double lp[2][ROWS], drawn[2][CELLS], cells[2][CELLS];
@@ -109,8 +110,8 @@ static void observed_cells_come_back_to_the_bit(void **state) {
     close_bench(&b);
 }
 
-/* Marginals: a cell that is neither given nor asked for changes nothing. */
-static void what_takes_no_part_changes_nothing(void **state) {
+/* Marginals: a cell that is neither given nor a target changes nothing. */
+static void marginalised_cells_change_nothing(void **state) {
     (void)state;
     bench b;
     open_bench(&b, 16);
@@ -130,8 +131,8 @@ static void what_takes_no_part_changes_nothing(void **state) {
     close_bench(&b);
 }
 
-/* A given cell that is out of its column by a thousand deviations says what one by twenty says; within reason it says what it is. */
-static void given_cells_far_away_are_brought_near(void **state) {
+/* A given cell a thousand deviations away counts as one at twenty; closer cells keep their value. */
+static void distant_given_cells_are_clamped(void **state) {
     (void)state;
     static const double at[4] = {2, 3, 20, 1000};
     bench b;
@@ -155,7 +156,7 @@ static void given_cells_far_away_are_brought_near(void **state) {
     close_bench(&b);
 }
 
-/* Mean and quantiles are those of the draws they are made from. */
+/* Mean and quantiles are those of the draws. */
 static void summaries_are_of_the_draws(void **state) {
     (void)state;
     enum { DRAWS = 9 };
@@ -186,7 +187,7 @@ static void summaries_are_of_the_draws(void **state) {
     close_bench(&b);
 }
 
-/* A single cell is the conditional one would ask for by hand. */
+/* Scores of single cells equal the corresponding conditional query. */
 static void a_cell_is_a_conditional(void **state) {
     (void)state;
     bench b;
@@ -205,7 +206,7 @@ static void a_cell_is_a_conditional(void **state) {
     close_bench(&b);
 }
 
-/* ---- columns with steps, spikes, tails and classes ------------------------------------------------------------------------- */
+/* ---- columns with steps, spikes, tails and classes --------------------------------------------------------------- */
 
 /* Heavy-tailed measurements; whole numbers 1..10, half of them 1; a category; the same numbers in tenths. */
 static void open_shaped(bench *b, int64_t batch) {
@@ -218,7 +219,7 @@ static void open_shaped(bench *b, int64_t batch) {
         double u = acf_lab_random(1, i, 0, 1);
         b->x[i] = i % COLS == 0 ? exp(8 * u * u) : i % COLS == 2 ? floor(3 * u) : u < 0.5 ? 1 : floor(20 * u - 8);
         if (i % COLS == 3) b->x[i] /= 10;
-        if (i % 5 == 2 || i % 7 == 3) b->x[i] = (double)NAN; /* in some rows two */
+        if (i % 5 == 2 || i % 7 == 3) b->x[i] = (double)NAN; /* two in some rows */
     }
     assert_int_equal(acf_device_open_cpu(2, &b->dev), ACF_OK);
     assert_int_equal(acf_table_make(b->x, NULL, ROWS, COLS, column, &b->table), ACF_OK);
@@ -234,7 +235,7 @@ static void open_shaped(bench *b, int64_t batch) {
     assert_int_equal(acf_session_open(b->dev, b->m, batch, &b->s), ACF_OK);
 }
 
-/* log p (n) of the values v (n) of column j in row 0, the rest of which is given. */
+/* log p (n) of the values v (n) of column j in a row, given the rest of it. */
 static void scores_of_row(bench *b, int row, int j, const double *v, int n, double *lp) {
     double *x = acf_alloc((size_t)(n * COLS) * sizeof *x, "a test");
     uint8_t *target = acf_alloc_zero((size_t)(n * COLS), "a test");
@@ -249,8 +250,8 @@ static void scores_of_row(bench *b, int row, int j, const double *v, int n, doub
 
 static void scores_of(bench *b, int j, const double *v, int n, double *lp) { scores_of_row(b, 0, j, v, n, lp); }
 
-/* Over a warped column the density integrates to 1; over a rounded one the mean density of each value's rows, times the step,
- * sums to 1: scores are densities of dequantised values. */
+/* For a column with normal scores the density integrates to 1. For a rounded column the mean density of each value's
+ * rows, times the step, sums to 1: scores are densities of dequantised values. */
 static void scores_are_densities(void **state) {
     (void)state;
     enum { N = 20000 };
@@ -259,12 +260,12 @@ static void scores_are_densities(void **state) {
     open_shaped(&b, 512);
     const acf_normal_scores *w = &b.m->encoder->normal_scores[0];
     double sum = 0;
-    for (int i = 0; i < N; i++) /* even steps in z, so that spikes and tails get their share of points */
+    for (int i = 0; i < N; i++) /* even steps in z, so that spikes and tails get enough points */
         v[i] =
             b.m->encoder->mean[0] + b.m->encoder->scale[0] * acf_normal_scores_inverse(w, -12 + 24.0 * (i + 0.5) / N);
     scores_of(&b, 0, v, N, lp);
     for (int i = 0; i < N; i++) sum += exp(lp[i] - acf_encode_log_slope(b.m->encoder, 0, v[i])) * 24.0 / N;
-    acf_assert_close(sum, 1, 1e-3, "integral of a warped column");
+    acf_assert_close(sum, 1, 1e-3, "integral of a column with normal scores");
     enum { VALUES = 200 }; /* whole numbers from -95 to 104, a hundred rows each */
     for (int i = 0; i < N; i++) v[i] = i % VALUES - 95;
     scores_of(&b, 1, v, N, lp);
@@ -274,7 +275,7 @@ static void scores_are_densities(void **state) {
     close_bench(&b);
 }
 
-/* The same question gives the same score, and the noise is that of the row's number. */
+/* The same query gives the same score, and the noise depends on the row's number. */
 static void scores_are_reproducible(void **state) {
     (void)state;
     bench b;
@@ -300,8 +301,8 @@ static void draws_could_be_observed(void **state) {
         for (int i = 0; i < CELLS; i++) {
             if (!isnan(b.x[i])) continue;
             double tenth = out[i] * 10;
-            const acf_encoder *e =
-                b.m->encoder; /* half of the values are the least: none is below, and what is above the largest goes on in steps */
+            /* Half of the values are the least: no draw is below. Above the largest, steps continue. */
+            const acf_encoder *e = b.m->encoder;
             assert_true(i % 2 == 0 || (e->least[i % COLS] == (i % COLS == 1 ? 1 : 0.1) && e->most[i % COLS] > 11));
             if (i % COLS == 1) assert_true(out[i] == floor(out[i]) && out[i] >= 1 && guess[i] == floor(guess[i]));
             if (i % COLS == 3) assert_true(fabs(tenth - nearbyint(tenth)) < 1e-9 * fmax(tenth, 1) && out[i] >= 0.1);
@@ -310,7 +311,8 @@ static void draws_could_be_observed(void **state) {
     close_bench(&b);
 }
 
-/* The mean of a cell against its density, integrated; the class against the probabilities of all; the rest as it was. */
+/* The mean of a cell against its integrated density; the class against the probabilities of all; other cells
+ * unchanged. */
 static void means_are_those_of_the_density(void **state) {
     (void)state;
     enum { N = 4000 };
@@ -345,7 +347,7 @@ static void means_are_those_of_the_density(void **state) {
     close_bench(&b);
 }
 
-/* The part of a cell's density, given the rest of row 0, that is below v: integrated. open_bench's. */
+/* Integral of a cell's density below v, given the rest of row 0. For tables of open_bench. */
 static double below(bench *b, int j, double v) {
     enum { N = 3000 };
     static double x[N], lp[N];
@@ -357,7 +359,8 @@ static double below(bench *b, int j, double v) {
     return sum;
 }
 
-/* Ends have as much beyond them as the density says; the mean comes with them, to the bit. */
+/* Both ends have the probability beyond them that the density gives; the mean equals that of acf_session_query_mean
+ * bit for bit. */
 static void intervals_are_those_of_the_density(void **state) {
     (void)state;
     static const double level[] = {0.5, 0.9, 0.98};
@@ -393,7 +396,7 @@ static void intervals_are_those_of_the_density(void **state) {
     close_bench(&b);
 }
 
-/* Of a category there is none; what else is asked for does not matter, and what is not asked for has none. */
+/* Only numeric target cells have intervals. Other targets of the row do not matter. */
 static void intervals_are_of_numbers_that_are_asked_for(void **state) {
     (void)state;
     bench b;
@@ -417,7 +420,8 @@ static void intervals_are_of_numbers_that_are_asked_for(void **state) {
     close_bench(&b);
 }
 
-/* A class that many levels share is written as one of them: it is filled in where that one is the most probable. */
+/* A class that many levels share is written as its most frequent level. It is imputed only if that level is the most
+ * probable. */
 static void a_shared_class_counts_as_its_first_level(void **state) {
     (void)state;
     static const char *const counts[] = {"1, 0, 0", "2, 1, 1", "1, 1, 1", "0, 0, 0"};
@@ -433,12 +437,14 @@ static void a_shared_class_counts_as_its_first_level(void **state) {
         acf_params *ps = acf_net_params(b.m->net);
         ps->value[acf_params_find(ps, "categories.net.head.b")->offset + 2] +=
             ACF_R(1.0); /* the last class is the most probable in some rows */
-        snprintf(
-            text, sizeof text,
-            "{\"rows\": 9, \"named\": true, \"missing_markers\": [\"\"], \"columns\": [{\"name\": \"a\", \"observed\": 9, \"missing\": 0, \"kind\": \"real\", \"min\": 0, \"max\": 9},"
-            "{\"name\": \"b\", \"observed\": 9, \"missing\": 0, \"kind\": \"real\", \"min\": 0, \"max\": 9}, {\"name\": \"c\", \"observed\": 9, \"missing\": 0, \"kind\": \"category\","
-            "\"levels\": [\"u\", \"v\", \"w\", \"x\", \"y\"], \"counts\": [3, 3, %s], \"pooled\": 3}, {\"name\": \"d\", \"observed\": 9, \"missing\": 0, \"kind\": \"real\", \"min\": 0, \"max\": 9}]}",
-            counts[k]);
+        snprintf(text, sizeof text,
+                 "{\"rows\": 9, \"named\": true, \"missing_markers\": [\"\"], \"columns\": ["
+                 "{\"name\": \"a\", \"observed\": 9, \"missing\": 0, \"kind\": \"real\", \"min\": 0, \"max\": 9},"
+                 "{\"name\": \"b\", \"observed\": 9, \"missing\": 0, \"kind\": \"real\", \"min\": 0, \"max\": 9}, "
+                 "{\"name\": \"c\", \"observed\": 9, \"missing\": 0, \"kind\": \"category\","
+                 "\"levels\": [\"u\", \"v\", \"w\", \"x\", \"y\"], \"counts\": [3, 3, %s], \"pooled\": 3}, "
+                 "{\"name\": \"d\", \"observed\": 9, \"missing\": 0, \"kind\": \"real\", \"min\": 0, \"max\": 9}]}",
+                 counts[k]);
         assert_int_equal(acf_json_parse(from, text, strlen(text), sizeof text, &v), ACF_OK);
         if (acf_schema_from_json(from, v, true, &b.m->schema) != ACF_OK) fail_msg("%s", acf_error());
         json_decref(v);
@@ -459,7 +465,7 @@ static void a_shared_class_counts_as_its_first_level(void **state) {
     assert_true(changed > 0 && last > 0);
 }
 
-/* A mean is near that of many draws of the same one-column question, and what else is asked for does not matter. */
+/* A mean is close to that of many draws of the same one-column query; other targets do not matter. */
 static void means_are_those_of_draws(void **state) {
     (void)state;
     enum { DRAWS = 400 };
@@ -497,13 +503,12 @@ static void refuses_a_table_of_other_columns(void **state) {
     close_bench(&b);
 }
 
-ACF_TESTS(session, cmocka_unit_test(given_cells_far_away_are_brought_near),
-          cmocka_unit_test(scores_are_in_the_tables_units), cmocka_unit_test(batches_do_not_matter),
-          cmocka_unit_test(observed_cells_come_back_to_the_bit), cmocka_unit_test(what_takes_no_part_changes_nothing),
-          cmocka_unit_test(summaries_are_of_the_draws), cmocka_unit_test(a_cell_is_a_conditional),
-          cmocka_unit_test(scores_are_densities), cmocka_unit_test(scores_are_reproducible),
-          cmocka_unit_test(draws_could_be_observed), cmocka_unit_test(means_are_those_of_the_density),
-          cmocka_unit_test(a_shared_class_counts_as_its_first_level), cmocka_unit_test(means_are_those_of_draws),
-          cmocka_unit_test(intervals_are_those_of_the_density),
+ACF_TESTS(session, cmocka_unit_test(distant_given_cells_are_clamped), cmocka_unit_test(scores_are_in_the_tables_units),
+          cmocka_unit_test(batches_do_not_matter), cmocka_unit_test(observed_cells_come_back_to_the_bit),
+          cmocka_unit_test(marginalised_cells_change_nothing), cmocka_unit_test(summaries_are_of_the_draws),
+          cmocka_unit_test(a_cell_is_a_conditional), cmocka_unit_test(scores_are_densities),
+          cmocka_unit_test(scores_are_reproducible), cmocka_unit_test(draws_could_be_observed),
+          cmocka_unit_test(means_are_those_of_the_density), cmocka_unit_test(a_shared_class_counts_as_its_first_level),
+          cmocka_unit_test(means_are_those_of_draws), cmocka_unit_test(intervals_are_those_of_the_density),
           cmocka_unit_test(intervals_are_of_numbers_that_are_asked_for),
           cmocka_unit_test(refuses_a_table_of_other_columns))

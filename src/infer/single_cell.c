@@ -1,12 +1,12 @@
-/* What is expected of single cells, each by its own conditional p(x_j | x_o), and their intervals: see session.h.
+/* Means and intervals of single cells, each by its own conditional p(x_j | x_o): see session.h.
  *
- * A row of a batch asks for one cell; what else is asked for in its row counts as missing. Of a number each ensemble
- * member gives ACF_MEAN_VALUES evenly spaced quantiles of its components. The mean is theirs, with the fitted
- * parameters. The interval is one of all members' values, with those of the parameter draws, and of the donors'
- * values, by weight: the whole distribution, of which nothing is drawn (docs/math.md, 11).
+ * A row of a batch has one target cell; other targets of its row count as missing. For a number, each ensemble
+ * member gives ACF_MEAN_VALUES evenly spaced quantiles of its components. The mean is that of the values under the
+ * fitted parameters. The interval uses the values of all members, those of the parameter draws and the donors'
+ * values, by weight. This is the whole distribution; nothing is random (docs/math.md, 11).
  *
- * Workload: 1e3 to 1e5 cells. Networks and look-ups take about half of the time each; the interval of one cell, a few
- * hundred sorted values, takes a tenth of it. */
+ * Workload: 1e3 to 1e5 cells. Networks and donor searches take about half of the time each; the interval of a cell,
+ * from a few hundred sorted values, takes a tenth. */
 #include "infer/session_parts.h"
 
 #include "device/cpu.h"
@@ -16,20 +16,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What intervals need beside means. */
+/* What intervals need in addition to means. */
 typedef struct span {
     double level;
     double *low, *high;       /* (N,D) */
-    const acf_shared *shared; /* (D); NULL: whatever several values have */
+    const acf_shared *shared; /* (D) shared values; NULL: every repeated value is shared */
     double *value;            /* (rows, K·ACF_MEAN_VALUES) of the networks */
-    acf_weighted *desk;       /* (threads) all values of one cell */
+    acf_weighted *weighted;   /* (threads) all values of one cell */
 } span;
 
 static bool is_category(const acf_session *s, int32_t j) { return s->m->encoder->column[j].classes > 0; }
 
 /* ---- members ----------------------------------------------------------------------------------------------------- */
 
-/* What member k says about number i of the batch: its part of the mean; its values of the interval. */
+/* Adds number i of the batch by member k: its part of the mean; its values of the interval. */
 static void add_number(acf_session *s, int k, const acf_real *drawn, const span *w, int64_t i) {
     const acf_encoder *e = s->member[k]->m->encoder;
     const int32_t j = s->column[i];
@@ -42,8 +42,8 @@ static void add_number(acf_session *s, int k, const acf_real *drawn, const span 
     for (int v = 0; v < ACF_MEAN_VALUES; v++) to[v] = acf_decode(e, j, drawn[i * ACF_MEAN_VALUES + v]);
 }
 
-/* Adds what member k says about the n loaded cells: to each (n) the K-th part of a mean; to mixed (n,M) probabilities
- * of classes. A single member names the most probable class itself. w NULL: no intervals. */
+/* Adds the n loaded cells by member k: to each (n) the K-th part of a mean; to mixed (n,M) class probabilities. A
+ * single member gives the most probable class itself. w NULL: no intervals. */
 static acf_status add_member(acf_session *s, int k, int64_t n, const span *w) {
     acf_member *one = s->member[k];
     const int64_t M = acf_session_classes(s);
@@ -71,9 +71,8 @@ static acf_status add_member(acf_session *s, int k, int64_t n, const span *w) {
 
 /* ---- all of it --------------------------------------------------------------------------------------------------- */
 
-/* The most probable class of n, of a tie the lowest. The last counts with this part of its probability, what the most
- * frequent of its levels has: the class is written as that one, and may be probable only because a thousand others
- * share it. */
+/* The most probable class of n, of a tie the lowest. The last class counts with the share `last` of its probability.
+ * It is written as its most frequent level, and may be probable only because many levels share it. */
 static double most_probable(const double *p, int64_t n, double last) {
     int64_t best = 0;
     for (int64_t c = 1; c < n; c++)
@@ -86,10 +85,10 @@ static int ascending(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* The interval of number i of the batch, where the donors that the thread has just looked up have the weight h. */
+/* The interval of number i of the batch. The donors that this thread found last have the weight h. */
 static acf_interval interval_of(acf_session *s, const span *w, int64_t i, double h) {
     const int64_t n = s->K * ACF_MEAN_VALUES, j = s->column[i];
-    acf_weighted *d = &w->desk[omp_get_thread_num()];
+    acf_weighted *d = &w->weighted[omp_get_thread_num()];
     double *value = w->value + i * n;
     d->n = 0;
     if (h > 0) acf_donor_answers_distribution(s->donor_answers, j, h, d);
@@ -98,7 +97,7 @@ static acf_interval interval_of(acf_session *s, const span *w, int64_t i, double
     return acf_interval_of_weighted(d, w->level, w->shared ? &w->shared[j] : NULL);
 }
 
-/* Cell i of the batch, of which all members have spoken. */
+/* Completes cell i of the batch, after all members have answered. */
 static void finish_cell(acf_session *s, const acf_table *t, acf_query q, int64_t i, double *out, const span *w) {
     const int32_t j = s->column[i];
     const int64_t M = acf_session_classes(s), cell = s->row[i] * t->D + j;
@@ -112,7 +111,7 @@ static void finish_cell(acf_session *s, const acf_table *t, acf_query q, int64_t
     w->low[cell] = in.low, w->high[cell] = in.high;
 }
 
-/* The n cells (s->row, s->column). */
+/* Answers the n cells (s->row, s->column). */
 static acf_status ask_cells(acf_session *s, const acf_table *t, acf_query q, int64_t n, double *out, const span *w) {
     if (n == 0) return ACF_OK;
     memset(s->each, 0, (size_t)n * sizeof *s->each);
@@ -147,7 +146,7 @@ acf_status acf_session_query_mean(acf_session *s, const acf_table *t, acf_query 
 
 /* ---- intervals --------------------------------------------------------------------------------------------------- */
 
-/* Values that cells of column j share, as the stored rows have them. */
+/* Values that cells of column j share, from the stored rows. */
 static void share_values(const acf_donors *a, int64_t j, acf_shared *out) {
     int64_t cells = 0;
     for (int64_t i = 0; i < a->N; i++) cells += a->code[j * a->N + i] >= 0;
@@ -155,19 +154,20 @@ static void share_values(const acf_donors *a, int64_t j, acf_shared *out) {
         acf_shared_count(out, a->value[k], llround(a->share[k] * (double)cells), cells);
 }
 
-/* Memory for a batch and for every thread, in one block. */
-static acf_status open_desks(const acf_session *s, span *w) {
+/* Allocates memory for a batch and for every thread, in one block. */
+static acf_status open_weighted(const acf_session *s, span *w) {
     const int64_t values = s->K * ACF_MEAN_VALUES,
                   donors = s->donor_answers ? acf_donor_answers_capacity(s->donor_answers) : 0;
     const int64_t capacity = values + donors, threads = acf_max(s->dev->threads, 1);
     size_t bytes;
-    w->desk = acf_alloc_zero((size_t)threads * sizeof *w->desk, "intervals");
-    if (!w->desk || !acf_bytes(2 * threads * capacity + s->rows * values, sizeof *w->value, &bytes)) return ACF_EMEMORY;
+    w->weighted = acf_alloc_zero((size_t)threads * sizeof *w->weighted, "intervals");
+    if (!w->weighted || !acf_bytes(2 * threads * capacity + s->rows * values, sizeof *w->value, &bytes))
+        return ACF_EMEMORY;
     w->value = acf_alloc(bytes, "intervals");
     if (!w->value) return ACF_EMEMORY;
     for (int64_t k = 0; k < threads; k++) {
-        w->desk[k].value = w->value + s->rows * values + 2 * k * capacity;
-        w->desk[k].weight = w->desk[k].value + capacity;
+        w->weighted[k].value = w->value + s->rows * values + 2 * k * capacity;
+        w->weighted[k].weight = w->weighted[k].value + capacity;
     }
     return ACF_OK;
 }
@@ -176,16 +176,16 @@ acf_status acf_session_query_interval(acf_session *s, const acf_table *t, acf_qu
                                       double *low, double *high) {
     if (!(level > 0 && level < 1))
         return acf_fail(ACF_EUSAGE, "an interval of level %g; expected a number between 0 and 1", level);
-    const acf_donors *a = s->m->donors; /* donors give their own values: which of them are shared, it knows */
+    const acf_donors *a = s->m->donors; /* donors know which of their values are shared */
     const size_t cells = (size_t)(t->N * t->D) + 1;
     span w = {.level = level, .low = low, .high = high};
     acf_shared *shared = a ? acf_alloc_zero((size_t)a->D * sizeof *shared, "intervals") : NULL;
     double *out = mean ? mean : acf_alloc(cells * sizeof *out, "intervals");
-    acf_status status = out && (shared || !a) ? open_desks(s, &w) : ACF_EMEMORY;
+    acf_status status = out && (shared || !a) ? open_weighted(s, &w) : ACF_EMEMORY;
     for (int64_t j = 0; !status && a && j < a->D; j++) share_values(a, j, &shared[j]);
     w.shared = shared;
     if (!status) status = ask_table(s, t, q, out, &w);
     if (!mean) acf_release(out);
-    acf_release(shared), acf_release(w.value), acf_release(w.desk);
+    acf_release(shared), acf_release(w.value), acf_release(w.weighted);
     return status;
 }

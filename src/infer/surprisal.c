@@ -1,14 +1,14 @@
-/* How far cells are outside of what was expected of them: see session.h, and docs/math.md, "What looks wrong".
+/* Surprisal of cells: how far they are in the tails of their conditionals. See session.h and docs/math.md, 19.
  *
- *     surprise = -log P(a cell is as far out as this one | the rest of the row)
+ *     surprisal = -log P(a cell at least as far out as this one | the rest of the row)
  *
- * A batch of rows and a column at a time. Of a class the tail is a sum over classes. Of a number it is read from VALUES
- * of the networks' conditional, of every member, and from DONORS values of the rows that are looked up, in the shares
- * that both are believed; beyond their 5 % and 95 % quantiles it falls exponentially.
+ * It processes a batch of rows and one column at a time. For a class the tail is a sum over classes. For a number it
+ * is computed from ACF_MEAN_VALUES values of every member's conditional and DONORS values of the donors, by their
+ * weights. Beyond the 5 % and 95 % quantiles the tails are exponential.
  *
- * A wrong cell that is given makes right ones improbable. So where fewer than 1 % of cells are as far out as one of a
- * row, its most surprising cells are tried: the row is asked without each, and the one that explains most is not given
- * to the others; then the next one. Few rows are asked twice. Nothing is random. */
+ * A wrong given cell makes right cells improbable. So if a cell's tail probability is below 1 %, the most surprising
+ * cells of its row are tried: the row is scored without each of them. The one whose absence explains most is
+ * withheld from the others; then the next one. Few rows are scored twice. Nothing is random. */
 #include "infer/session_parts.h"
 
 #include "base/rng.h"
@@ -20,20 +20,20 @@
 #include <string.h>
 
 enum { DONORS = 32 };
-#define DOUBTFUL 4.605170186 /* nats, log 100: a cell that is not given to the others of its row */
-#define ROUNDS 3             /* cells of a row that are not given, at most */
-#define TRIED 3              /* cells that are tried for each of them, the most surprising */
+#define DOUBTFUL 4.605170186 /* nats, log 100: cells above it may be withheld */
+#define WITHHELD_MAX 3       /* most cells withheld in a row */
+#define TRIALS 3             /* cells tried for each of them, the most surprising */
 #define LEVEL 0.05           /* quantiles beyond which tails are exponential */
-#define SEEN 0.02            /* a tail that holds as many of the values is as probable as they say, at least */
-#define LEAST_SPREAD 1e-3    /* deviation of a conditional at least, in deviations of the column */
-#define LINEAR 3.0           /* deviations around a column's mean where numbers are compared as they are */
-#define FAR_OUT 1e150        /* deviations: beyond, all are alike */
+#define SEEN 0.02            /* a tail holding this share of the values is at least as probable as they say */
+#define LEAST_SPREAD 1e-3    /* least deviation of a conditional, in deviations of the column */
+#define LINEAR 3.0           /* deviations around a column's mean within which numbers are compared on a linear scale */
+#define FAR_OUT 1e150        /* deviations: all numbers beyond are equal */
 
 typedef struct point {
     double at, weight;
 } point;
 
-/* A row to ask, and one more of its cells that is not given to the others; -1: none. */
+/* A row to score, and one more of its cells to withhold; -1: none. */
 typedef struct item {
     int64_t row, trial;
 } item;
@@ -42,17 +42,17 @@ typedef struct work {
     acf_session *s;
     const acf_table *t;
     acf_table part;  /* rows of the batch */
-    double *x;       /* (rows,D) their cells, without those that are not given */
+    double *x;       /* (rows,D) their cells, without withheld ones */
     uint64_t *id;    /* (rows) */
-    uint8_t *target; /* (rows,D) the column at hand */
-    double *lp;      /* (rows) what the networks say of the cells */
-    double *out;     /* (rows) surprises of a column */
+    uint8_t *target; /* (rows,D) the current column */
+    double *lp;      /* (rows) log p of the cells by the networks */
+    double *out;     /* (rows) surprisals of a column */
     point *points;   /* (rows, points) values of the conditional, on the scale of curve() */
-    acf_real *probs; /* (rows,M) classes of one member, and the sum over members: */
+    acf_real *probs; /* (rows,M) class probabilities of one member, and their sum over members: */
     double *mixed;
-    item *pending;     /* what to ask: (N), or (TRIED·N) */
-    uint8_t *withheld; /* (N,D) cells that are not given to the others of their row */
-    int64_t M, K;      /* classes; points of the networks */
+    item *pending;     /* rows to score: (N), or (TRIED·N) */
+    uint8_t *withheld; /* (N,D) cells that are withheld from the others of their row */
+    int64_t M, K;      /* classes; values of the networks */
     double *logp, *surprisal;
 } work;
 
@@ -77,11 +77,11 @@ static acf_status open_work(work *w, acf_session *s, const acf_table *t, double 
                 {&w->points, rows * (w->K + DONORS), sizeof *w->points},
                 {&w->probs, rows * (w->M + 1), sizeof *w->probs},
                 {&w->mixed, rows * (w->M + 1), sizeof *w->mixed},
-                {&w->pending, TRIED * t->N + 1, sizeof *w->pending},
+                {&w->pending, TRIALS * t->N + 1, sizeof *w->pending},
                 {&w->withheld, t->N * D + 1, 1}};
     for (size_t k = 0; k < sizeof list / sizeof *list; k++) {
         size_t bytes;
-        void *p = acf_bytes(list[k].n, list[k].size, &bytes) ? acf_alloc_zero(bytes, "surprises") : NULL;
+        void *p = acf_bytes(list[k].n, list[k].size, &bytes) ? acf_alloc_zero(bytes, "surprisals") : NULL;
         if (!p) return ACF_EMEMORY;
         memcpy(list[k].to, &p, sizeof p);
     }
@@ -95,7 +95,7 @@ static void close_work(work *w) {
     acf_release(w->probs), acf_release(w->mixed), acf_release(w->pending), acf_release(w->withheld);
 }
 
-/* The n pending rows from `from` on, with their cells of column j, and what is given to it. */
+/* Makes the part: n pending rows from `from` on, with their cells of column j and the cells given to them. */
 static void take_part(work *w, int64_t from, int64_t n, int64_t j) {
     const int64_t D = w->t->D;
     for (int64_t i = 0; i < n; i++) {
@@ -109,7 +109,7 @@ static void take_part(work *w, int64_t from, int64_t n, int64_t j) {
     w->part.N = n;
 }
 
-/* Member k is asked for column j of all rows of the part. */
+/* Loads column j of all rows of the part as targets of member k. */
 static void load_column(work *w, int k, int64_t j) {
     acf_session *s = w->s;
     const int64_t n = acf_session_take(s, &w->part, 0);
@@ -119,7 +119,7 @@ static void load_column(work *w, int k, int64_t j) {
 
 /* ---- classes ----------------------------------------------------------------------------------------------------- */
 
-/* -log P(a class that is no more probable than x), of probabilities that sum to `all`. */
+/* -log P(a class that is no more probable than x), of probabilities with the sum `all`. */
 static double tail_of_class(const double *p, int32_t classes, double all, int32_t x) {
     double sum = 0;
     for (int32_t c = 0; c < classes; c++) sum += p[c] <= p[x] * (1 + 1e-9) ? p[c] : 0;
@@ -150,14 +150,14 @@ static acf_status ask_class(work *w, int64_t j) {
 
 /* ---- numbers ----------------------------------------------------------------------------------------------------- */
 
-/* Where values are compared: linear around the column's mean, logarithmic far from it. Otherwise a long tail would have
- * all surprises. */
+/* Scale on which values are compared: linear around the column's mean, logarithmic far from it. Otherwise a long
+ * tail would take all surprisals. */
 static double curve(const acf_encoder *e, int64_t j, double x) {
     const double u = x / e->scale[j] - e->mean[j] / e->scale[j];
     return LINEAR * asinh(fmin(fmax(u, -FAR_OUT), FAR_OUT) / LINEAR);
 }
 
-static int by_place(const void *a, const void *b) {
+static int by_value(const void *a, const void *b) {
     const double x = ((const point *)a)->at, y = ((const point *)b)->at;
     return (x > y) - (x < y);
 }
@@ -169,7 +169,7 @@ static double quantile(const point *p, int64_t n, double level) {
     return p[n - 1].at;
 }
 
-/* -log P(a number as far from the median on either side as x), of n sorted points whose weights sum to 1. */
+/* -log P(a number at least as far from the median, on either side, as x), of n sorted points whose weights sum to 1. */
 static double tail_of_number(const acf_encoder *e, int64_t j, const point *p, int64_t n, double x) {
     const double at = curve(e, j, x), middle = quantile(p, n, 0.5), away = fabs(at - middle);
     const double slope = e->scale[j] * cosh(fmin(fabs(middle) / LINEAR, 700)); /* of the curve's inverse */
@@ -182,7 +182,7 @@ static double tail_of_number(const acf_encoder *e, int64_t j, const point *p, in
     return beyond < SEEN ? tail : fmin(tail, fmax(-log(2 * beyond), 0));
 }
 
-/* Behind the networks' points those of donors, evenly spaced by weight; returns how many points there are. */
+/* Appends points of donors, evenly spaced by weight, to those of the networks; returns the number of points. */
 static int64_t add_donors(const work *w, int64_t i, int64_t j, point *p) {
     acf_session *s = w->s;
     const double h = s->donor_answers ? acf_donor_answers_look(s->donor_answers, &w->part, i, j) : 0;
@@ -218,7 +218,7 @@ static acf_status ask_number(work *w, int64_t j) {
         point *p = w->points + i * capacity;
         if (!acf_table_present(acf_table_row(&w->part, i)[j])) continue;
         const int64_t points = add_donors(w, i, j, p);
-        qsort(p, (size_t)points, sizeof *p, by_place);
+        qsort(p, (size_t)points, sizeof *p, by_value);
         w->out[i] = tail_of_number(e, j, p, points, acf_table_row(&w->part, i)[j]);
     }
     return ACF_OK;
@@ -226,8 +226,8 @@ static acf_status ask_number(work *w, int64_t j) {
 
 /* ---- all cells --------------------------------------------------------------------------------------------------- */
 
-/* log p and surprise of column j of the part, whose first row is the from-th that is pending: into rows `from` and on
- * of logp and surprise. */
+/* log p and surprisal of column j of the part, whose first row is pending row `from`: into rows `from` and on of
+ * logp and surprisal. */
 static acf_status ask_column(work *w, int64_t from, int64_t j, double *logp, double *surprisal) {
     acf_session *s = w->s;
     const int64_t n = acf_session_take(s, &w->part, 0), D = w->t->D;
@@ -245,7 +245,7 @@ static acf_status ask_column(work *w, int64_t from, int64_t j, double *logp, dou
     return ACF_OK;
 }
 
-/* Asks all that is pending: a row of logp and surprise (pending,D) each. */
+/* Scores all pending rows: a row of logp and surprisal (pending,D) each. */
 static acf_status ask_pending(work *w, int64_t pending, double *logp, double *surprisal) {
     for (int64_t from = 0; from < pending; from += w->s->rows)
         for (int64_t j = 0; j < w->t->D; j++) {
@@ -255,8 +255,8 @@ static acf_status ask_pending(work *w, int64_t pending, double *logp, double *su
     return ACF_OK;
 }
 
-/* The most surprising of a row's given cells that is less so than `below`, column `but` aside; -1: none. surprise (D):
- * the row's. */
+/* The most surprising of a row's given cells with a surprisal below `below`, except column `but`; -1: none.
+ * surprisal (D): the row's. */
 static int64_t most_surprising(const work *w, int64_t row, const double *surprisal, int64_t but, double below) {
     int64_t most = -1;
     for (int64_t j = 0; j < w->t->D; j++) {
@@ -267,13 +267,13 @@ static int64_t most_surprising(const work *w, int64_t row, const double *surpris
     return most;
 }
 
-/* Doubtful cells of the row become trials, the most surprising first; returns how many. A row's only cell is none: it
- * is given to nobody. */
+/* Makes the doubtful cells of the row trials, the most surprising first; returns how many. The only given cell of a
+ * row is none: no other cell depends on it. */
 static int64_t add_trials(work *w, int64_t row, item *to) {
     const double *surprisal = w->surprisal + row * w->t->D;
     double below = (double)INFINITY;
     int64_t n = 0;
-    for (int64_t j; n < TRIED && (j = most_surprising(w, row, surprisal, -1, below)) >= 0 && surprisal[j] > DOUBTFUL;
+    for (int64_t j; n < TRIALS && (j = most_surprising(w, row, surprisal, -1, below)) >= 0 && surprisal[j] > DOUBTFUL;
          n++) {
         to[n] = (item){row, j}, below = surprisal[j];
         if (most_surprising(w, row, surprisal, j, (double)INFINITY) < 0) return 0;
@@ -281,7 +281,7 @@ static int64_t add_trials(work *w, int64_t row, item *to) {
     return n;
 }
 
-/* Of n trials of a row the one that explains most: without it, the most surprising of the others is least. */
+/* Of n trials of a row the one that explains most: without it, the largest surprisal of the others is least. */
 static int64_t best_trial(const work *w, const item *trial, int64_t n, const double *surprisal) {
     double least = (double)INFINITY;
     int64_t best = 0;
@@ -293,15 +293,15 @@ static int64_t best_trial(const work *w, const item *trial, int64_t n, const dou
     return best;
 }
 
-/* Of each pending row that has a doubtful cell one more is withheld; these rows are then pending. */
+/* Withholds one more cell in each pending row that has a doubtful cell; these rows are then pending. */
 static acf_status withhold(work *w, int64_t *pending) {
     const int64_t D = w->t->D;
     int64_t n = 0, left = 0;
-    item *rows = acf_alloc((size_t)(*pending + 1) * sizeof *rows, "surprises");
+    item *rows = acf_alloc((size_t)(*pending + 1) * sizeof *rows, "surprisals");
     if (!rows) return ACF_EMEMORY;
     memcpy(rows, w->pending, (size_t)*pending * sizeof *rows);
     for (int64_t i = 0; i < *pending; i++) n += add_trials(w, rows[i].row, w->pending + n);
-    double *logp = acf_alloc((size_t)(2 * n * D + 1) * sizeof *logp, "surprises"), *surprisal = logp + n * D;
+    double *logp = acf_alloc((size_t)(2 * n * D + 1) * sizeof *logp, "surprisals"), *surprisal = logp + n * D;
     acf_status status = logp ? ask_pending(w, n, logp, surprisal) : ACF_EMEMORY;
     for (int64_t i = 0, to; !status && i < n; i = to) {
         const int64_t row = w->pending[i].row;
@@ -321,12 +321,12 @@ static acf_status ask_all(work *w) {
     int64_t pending = w->t->N;
     for (int64_t i = 0; i < pending; i++) w->pending[i] = (item){i, -1};
     ACF_TRY(ask_pending(w, pending, w->logp, w->surprisal));
-    for (int round = 0; round < ROUNDS; round++) ACF_TRY(withhold(w, &pending));
+    for (int round = 0; round < WITHHELD_MAX; round++) ACF_TRY(withhold(w, &pending));
     return ACF_OK;
 }
 
-/* A level that none of the n cells had which the model was made from: the n+1st would be the first, so P = 1/(n+1). */
-static void score_strangers(const work *w) {
+/* An unseen level: none of the n training cells has it. The n+1st cell would be the first, so P = 1/(n+1). */
+static void score_unseen_levels(const work *w) {
     const acf_table *t = w->t;
     for (int64_t k = 0; t->file && k < t->file->unseen_levels.n; k++) {
         const int64_t cell = t->file->unseen_levels.cell[k];
@@ -341,7 +341,7 @@ acf_status acf_session_query_surprisal(acf_session *s, const acf_table *t, doubl
     ACF_TRY(acf_encoder_check(s->m->encoder, t));
     acf_status status = open_work(&w, s, t, logp, surprisal);
     if (!status) status = ask_all(&w);
-    if (!status) score_strangers(&w);
+    if (!status) score_unseen_levels(&w);
     for (int64_t c = 0; !status && given && c < t->N * t->D; c++)
         given[c] = acf_table_present(t->x[c]) && !w.withheld[c];
     close_work(&w);

@@ -1,5 +1,5 @@
-/* What looks wrong: tails as draws have them, a wrong cell that is not given to the others, in any unit, for any batch;
- * levels that were never seen, and numbers far away. */
+/* Surprisal: tails agree with draws; a wrong cell is withheld from the others; any unit, any batch; unseen levels
+ * and numbers far away. */
 #include "harness/donor_lab.h"
 
 #include "harness/lab.h"
@@ -12,7 +12,7 @@
 /* ---- tails ------------------------------------------------------------------------------------------------------- */
 
 enum { DRAWS = 1002, SETS = 3, AT_ONCE = DRAWS / SETS }; /* a draw is of one member: one of each of three */
-#define ERROR 0.06                                       /* of a share of them, 4 deviations */
+#define ERROR 0.06                                       /* of a share of draws, 4 deviations */
 
 static int by_value(const void *a, const void *b) {
     const double x = *(const double *)a, y = *(const double *)b;
@@ -33,8 +33,8 @@ static void draw_column(acf_session *s, const double *row, int j, double *to) {
     acf_table_free(t);
 }
 
-/* The surprise of the row's cell in column j. */
-static double surprise_of(acf_session *s, const double *row, int j) {
+/* The surprisal of the row's cell in column j. */
+static double surprisal_of(acf_session *s, const double *row, int j) {
     double logp[COLS], surprisal[COLS];
     acf_table *t = acf_donor_lab_table(row, 1, NEW);
     if (acf_session_query_surprisal(s, t, logp, surprisal, NULL)) fail_msg("%s", acf_error());
@@ -42,7 +42,7 @@ static double surprise_of(acf_session *s, const double *row, int j) {
     return surprisal[j];
 }
 
-/* Of classes: that of all draws as many are of a class that is no more frequent. */
+/* Of classes: the share of draws of a class that is no more frequent. */
 static void a_class_has_the_tail_of_its_draws(void **state) {
     (void)state;
     for (int members = 1; members <= 3; members += 2)
@@ -60,7 +60,7 @@ static void a_class_has_the_tail_of_its_draws(void **state) {
                     least += share[c] < own - ERROR || c == row[CLASS] ? share[c] : 0;
                     most += share[c] < own + ERROR ? share[c] : 0;
                 }
-                const double tail = exp(-surprise_of(donors ? b.s : b.net, row, CLASS));
+                const double tail = exp(-surprisal_of(donors ? b.s : b.net, row, CLASS));
                 if (!(tail > least - ERROR && tail < most + ERROR && tail <= 1))
                     fail_msg("%g, expected %g to %g", tail, least, most);
             }
@@ -68,7 +68,7 @@ static void a_class_has_the_tail_of_its_draws(void **state) {
         }
 }
 
-/* Of numbers: about 0 in the middle, at the 5 % quantiles log 10, and more the farther out. */
+/* Of numbers: about 0 in the middle, log 10 at the 5 % quantiles, and more farther out. */
 static void a_number_has_the_tail_of_its_draws(void **state) {
     (void)state;
     acf_donor_lab b;
@@ -79,8 +79,9 @@ static void a_number_has_the_tail_of_its_draws(void **state) {
         draw_column(b.net, row, REAL, drawn);
         const double level[] = {0.5, 0.95, 1 - 0.5 / DRAWS};
         double at[5];
-        for (int k = 0; k < 3; k++) row[REAL] = drawn[(int)(level[k] * DRAWS)], at[k] = surprise_of(b.net, row, REAL);
-        for (int k = 3; k < 5; k++) row[REAL] = drawn[DRAWS - 1] + (k - 2) * 100, at[k] = surprise_of(b.net, row, REAL);
+        for (int k = 0; k < 3; k++) row[REAL] = drawn[(int)(level[k] * DRAWS)], at[k] = surprisal_of(b.net, row, REAL);
+        for (int k = 3; k < 5; k++)
+            row[REAL] = drawn[DRAWS - 1] + (k - 2) * 100, at[k] = surprisal_of(b.net, row, REAL);
         if (!(at[0] < 0.7 && at[2] >= at[1] - 0.1 && at[3] > at[2] && at[4] > at[2]))
             fail_msg("row %d: %g %g %g %g %g", i, at[0], at[1], at[2], at[3], at[4]);
         sum += at[1] / FULL;
@@ -89,7 +90,8 @@ static void a_number_has_the_tail_of_its_draws(void **state) {
     acf_donor_lab_close(&b);
 }
 
-/* Beyond, tails are exponential on the scale of numbers, on either side by its own quantile: here three times as far. */
+/* Beyond the quantiles, tails are exponential on the scale of numbers, on either side by its own quantile: here
+ * three times as far. */
 static void tails_go_on_beyond_the_draws(void **state) {
     (void)state;
     acf_donor_lab b;
@@ -103,18 +105,18 @@ static void tails_go_on_beyond_the_draws(void **state) {
             const double end = 3 * asinh((drawn[(side ? 19 : 1) * DRAWS / 20] - mean) / scale / 3);
             const double middle = 3 * asinh((drawn[DRAWS / 2] - mean) / scale / 3);
             row[REAL] = mean + scale * 3 * sinh((middle + 3 * (end - middle)) / 3);
-            sum[side] += surprise_of(b.net, row, REAL) / FULL;
+            sum[side] += surprisal_of(b.net, row, REAL) / FULL;
         }
     for (int side = 0; side < 2; side++)
         if (fabs(sum[side] - 3 * log(10)) > 1) fail_msg("side %d: %g, expected %g", side, sum[side], 3 * log(10));
     acf_donor_lab_close(&b);
 }
 
-/* ---- what is given ----------------------------------------------------------------------------------------------- */
+/* ---- withheld cells ---------------------------------------------------------------------------------------------- */
 
-/* A cell far out is not given to the others of its row: they have the surprise that they have without it. Other rows
- * are as they were. */
-static void a_wrong_cell_does_not_condemn_the_others(void **state) {
+/* A cell far out is withheld from the others of its row: they have the same surprisal as without it. Other rows do
+ * not change. */
+static void a_wrong_cell_is_withheld_from_the_others(void **state) {
     (void)state;
     acf_donor_lab b;
     double x[FULL * COLS], logp[3][FULL * COLS], surprisal[3][FULL * COLS];
@@ -138,7 +140,7 @@ static void a_wrong_cell_does_not_condemn_the_others(void **state) {
     acf_donor_lab_close(&b);
 }
 
-/* With nothing doubtful in a row, log p is that of each cell given all others. */
+/* If a row has no doubtful cell, log p is that of each cell given all others. */
 static void scores_are_those_of_cells(void **state) {
     (void)state;
     acf_donor_lab b;
@@ -159,8 +161,8 @@ static void scores_are_those_of_cells(void **state) {
     acf_donor_lab_close(&b);
 }
 
-/* A column in another unit: log p moves by the logarithm of the unit, the surprise does not. */
-static void surprise_has_no_unit(void **state) {
+/* A column in another unit: log p moves by the logarithm of the unit, the surprisal does not. */
+static void surprisal_has_no_unit(void **state) {
     (void)state;
     const double unit = 1e5;
     acf_donor_lab b;
@@ -200,10 +202,10 @@ static void batches_and_threads_do_not_matter(void **state) {
         }
         acf_donor_lab_close(&b);
     }
-    assert_memory_equal(surprisal[0], surprisal[2], sizeof surprisal[0]); /* threads: to the bit */
+    assert_memory_equal(surprisal[0], surprisal[2], sizeof surprisal[0]); /* threads: bit for bit */
 }
 
-/* A level that none of n cells had; what else is missing stays so. */
+/* A level that none of n cells has; other missing cells stay missing. */
 static void levels_never_seen_are_improbable(void **state) {
     (void)state;
     acf_donor_lab b;
@@ -217,7 +219,8 @@ static void levels_never_seen_are_improbable(void **state) {
     t->file->unseen_levels = (acf_unseen_levels){acf_alloc(sizeof(int64_t), "a test"), 1, 1};
     t->file->unseen_levels.cell[0] = COLS + CLASS;
     assert_int_equal(acf_session_query_surprisal(b.s, t, logp, surprisal, NULL), ACF_OK);
-    acf_assert_close(logp[COLS + CLASS], -log(1 + (double)b.m->encoder->observed[CLASS]), 1e-12, "log p of a stranger");
+    acf_assert_close(logp[COLS + CLASS], -log(1 + (double)b.m->encoder->observed[CLASS]), 1e-12,
+                     "log p of an unseen level");
     assert_true(surprisal[COLS + CLASS] > 0 && surprisal[COLS + CLASS] <= -logp[COLS + CLASS]);
     for (int c = 0; c < 2 * COLS; c++)
         if (c != COLS + CLASS)
@@ -226,7 +229,7 @@ static void levels_never_seen_are_improbable(void **state) {
     acf_donor_lab_close(&b);
 }
 
-/* One cell beyond any reason does not refuse an answer to the others, and stands out. */
+/* An absurd cell does not prevent answers for the others, and stands out. */
 static void cells_far_away_are_answered(void **state) {
     (void)state;
     static const double far[] = {1e300, -1e300, 1e30, 1e9};
@@ -251,6 +254,6 @@ static void cells_far_away_are_answered(void **state) {
 
 ACF_TESTS(surprisal, cmocka_unit_test(a_class_has_the_tail_of_its_draws),
           cmocka_unit_test(a_number_has_the_tail_of_its_draws), cmocka_unit_test(tails_go_on_beyond_the_draws),
-          cmocka_unit_test(a_wrong_cell_does_not_condemn_the_others), cmocka_unit_test(scores_are_those_of_cells),
-          cmocka_unit_test(surprise_has_no_unit), cmocka_unit_test(batches_and_threads_do_not_matter),
+          cmocka_unit_test(a_wrong_cell_is_withheld_from_the_others), cmocka_unit_test(scores_are_those_of_cells),
+          cmocka_unit_test(surprisal_has_no_unit), cmocka_unit_test(batches_and_threads_do_not_matter),
           cmocka_unit_test(levels_never_seen_are_improbable), cmocka_unit_test(cells_far_away_are_answered))

@@ -38,8 +38,8 @@ acf_status acf_attention_like_declare(acf_attention_like *k, acf_params *ps, con
 
 /* ---- all cells at once ------------------------------------------------------------------------------------------- */
 
-/* (N,K): what tokens are told of the reals. */
-static acf_tensor *told_values(acf_tape *t, const acf_attention_like *k, const acf_attention_rows *r, acf_tensor *z) {
+/* (N,K): the reals' values as token inputs. */
+static acf_tensor *token_values(acf_tape *t, const acf_attention_like *k, const acf_attention_rows *r, acf_tensor *z) {
     return k->columns.apart && z ? acf_scatter_cells(t, z, r->u_real, r->x) : r->x;
 }
 
@@ -47,7 +47,7 @@ static acf_tensor *told_values(acf_tape *t, const acf_attention_like *k, const a
 static acf_tensor *hidden(acf_tape *t, const acf_attention_like *k, const acf_attention_rows *r, acf_tensor *z) {
     const acf_told told =
         acf_token_inputs(t, r->s, &k->columns, r->given, r->codes, NULL, t->failure.status ? 0 : r->s->T);
-    return acf_transformer_run(t, &k->net, told_values(t, k, r, z), told, r->s, r->pass);
+    return acf_transformer_run(t, &k->net, token_values(t, k, r, z), told, r->s, r->pass);
 }
 
 /* The rows of h (T of s, W) that stand for the cells of u. */
@@ -98,19 +98,18 @@ acf_tensor *acf_attention_like_probs(acf_tape *t, const acf_attention_like *k, c
 
 /* ---- cell by cell ------------------------------------------------------------------------------------------------ */
 
-/* What goes from step to step: the values and classes that tokens are told, and what
- * blocks keep of the tokens before. */
-typedef struct walk {
+/* The state between steps: the values and classes that are token inputs, and the blocks' cache of the tokens before. */
+typedef struct draw_state {
     const acf_attention_like *k;
     const acf_attention_rows *r;
     const acf_draw *draw; /* NULL: means and most probable classes */
     const acf_attention_value *value;
-    acf_tensor *x; /* (N,K) as told */
+    acf_tensor *x; /* (N,K), the token inputs */
     acf_transformer_cache cache;
     acf_classes local; /* as acf_class_logits lays classes out: every first is 0 */
-} walk;
+} draw_state;
 
-/* A step of a part's cells. */
+/* One step over the cells of a part. */
 typedef struct step {
     const int32_t *token;
     acf_cells at;
@@ -118,19 +117,19 @@ typedef struct step {
 } step;
 
 /* (n,W) of the step's tokens. */
-static acf_tensor *hidden_at(acf_tape *t, const walk *w, const step *s) {
+static acf_tensor *hidden_at(acf_tape *t, const draw_state *w, const step *s) {
     const acf_attention_rows *r = w->r;
     const acf_told told = acf_token_inputs(t, r->s, &w->k->columns, r->given, r->codes, s->token, s->n);
     return acf_transformer_step(t, &w->k->net, w->x, told, s->token, s->n, r->s, &w->cache);
 }
 
-static acf_draw draw_at(const walk *w, const step *s) {
+static acf_draw draw_at(const draw_state *w, const step *s) {
     acf_draw d = *w->draw;
     d.at = s->at;
     return d;
 }
 
-static void class_step(acf_tape *t, const walk *w, const step *s, acf_tensor *z) {
+static void class_step(acf_tape *t, const draw_state *w, const step *s, acf_tensor *z) {
     const acf_attention_like *k = w->k;
     acf_tensor *logits =
         acf_class_logits(t, hidden_at(t, w, s), acf_p(k->classes.w), acf_p(k->classes.b), &k->columns.classes, s->at);
@@ -141,7 +140,7 @@ static void class_step(acf_tape *t, const walk *w, const step *s, acf_tensor *z)
     acf_put_codes_at(t, w->r->codes, made, w->r->u_category->cell + s->first, s->n);
 }
 
-static void real_step(acf_tape *t, const walk *w, const step *s, acf_tensor *z) {
+static void real_step(acf_tape *t, const draw_state *w, const step *s, acf_tensor *z) {
     const acf_attention_like *k = w->k;
     acf_tensor *p = head(t, hidden_at(t, w, s), &k->mixture);
     const acf_draw d = w->draw ? draw_at(w, s) : (acf_draw){0};
@@ -156,8 +155,8 @@ static void real_step(acf_tape *t, const walk *w, const step *s, acf_tensor *z) 
 }
 
 /* All steps of a part. */
-static void walk_part(acf_tape *t, const walk *w, const acf_subset *u, const int32_t *column, acf_tensor *z,
-                      void (*take)(acf_tape *, const walk *, const step *, acf_tensor *)) {
+static void draw_part(acf_tape *t, const draw_state *w, const acf_subset *u, const int32_t *column, acf_tensor *z,
+                      void (*take)(acf_tape *, const draw_state *, const step *, acf_tensor *)) {
     const int32_t *token = acf_token_places(t, w->r->s, u, column);
     const acf_steps steps = acf_tape_steps(t, u);
     for (int64_t i = 0; i < steps.n && !t->failure.status; i++) {
@@ -168,12 +167,12 @@ static void walk_part(acf_tape *t, const walk *w, const acf_subset *u, const int
     }
 }
 
-/* The reals with 0 where they are modelled, as long as nothing is known of them. */
+/* The reals, with 0 where they are modelled, before any of those is known. */
 static acf_tensor *known_values(acf_tape *t, const acf_attention_rows *r) {
     return acf_scatter_cells(t, acf_tensor_const(t, r->u_real, 0, 1, &r->u_real->T), r->u_real, r->x);
 }
 
-static bool begin(acf_tape *t, walk *w) {
+static bool begin(acf_tape *t, draw_state *w) {
     const acf_attention_rows *r = w->r;
     const int64_t categories = w->k->columns.classes.D;
     int32_t *zeros = acf_arena_alloc(t->host, (size_t)(categories + 1) * sizeof *zeros);
@@ -195,11 +194,11 @@ acf_tensor *acf_attention_like_draw(acf_tape *t, const acf_attention_like *k, co
         acf_tape_fail(t, NULL);
         return NULL;
     }
-    walk w = {.k = k, .r = r, .draw = d, .value = value};
+    draw_state w = {.k = k, .r = r, .draw = d, .value = value};
     acf_tensor *z = r->u_real ? acf_tensor_const(t, r->u_real, 0, 1, &r->u_real->T) : NULL;
     if (!begin(t, &w)) return NULL;
-    if (r->u_category) walk_part(t, &w, r->u_category, k->category_column, NULL, class_step);
-    if (r->u_real) walk_part(t, &w, r->u_real, k->real_column, z, real_step);
+    if (r->u_category) draw_part(t, &w, r->u_category, k->category_column, NULL, class_step);
+    if (r->u_real) draw_part(t, &w, r->u_real, k->real_column, z, real_step);
     return t->failure.status ? NULL : z;
 }
 

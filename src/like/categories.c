@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* ---- parameters ------------------------------------------------------------------------------------------------------- */
+/* ---- parameters -------------------------------------------------------------------------------------------------- */
 
 /* W, the number of classes in all. */
 static int64_t width_of(const acf_classes *c) {
@@ -52,20 +52,20 @@ acf_status acf_categories_declare(acf_categories *k, acf_params *ps, const char 
         acf_deep_sets_shape set = {s->context, s->column_embedding, s->units, s->layers, width_of(&k->classes), 1};
         return acf_deep_sets_declare(&k->set, ps, full, &set, ACF_SITE_CLASS_SET);
     }
-    /* The embedding stands where other networks have the one value before. */
+    /* The embedding takes the place of other networks' value before. */
     acf_rnn_shape net = {
         s->embedding - 1 + 2 * s->column_embedding, s->context, s->units, s->layers, s->deep, width_of(&k->classes), 1};
     return acf_rnn_declare(&k->net, ps, full, &net);
 }
 
-/* ---- all steps at once: the classes are known --------------------------------------------------------------------------- */
+/* ---- all steps at once: the classes are known -------------------------------------------------------------------- */
 
-/* before (M,E) and what is known of the steps, side by side. */
+/* before (M,E) and the steps' known numbers, side by side. */
 static acf_tensor *with_known(acf_tape *t, acf_tensor *before, acf_tensor *known) {
     return known ? acf_concat(t, 2, (acf_tensor *[]){before, known}) : before;
 }
 
-/* The set's network on a batch: known classes enter as given ones do. */
+/* The deep sets network on a batch: known classes enter as given ones do. */
 static acf_deep_sets_run begin_set(acf_tape *t, const acf_categories *k, const acf_cond *c) {
     acf_deep_sets_run r = acf_deep_sets_begin(t, &k->set, c->context, c->columns, c->mirrored, c->u, c->pass);
     r.terms.wk = acf_prefix_sum_classes(t, acf_p(k->set.wc), acf_p(k->table), &k->classes, k->mask_at, k->class_at);
@@ -104,22 +104,22 @@ acf_tensor *acf_categories_probs(acf_tape *t, const acf_categories *k, const int
                            (acf_cells){NULL, NULL});
 }
 
-/* ---- one step after another: the classes are made ------------------------------------------------------------------------ */
+/* ---- one step after another: the classes are made ---------------------------------------------------------------- */
 
-/* What goes from step to step; allocated before the first, so that each step's own memory can be dropped. */
-typedef struct walk {
+/* The state between steps. Allocated before the first step, so that each step's own memory can be released. */
+typedef struct draw_state {
     const acf_categories *k;
     const acf_subset *u;
     const acf_draw *draw; /* NULL: the most probable class */
     acf_classes local;    /* as acf_class_logits lays classes out: every first is 0 */
     acf_steps steps;
-    acf_deep_sets_run set;                                    /* of the set's network, or of the GRU: */
+    acf_deep_sets_run set;                                    /* the deep sets network; below, the GRU */
     acf_tensor *known;                                        /* (T,2E) or NULL */
     acf_tensor *cond[ACF_RNN_LAYERS], *state[ACF_RNN_LAYERS]; /* (N,3H), (active[0],H) */
     int32_t *codes;                                           /* (T) */
-} walk;
+} draw_state;
 
-static acf_cells cells_of(const walk *w, int64_t step) {
+static acf_cells cells_of(const draw_state *w, int64_t step) {
     return (acf_cells){w->u->row_of + w->steps.first[step], w->u->col_of + w->steps.first[step]};
 }
 
@@ -127,15 +127,16 @@ static void keep(acf_tape *t, void *to, const void *from, size_t bytes) {
     if (!t->failure.status && acf_device_copy(t->dev, to, from, bytes, ACF_ON_DEVICE)) acf_tape_fail(t, NULL);
 }
 
-/* (active) rows of the classes of the step before; its ranks are this step's, and perhaps more. NULL at the first. */
-static const int32_t *rows_before(acf_tape *t, const walk *w, int64_t step) {
+/* (active) rows of the classes of the step before; its ranks are this step's, and possibly more. NULL at the first
+ * step. */
+static const int32_t *rows_before(acf_tape *t, const draw_state *w, int64_t step) {
     if (step == 0) return NULL;
     const int32_t *made = w->codes + w->steps.first[step - 1];
     return acf_class_rows_at(t, &w->k->classes, made, cells_of(w, step - 1), w->steps.active[step]);
 }
 
 /* (active,E): their embeddings. */
-static acf_tensor *class_before(acf_tape *t, const walk *w, int64_t step) {
+static acf_tensor *class_before(acf_tape *t, const draw_state *w, int64_t step) {
     int64_t n = w->steps.active[step];
     acf_tensor *table = acf_p(w->k->table);
     if (step == 0) return acf_tensor_const(t, NULL, 0, 2, (int64_t[]){n, table->dim[1]});
@@ -143,7 +144,7 @@ static acf_tensor *class_before(acf_tape *t, const walk *w, int64_t step) {
 }
 
 /* (active,F): the last hidden units at a step. */
-static acf_tensor *hidden_at(acf_tape *t, walk *w, int64_t step) {
+static acf_tensor *hidden_at(acf_tape *t, draw_state *w, int64_t step) {
     const acf_rnn *net = &w->k->net;
     if (w->k->by_set) return acf_deep_sets_step(t, &w->set, step, NULL, rows_before(t, w, step));
     acf_tensor *x = with_known(t, class_before(t, w, step), w->known ? acf_step_slice(t, w->known, w->u, step) : NULL);
@@ -154,7 +155,7 @@ static acf_tensor *hidden_at(acf_tape *t, walk *w, int64_t step) {
     return acf_linear(t, x, net->w1, net->b1, net->act);
 }
 
-static void walk_step(acf_tape *t, walk *w, int64_t step) {
+static void draw_step(acf_tape *t, draw_state *w, int64_t step) {
     int64_t n = w->steps.active[step];
     acf_cells at = cells_of(w, step);
     acf_tensor *logits = acf_class_logits(t, hidden_at(t, w, step), acf_categories_weights(w->k),
@@ -170,7 +171,7 @@ static void walk_step(acf_tape *t, walk *w, int64_t step) {
     keep(t, w->codes + w->steps.first[step], made, (size_t)n * sizeof(int32_t));
 }
 
-static void walk_begin(acf_tape *t, walk *w, const acf_cond *c) {
+static void draw_begin(acf_tape *t, draw_state *w, const acf_cond *c) {
     const acf_rnn *net = &w->k->net;
     size_t bytes = (size_t)w->k->classes.D * sizeof(int32_t);
     int32_t *zeros = acf_arena_alloc(t->host, bytes);
@@ -200,17 +201,17 @@ const int32_t *acf_categories_draw(acf_tape *t, const acf_categories *k, const a
         acf_tape_fail(t, NULL);
         return NULL;
     }
-    walk w = {.k = k, .u = c->u, .draw = d};
-    walk_begin(t, &w, c);
+    draw_state w = {.k = k, .u = c->u, .draw = d};
+    draw_begin(t, &w, c);
     for (int64_t step = 0; step < w.steps.n && !t->failure.status; step++) {
         acf_tape_mark mark = acf_tape_position(t);
-        walk_step(t, &w, step);
+        draw_step(t, &w, step);
         acf_tape_rewind(t, mark);
     }
     return t->failure.status ? NULL : w.codes;
 }
 
-/* ---- context --------------------------------------------------------------------------------------------------------------- */
+/* ---- context ----------------------------------------------------------------------------------------------------- */
 
 acf_tensor *acf_category_context(acf_tape *t, acf_tensor *table, const acf_classes *classes, const int32_t *codes,
                                  const uint8_t *seen, int64_t N) {

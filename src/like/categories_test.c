@@ -1,4 +1,4 @@
-/* Categories: probabilities of all outcomes, gradients, draws that belong to them, cells that must not be read. */
+/* Categories: probabilities of all outcomes, gradients, draws against probabilities, cells that must not be read. */
 #include "like/categories.h"
 
 #include "harness/model_lab.h"
@@ -23,8 +23,8 @@ typedef struct bench {
     int32_t *codes;   /* (N,D) */
 } bench;
 
-/* A GRU whose first layer sees the context, or all; a network on the set. For that one the context is five numbers, the mask of the
- * given categories, and their embeddings. */
+/* A GRU whose context enters the first layer, or all layers; a deep sets network. For deep sets the context is five
+ * numbers, the mask of the given categories, and their embeddings. */
 typedef enum form { SHALLOW, DEEP, SET, FORMS } form;
 enum { MASK_AT = 5, CLASS_AT = MASK_AT + D };
 
@@ -79,7 +79,7 @@ static void row_probs(bench *b, const acf_cond *c, double *out) {
     for (int64_t i = 0; i < b->m.l.N; i++) out[i] = exp((double)lp->data[i]);
 }
 
-/* Two outcomes that agree in the modelled columns are one event: of those the first counts. */
+/* Two outcomes that agree in the modelled columns are one event; the first of them counts. */
 static bool is_first(int64_t outcome, int mask) {
     for (int64_t o = 0; o < outcome; o++) {
         bool same = true;
@@ -136,15 +136,15 @@ static void cells_and_probabilities_agree(void **state) {
     check_cells(SET);
 }
 
-/* ---- gradients ------------------------------------------------------------------------------------------------------ */
+/* ---- gradients --------------------------------------------------------------------------------------------------- */
 
-/* The log-probability with the observed categories in the context, through the layers that see it. */
+/* The log-probability with the observed categories in the context, through the layers that read it. */
 static acf_tensor *loss(acf_model_lab *m, void *ctx) {
     bench *b = ctx;
     acf_cond c = begin(b, true);
     acf_tensor *seen = acf_category_context(m->l.t, acf_p(b->table), &classes, b->codes, m->l.b, m->l.N);
     acf_tensor *mixed = acf_slice(m->l.t, seen, 0, 5);
-    if (b->k.by_set) { /* the classes' own embeddings where the network looks for them */
+    if (b->k.by_set) { /* the classes' own embeddings, at the positions where the network expects them */
         acf_tensor *given = acf_category_context(m->l.t, acf_p(b->k.table), &classes, b->codes, m->l.b, m->l.N);
         mixed = acf_concat(m->l.t, 3, (acf_tensor *[]){mixed, acf_slice(m->l.t, seen, 0, D), given});
     }
@@ -159,7 +159,7 @@ static void gradients_are_right(void **state) {
         bench b;
         open_bench(&b, 9, ACF_MASK_RANDOM, f ? 2 : 0, (form)f);
         acf_model_lab_check_gradient(&b.m, loss, &b);
-        for (int k = 0; k < b.m.ps->n; k++) { /* and every parameter has one */
+        for (int k = 0; k < b.m.ps->n; k++) { /* and every parameter has a gradient */
             double sum = 0;
             acf_tensor *p = &b.m.ps->list[k]->t;
             for (int64_t i = 0; i < acf_tensor_count(p); i++) sum += fabs((double)p->grad[i]);
@@ -169,7 +169,7 @@ static void gradients_are_right(void **state) {
     }
 }
 
-/* ---- draws ------------------------------------------------------------------------------------------------------------ */
+/* ---- draws ------------------------------------------------------------------------------------------------------- */
 
 static int64_t outcome_of(const acf_subset *u, const int32_t *made, int64_t i) {
     int64_t outcome = 0, times = 1;
@@ -232,7 +232,8 @@ static void most_probable_classes(void **state) {
     check_most_probable(SET);
 }
 
-/* The draws of rows ids[0..n) of a table of ROWS: masks, contexts and draws are those of the row wherever it stands. */
+/* The draws of rows ids[0..n) of a table of ROWS: masks, contexts and draws depend on the row's id only, not on its
+ * position. */
 enum { ROWS = 40 };
 static void draw_rows(form f, const int64_t *ids, int64_t n, int32_t (*out)[D]) {
     bench all, b;
@@ -276,7 +277,7 @@ static void draws_do_not_depend_on_the_batch(void **state) {
     check_batches(SET);
 }
 
-/* ---- what is not read, what is empty, what is refused -------------------------------------------------------------------- */
+/* ---- unread cells, empty sets, refused arguments ----------------------------------------------------------------- */
 
 static void check_hidden_cells(form f) {
     acf_real lp[2][ROWS], seen[2][ROWS * D * 2];
@@ -332,8 +333,8 @@ static void nothing_to_model(void **state) {
     }
 }
 
-/* Four steps need little more than one: the codes, and wider rows where a column has more classes. Kept, the layers of the three
- * others would be ten times the allowance. */
+/* Four steps need little more memory than one: the codes, and wider rows where a column has more classes. Keeping the
+ * layers of the three others would take ten times the allowance. */
 static void check_memory(form f) {
     bench b;
     size_t peak[2];
@@ -355,9 +356,9 @@ static void draws_take_the_memory_of_one_step(void **state) {
     check_memory(SET);
 }
 
-/* For the set a class counts the same given or modelled: log P(a, b) = log P(a) + log P(b | a), a given in the context. Rows of three:
- * both modelled; a alone; b with a given. */
-static void a_class_counts_the_same_given_or_modelled(void **state) {
+/* For deep sets a class has the same effect given or modelled: log P(a, b) = log P(a) + log P(b | a), a given in the
+ * context. Rows of three: both modelled; a alone; b with a given. */
+static void a_class_has_the_same_effect_given_or_modelled(void **state) {
     (void)state;
     enum { A = 1, B = 3, E = 3 };
     bench b;
@@ -416,4 +417,4 @@ ACF_TESTS(categories, cmocka_unit_test(probabilities_sum_to_one), cmocka_unit_te
           cmocka_unit_test(most_probable_classes), cmocka_unit_test(draws_do_not_depend_on_the_batch),
           cmocka_unit_test(hidden_cells_are_not_read), cmocka_unit_test(nothing_to_model),
           cmocka_unit_test(draws_take_the_memory_of_one_step),
-          cmocka_unit_test(a_class_counts_the_same_given_or_modelled), cmocka_unit_test(refuses_what_does_not_fit))
+          cmocka_unit_test(a_class_has_the_same_effect_given_or_modelled), cmocka_unit_test(refuses_what_does_not_fit))

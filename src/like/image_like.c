@@ -24,15 +24,15 @@ static acf_tensor *flat(acf_tape *t, acf_tensor *x) {
     return acf_tensor_view(t, x, 1, &n);
 }
 
-/* ---- Gaussians --------------------------------------------------------------------------------------------------------------------- */
+/* ---- Gaussians --------------------------------------------------------------------------------------------------- */
 
 static acf_status normal_declare(acf_image_like *k, acf_params *ps, const char *name) {
     (void)k, (void)ps, (void)name;
     return ACF_OK;
 }
 
-/* `out` numbers of every pixel, from what is seen of the image; 0 at first. */
-static acf_status declare_say(acf_image_like *k, acf_params *ps, const char *name, int64_t out) {
+/* `out` numbers per pixel, from the observed part of the image; 0 at first. */
+static acf_status declare_output(acf_image_like *k, acf_params *ps, const char *name, int64_t out) {
     char part[96];
     snprintf(part, sizeof part, "%s.say", name);
     return acf_conv_layer_declare(&k->say, ps, part, (acf_conv_size){1, 1, k->width, out, 0},
@@ -48,7 +48,7 @@ static acf_status gaussian_declare(acf_image_like *k, acf_params *ps, const char
     snprintf(part, sizeof part, "%s.see", name);
     ACF_TRY(acf_image_embed_declare(&k->see, ps, part,
                                     &(acf_image_embed_shape){k->H, k->W, k->C, k->width, k->blocks, k->embed_deep}));
-    return declare_say(k, ps, name, 2 * k->C);
+    return declare_output(k, ps, name, 2 * k->C);
 }
 
 /* Mean and log-scale of every number. */
@@ -110,7 +110,7 @@ const acf_image_like_kind acf_image_normal = {"normal", normal_declare, normal_l
 const acf_image_like_kind acf_image_gaussian = {"gaussian",    gaussian_declare, gaussian_logp,
                                                 gaussian_mean, gaussian_sample,  true};
 
-/* ---- PixelCNN ---------------------------------------------------------------------------------------------------------------------- */
+/* ---- PixelCNN ---------------------------------------------------------------------------------------------------- */
 
 static acf_status pixel_declare(acf_image_like *k, acf_params *ps, const char *name) {
     if (k->components < 1 || k->components > ACF_MAX_COMPONENTS)
@@ -118,7 +118,7 @@ static acf_status pixel_declare(acf_image_like *k, acf_params *ps, const char *n
     const acf_pixelcnn_shape shape = {
         k->H, k->W, k->C, k->width, acf_chain_width(k->C, k->components), k->blocks, k->embed_blocks, k->embed_deep};
     ACF_TRY(acf_pixelcnn_declare(&k->pixel, ps, name, &shape));
-    return k->guess ? declare_say(k, ps, name, k->C) : ACF_OK;
+    return k->guess ? declare_output(k, ps, name, k->C) : ACF_OK;
 }
 
 static acf_tensor *pixel_logp(acf_tape *t, const acf_image_like *k, acf_tensor *z, const acf_image_cond *c) {
@@ -127,8 +127,8 @@ static acf_tensor *pixel_logp(acf_tape *t, const acf_image_like *k, acf_tensor *
     return acf_sum_masked(t, acf_mixture_logp(t, p, flat(t, z), k->components, k->lo, k->hi), c->u);
 }
 
-/* The numbers of one pixel (N,1,1,C): channel by channel, as each has its say in the next one's mixture. Numbers of later channels are made
- * as well, and made again when their turn comes; those before come out the same again. */
+/* The numbers of one pixel (N,1,1,C), channel by channel, as each enters the next one's mixture. Numbers of later
+ * channels are computed too, and again when they are due; those of earlier channels come out the same. */
 static acf_tensor *make_pixel(acf_tape *t, const acf_image_like *k, acf_tensor *p, acf_tensor *old, acf_tensor *u,
                               const acf_draw *d) {
     acf_tensor *pixel = old;
@@ -155,8 +155,9 @@ static void fill_row(acf_tape *t, const acf_image_like *k, const acf_image_cond 
     }
 }
 
-/* A temperature changes what the network says of each channel's mixture, [logits | means | log-scales]: logits / T, log-scales + log T. */
-static acf_pixel_change warmed(acf_tape *t, const acf_image_like *k, double log_temperature) {
+/* The change of each channel's mixture parameters [logits | means | log-scales] by a temperature: logits / T,
+ * log-scales + log T. */
+static acf_pixel_change at_temperature(acf_tape *t, const acf_image_like *k, double log_temperature) {
     const int64_t K = k->components, A = acf_chain_width(k->C, K);
     acf_real *times = acf_arena_alloc(t->host, (size_t)A * sizeof *times),
              *plus = times ? acf_arena_alloc(t->host, (size_t)A * sizeof *plus) : NULL;
@@ -165,26 +166,26 @@ static acf_pixel_change warmed(acf_tape *t, const acf_image_like *k, double log_
         return (acf_pixel_change){&t->empty, &t->empty};
     }
     for (int64_t i = 0; i < A; i++) {
-        const int64_t part = i < 3 * K * k->C ? i / K % 3 : 1; /* behind the mixtures are slopes of means */
+        const int64_t part = i < 3 * K * k->C ? i / K % 3 : 1; /* after the mixtures come slopes of means */
         times[i] = part == 0 ? (acf_real)exp(-log_temperature) : 1;
         plus[i] = part == 2 ? (acf_real)log_temperature : 0;
     }
     return (acf_pixel_change){acf_tensor_input(t, times, 1, &A), acf_tensor_input(t, plus, 1, &A)};
 }
 
-/* Rows up to the last that has something to model. */
+/* Rows up to the last one with modelled numbers. */
 static int64_t rows_to_walk(const acf_image_cond *c, int64_t H) {
     while (c->rows && H > 0 && !c->rows[H - 1]) H--;
     return H;
 }
 
-/* All modelled numbers in their order; d NULL: means. A GPU makes a row at once, where that fits. Rows with nothing to model have their vertical stream, which
- * those below look at, and no pixels to walk through: most of a walk is its pixels. */
+/* All modelled numbers in their order; d NULL: means. A GPU makes a row at once where it fits. A row without modelled
+ * numbers needs its vertical stream, which rows below read, but no loop over pixels, which is most of the cost. */
 static acf_tensor *pixel_fill(acf_tape *t, const acf_image_like *k, const acf_image_cond *c, const acf_draw *d) {
     if (t->failure.status) return &t->empty;
     ACF_ASSERT(!t->record);
     const double warm = d ? d->log_temperature : 0;
-    const acf_pixel_change change = warm != 0 ? warmed(t, k, warm) : (acf_pixel_change){0};
+    const acf_pixel_change change = warm != 0 ? at_temperature(t, k, warm) : (acf_pixel_change){0};
     const int64_t line = c->u->dim[0] * k->W * k->C, H = rows_to_walk(c, k->H),
                   A = acf_chain_width(k->C, k->components);
     const bool at_once =

@@ -15,7 +15,7 @@ const acf_like_kind *acf_like_chosen(const acf_options *o) {
     return acf_like_kinds[acf_options_choice(o, "likelihood")];
 }
 
-/* Means that are the same for all components would stay the same for ever: their gradients are equal. */
+/* Means must differ: equal means have equal gradients and would never separate. */
 #define MEANS_DEVIATION 0.3
 
 acf_status acf_like_fill(const acf_like *k, acf_device *dev) {

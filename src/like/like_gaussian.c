@@ -25,7 +25,7 @@ static acf_tensor *gaussian_sample(acf_tape *t, const acf_like *k, const acf_con
     return k->flow.kind->inverse(t, &k->flow, acf_gaussian_sample(t, zero, zero, -1, 1, d), c, NULL);
 }
 
-static void gaussian_spread(acf_tape *t, const acf_like *k, const acf_cond *c, int n, acf_tensor **z) {
+static void gaussian_cell_values(acf_tape *t, const acf_like *k, const acf_cond *c, int n, acf_tensor **z) {
     for (int i = 0; i < n; i++)
         z[i] = acf_tensor_const(t, c->u, acf_normal_quantile((i + 0.5) / n, false), 1, &c->u->T);
     acf_flow_inverse_alone(t, &k->flow, n, z, c);
@@ -36,5 +36,5 @@ const acf_like_kind acf_like_gaussian = {.name = "gaussian",
                                          .logp = gaussian_logp,
                                          .mean = gaussian_mean,
                                          .sample = gaussian_sample,
-                                         .cell_values = gaussian_spread,
+                                         .cell_values = gaussian_cell_values,
                                          .recurrent = true};

@@ -1,21 +1,20 @@
-/* The autoregressive mixture on the set of what is known: see like.h; docs/math.md, 8.
+/* The autoregressive mixture on the set of known cells: see like.h; docs/math.md, 8.
  *
- * Means and draws are made step by step, one network evaluation a step over the rows that still have a cell. While recording every
- * step's nodes stay for the backward; otherwise memory is that of one step. The loop is the host's: on a GPU it fetches the counts of the
- * steps once a batch (acf_tape_steps), so that a step is as wide as it is and no wider. */
+ * Means and draws are made step by step, with one network evaluation per step over the rows that still have a cell.
+ * While recording, every step's nodes are kept for the backward; otherwise memory is that of one step. The loop runs on
+ * the host. On a GPU it fetches the counts of the steps once per batch (acf_tape_steps), so that a step computes only
+ * the rows it has. */
 #include "like/like.h"
 
 #include "ops/gather.h"
 #include "ops/mixture.h"
 #include "ops/reduce.h"
 
-static acf_status set_declare(acf_like *k, acf_params *ps, const char *name) {
+static acf_status sets_declare(acf_like *k, acf_params *ps, const char *name) {
     const acf_flow_sizes *s = &k->size;
     if (s->context < 2 * s->D)
-        return acf_fail(
-            ACF_EUSAGE,
-            "%s: a context of %lld numbers; expected values and masks of %lld columns, and what else there is", name,
-            (long long)s->context, (long long)s->D);
+        return acf_fail(ACF_EUSAGE, "%s: a context of %lld numbers; expected at least values and masks of %lld columns",
+                        name, (long long)s->context, (long long)s->D);
     acf_deep_sets_shape shape = {s->context,    s->column_embedding, s->units,
                                  s->gru_layers, 3 * k->components,   k->normal ? 0 : 1};
     if (k->apart) {
@@ -27,8 +26,8 @@ static acf_status set_declare(acf_like *k, acf_params *ps, const char *name) {
     return ACF_OK;
 }
 
-/* A value that was modelled enters where it would if it had been given: x·b and b come first in the context. Unless it is not the value it
- * would have been given as: then it has slots of its own. */
+/* A modelled value enters where it would if it had been given: x·b and b come first in the context. If it has been
+ * transformed, it has slots of its own. */
 static acf_deep_sets_run begin(acf_tape *t, const acf_like *k, const acf_cond *c) {
     acf_deep_sets_run r = acf_deep_sets_begin(t, &k->set, c->context, c->columns, c->mirrored, c->u, c->pass);
     if (t->failure.status) return r;
@@ -38,7 +37,7 @@ static acf_deep_sets_run begin(acf_tape *t, const acf_like *k, const acf_cond *c
     return r;
 }
 
-static acf_tensor *set_logp(acf_tape *t, const acf_like *k, acf_tensor *z, const acf_cond *c) {
+static acf_tensor *sets_logp(acf_tape *t, const acf_like *k, acf_tensor *z, const acf_cond *c) {
     acf_deep_sets_run r = begin(t, k, c);
     acf_tensor *p = acf_deep_sets_out(t, &k->set, acf_deep_sets_all(t, &r, z, r.column));
     return acf_sum_subset(t, acf_mixture_logp(t, p, z, k->components, k->lo, k->hi), c->u);
@@ -56,7 +55,7 @@ static acf_tensor *values(acf_tape *t, const acf_like *k, acf_deep_sets_run *r, 
     return acf_mixture_sample(t, p, k->components, k->lo, k->hi, &here);
 }
 
-/* Copies a step's values to where no rewind reaches; the view of them. */
+/* Copies a step's values to memory that no rewind releases; returns the view of them. */
 static acf_tensor *keep(acf_tape *t, acf_tensor *to, const acf_tensor *v) {
     if (!t->failure.status &&
         acf_device_copy(t->dev, to->data, v->data, (size_t)to->dim[0] * sizeof(acf_real), ACF_ON_DEVICE))
@@ -64,7 +63,7 @@ static acf_tensor *keep(acf_tape *t, acf_tensor *to, const acf_tensor *v) {
     return to;
 }
 
-/* (T) to be filled step by step; zero behind the last element, where a GPU has room to spare. */
+/* (T), to be filled step by step; zero behind the last element, where a GPU has spare capacity. */
 static acf_tensor *empty_packed(acf_tape *t, const acf_subset *u, const acf_steps *at) {
     acf_tensor *x = acf_tensor_packed(t, u, 0);
     if (t->failure.status) return x;
@@ -95,14 +94,14 @@ static acf_tensor *chain(acf_tape *t, const acf_like *k, const acf_cond *c, cons
     return t->record ? acf_step_stack(t, v, u) : all;
 }
 
-static acf_tensor *set_mean(acf_tape *t, const acf_like *k, const acf_cond *c) { return chain(t, k, c, NULL); }
+static acf_tensor *sets_mean(acf_tape *t, const acf_like *k, const acf_cond *c) { return chain(t, k, c, NULL); }
 
-static acf_tensor *set_sample(acf_tape *t, const acf_like *k, const acf_cond *c, const acf_draw *d) {
+static acf_tensor *sets_sample(acf_tape *t, const acf_like *k, const acf_cond *c, const acf_draw *d) {
     return chain(t, k, c, d);
 }
 
-/* The first cell of a row sees no value of it: any z will do. */
-static void set_spread(acf_tape *t, const acf_like *k, const acf_cond *c, int n, acf_tensor **z) {
+/* The first cell of a row does not depend on z: any z will do. */
+static void sets_cell_values(acf_tape *t, const acf_like *k, const acf_cond *c, int n, acf_tensor **z) {
     acf_deep_sets_run r = begin(t, k, c);
     acf_tensor *none = acf_tensor_const(t, c->u, 0, 1, &c->u->T);
     acf_tensor *p = acf_deep_sets_out(t, &k->set, acf_deep_sets_all(t, &r, none, r.column));
@@ -112,8 +111,8 @@ static void set_spread(acf_tape *t, const acf_like *k, const acf_cond *c, int n,
 }
 
 const acf_like_kind acf_like_sets = {.name = "sets",
-                                     .declare = set_declare,
-                                     .logp = set_logp,
-                                     .mean = set_mean,
-                                     .sample = set_sample,
-                                     .cell_values = set_spread};
+                                     .declare = sets_declare,
+                                     .logp = sets_logp,
+                                     .mean = sets_mean,
+                                     .sample = sets_sample,
+                                     .cell_values = sets_cell_values};

@@ -1,4 +1,4 @@
-/* Likelihoods: densities that integrate to 1, means and samples that belong to them, right gradients; alone and behind flows. */
+/* Likelihoods: densities integrate to 1, means and samples fit them, gradients are right; alone and behind flows. */
 #include "like/like.h"
 
 #include "harness/model_lab.h"
@@ -45,8 +45,8 @@ static acf_tensor *logp(bench *b, acf_tensor *x, const acf_cond *c) {
     return acf_add(b->m.l.t, b->like.kind->logp(b->m.l.t, &b->like, z, &behind), logdet);
 }
 
-/* All rows share one context and get the points of a grid as their values: the sum of densities is the integral. The grid is even in t,
- * x = sinh t: fine near the middle and wide enough for the tails. */
+/* All rows share one context, and their values are the points of a grid: the sum of densities is the integral. The grid
+ * is even in t, x = sinh t: fine near the middle and wide enough for the tails. */
 enum { SIDE = 241 };
 static const double from = -5, to = 5;
 
@@ -161,10 +161,10 @@ static void the_gaussian_mean_is_its_mean(void **state) {
     acf_model_lab_close(&b.m);
 }
 
-/* ---- the set of what is known -------------------------------------------------------------------------------------------- */
+/* ---- deep sets --------------------------------------------------------------------------------------------------- */
 
-/* The network written out: every element has a conditioning vector of its own, in which the values and masks before it are filled
- * in. (T,3K). */
+/* The explicit network: every element has its own conditioning vector, with the values and masks before it filled in.
+ * (T,3K). */
 static acf_tensor *written_out(bench *b, acf_tensor *z, const acf_cond *c) {
     acf_tape *t = b->m.l.t;
     const acf_deep_sets *net = &b->like.set;
@@ -194,8 +194,9 @@ static acf_tensor *written_out(bench *b, acf_tensor *z, const acf_cond *c) {
         t, acf_linear(t, acf_act(t, ACF_RELU, h), acf_p(net->w), acf_p(net->bias), ACF_IDENTITY), u);
 }
 
-/* Running sums are those vectors' layer; and what the loops make is what the network says of it when it is given. */
-static void the_set_is_what_was_filled_in(void **state) {
+/* Prefix sums equal the layer on those vectors; the means and draws of the loops equal the network's output when they
+ * are given. */
+static void deep_sets_equal_the_explicit_network(void **state) {
     (void)state;
     for (int mirrored = 0; mirrored < 2; mirrored++) {
         bench b;
@@ -224,8 +225,9 @@ static void the_set_is_what_was_filled_in(void **state) {
     }
 }
 
-/* Stratified values of a 1-D density: as many in every cell as its integral says, to two, and their mean is the density's. */
-static void spread_values_follow_the_density(void **state) {
+/* Stratified values of a 1-D density: the count in every bin is that of its integral, to two, and their mean is the
+ * density's. */
+static void stratified_values_follow_the_density(void **state) {
     (void)state;
     enum { N = 2000, VALUES = 512 };
     for (int k = 0; k < KINDS; k++) {
@@ -254,7 +256,8 @@ static void spread_values_follow_the_density(void **state) {
     }
 }
 
-/* The choices of the option are the kinds of the list, in its order; one kind has no functions, and says so. */
+/* The choices of the option are the kinds of the list, in its order. One kind has no functions, and its flag says
+ * so. */
 static void the_option_names_the_kinds(void **state) {
     (void)state;
     acf_options *o;
@@ -270,8 +273,8 @@ static void the_option_names_the_kinds(void **state) {
     acf_options_free(o);
 }
 
-/* A wide table is drawn in the memory of one step: kept, the other steps would be fifty times as much. */
-static void draws_of_a_set_take_the_memory_of_one_step(void **state) {
+/* A wide table is drawn in the memory of one step: keeping the other steps would take fifty times as much. */
+static void draws_of_deep_sets_take_the_memory_of_one_step(void **state) {
     (void)state;
     enum { N = 40, WIDE = 60 };
     bench b;
@@ -289,7 +292,8 @@ static void draws_of_a_set_take_the_memory_of_one_step(void **state) {
     acf_model_lab_close(&b.m);
 }
 
-ACF_TESTS(like, cmocka_unit_test(spread_values_follow_the_density), cmocka_unit_test(densities_integrate_to_one),
+ACF_TESTS(like, cmocka_unit_test(stratified_values_follow_the_density), cmocka_unit_test(densities_integrate_to_one),
           cmocka_unit_test(gradients_are_right), cmocka_unit_test(samples_follow_the_density),
-          cmocka_unit_test(the_gaussian_mean_is_its_mean), cmocka_unit_test(the_set_is_what_was_filled_in),
-          cmocka_unit_test(the_option_names_the_kinds), cmocka_unit_test(draws_of_a_set_take_the_memory_of_one_step))
+          cmocka_unit_test(the_gaussian_mean_is_its_mean), cmocka_unit_test(deep_sets_equal_the_explicit_network),
+          cmocka_unit_test(the_option_names_the_kinds),
+          cmocka_unit_test(draws_of_deep_sets_take_the_memory_of_one_step))

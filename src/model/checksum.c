@@ -8,7 +8,7 @@
 
 static uint64_t mix(uint64_t h, uint64_t word) { return (h ^ h >> 32 ^ word) * 0x100000001b3u; }
 
-/* The length, then the bytes as little-endian words, the last one filled up with zeros. */
+/* Mixes the length, then the bytes as little-endian words; the last word is padded with zeros. */
 static uint64_t mix_bytes(uint64_t h, const void *data, size_t n) {
     const char *p = data;
     uint64_t word;

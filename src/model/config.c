@@ -8,9 +8,9 @@
 
 #define PAPER_LAYER "linear leaky rnn"
 
-/* What `paper`, `paper-2d` and `ar` have in common, then the sizes of each (the paper's appendix); `ar` is its
- * autoregressive baseline: no transformations. The paper does not say how it trains: that is what its first author's
- * code for tables does. */
+/* Options that `paper`, `paper-2d` and `ar` share, then the sizes of each (the paper's appendix). `ar` is the
+ * paper's autoregressive baseline: no transformations. The paper does not describe training, so these options follow
+ * its first author's code for tables. */
 static const struct {
     const char *preset, *name, *value;
 } presets[] = {
@@ -69,8 +69,8 @@ static const struct {
     {"ar", "likelihood-layers", "4"},
     {"flow", "flow", "linear leaky rnn reverse linear leaky rnn"},
     {"flow", "donors", "false"},
-    /* Effort, of the presets default and flow. The mixture in front of it does most of a quick model's work; its network
-     * is there for classes. */
+    /* Effort, for the presets default and flow. In a quick model the Gaussian mixture does most of the work; the
+     * network mainly serves classes. */
     {"quick", "ensemble", "1"},
     {"quick", "likelihood-units", "32"},
     {"quick", "likelihood-layers", "1"},
@@ -101,7 +101,8 @@ static const struct {
     {"large-best", "likelihood-units", "384"},
     {"large-best", "likelihood-layers", "6"},
     {"large-best", "steps", "18000"},
-    /* Images. What all of them have in common, then each: sizes as measured in docs/RESULTS.md, cifar's like celeba64's; masks the paper's. */
+    /* Images: first the options that all image models share, then each preset. The sizes are measured
+     * (docs/RESULTS.md); cifar uses those of celeba64. The masks are the paper's. */
     {"images", "batch", "64"},
     {"images", "patience", "20"},
     {"images", "lr", "0.001"},
@@ -162,7 +163,7 @@ static const struct {
     {"celeba64", "image-passes", "11"},
     {"celeba64", "batch", "32"},
     {"celeba64", "steps", "50000"},
-    {"celeba64", "valid", "0.02"}, /* a validation asks in all rounds */
+    {"celeba64", "valid", "0.02"}, /* validation makes one query per pass */
     {"celeba64", "valid-every", "2000"},
     {"olivetti", "image-scales", "2"},
     {"olivetti", "image-blocks", "1"},
@@ -190,14 +191,14 @@ static const struct {
     {"cifar", "image-passes", "9"},
     {"cifar", "batch", "32"},
     {"cifar", "steps", "30000"},
-    {"cifar", "valid", "0.02"}, /* a validation asks in all rounds */
+    {"cifar", "valid", "0.02"}, /* validation makes one query per pass */
     {"cifar", "valid-every", "2000"},
 };
 
 #define FIRST_PAPER_PRESET 2 /* in the choices of the option `preset` */
 #define FIRST_IMAGE_PRESET 5
 
-/* What a model file means that does not say: options that came later, at the value under which nothing changes. */
+/* Options that older model files lack, with the value that leaves such a model unchanged. */
 static const char *const later[][2] = {
     {"gmm", "0"},          {"factors", "0"},           {"gmm-indicators", "0"}, {"context-width", "0"},
     {"likelihood", "gru"}, {"likelihood-units", "96"}, {"encode", "standard"},  {"dequantise", "false"},
@@ -254,16 +255,16 @@ acf_status acf_config_finish(acf_options *o) {
     ACF_TRY(acf_options_write(o, "preset", &name));
     if (acf_config_follows_paper(o)) ACF_TRY(apply(o, "protocol"));
     if (acf_options_choice(o, "preset") >= FIRST_IMAGE_PRESET)
-        return acf_fail(
-            ACF_EUSAGE,
-            "the preset '%s' is one of image models, but this is a table; expected default, flow, paper, paper-2d or ar",
-            text);
+        return acf_fail(ACF_EUSAGE,
+                        "the preset '%s' is one of image models, but this is a table; "
+                        "expected default, flow, paper, paper-2d or ar",
+                        text);
     ACF_TRY(apply(o, text));
     if (!acf_config_follows_paper(o)) return apply(o, effort_name[acf_options_choice(o, "effort")]);
     if (acf_options_choice(o, "effort") == ACF_EFFORT_NORMAL) return ACF_OK;
     return acf_fail(ACF_EUSAGE,
-                    "the preset '%s' is the paper's model, trained as the paper's was; the option 'effort' is for the "
-                    "presets default and flow",
+                    "the preset '%s' is the paper's model and training; the option 'effort' is for the presets "
+                    "default and flow",
                     text);
 }
 
@@ -273,37 +274,35 @@ acf_status acf_config_finish_images(acf_options *o) {
     const int preset = acf_options_choice(o, "preset");
     ACF_TRY(acf_options_write(o, "preset", &name));
     if (preset > 0 && preset < FIRST_IMAGE_PRESET)
-        return acf_fail(
-            ACF_EUSAGE,
-            "the preset '%s' is one of table models, but these are images; expected default, tiny, mnist, omniglot, celeba64, "
-            "olivetti or cifar",
-            text);
+        return acf_fail(ACF_EUSAGE,
+                        "the preset '%s' is one of table models, but these are images; "
+                        "expected default, tiny, mnist, omniglot, celeba64, olivetti or cifar",
+                        text);
     if (acf_options_choice(o, "effort") != ACF_EFFORT_NORMAL)
         return acf_fail(
             ACF_EUSAGE,
-            "the option 'effort' is for tables, but these are images; leave it out: their presets say how much "
-            "work goes into a model");
+            "the option 'effort' is for tables, but these are images; leave it out: their presets set the size "
+            "of a model");
     if (acf_options_origin(o, "batch") != ACF_FROM_DEFAULT && acf_options_int(o, "batch") == ACF_INT_AUTO)
-        return acf_fail(
-            ACF_EUSAGE,
-            "the option 'batch' is auto, which is settled for tables only; give images a number, such as 64");
+        return acf_fail(ACF_EUSAGE,
+                        "the option 'batch' is auto, which works for tables only; use a number for images, such as 64");
     ACF_TRY(apply(o, "images"));
     return apply(o, text);
 }
 
-/* ---- by width --------------------------------------------------------------------------------------------------------- */
+/* ---- by width ---------------------------------------------------------------------------------------------------- */
 
 #define FLOW_MAX 1024
 
 int64_t acf_config_rows(int64_t D) { return acf_max(4, acf_min(ACF_BATCH_ROWS, ACF_BATCH_CELLS / acf_max(D, 1))); }
 
-/* Sets an option that nobody has set. */
+/* Sets an option that nobody has set yet. */
 static acf_status suggest(acf_options *o, const char *name, int64_t value) {
     return acf_options_origin(o, name) == ACF_FROM_DEFAULT ? acf_options_set_int(o, name, value, ACF_FROM_PRESET)
                                                            : ACF_OK;
 }
 
-/* The flow of preset `flow` with every `linear` replaced; those of the paper's presets are the paper's. */
+/* Replaces every `linear` in the flow of preset `flow`. The paper's presets keep their own flow. */
 static acf_status suggest_lowrank(acf_options *o) {
     static const char full[] = "linear", low[] = "lowrank";
     char flow[FLOW_MAX], preset[32];
@@ -344,7 +343,8 @@ acf_status acf_config_height(acf_options *o, const acf_column *column, int64_t D
     return free && gpu && rows >= ACF_LARGE_ROWS && D <= ACF_LARGE_COLUMNS ? suggest_large(o, column, D) : ACF_OK;
 }
 
-/* The attention likelihood learns as many conditionals of a row as the row models cells: all, where no order is imposed on them by what stands before it. */
+/* Sets masks=joint for the attention likelihood if the modelled cells of a row may come in any order. It then learns
+ * all conditionals of a row at once. A flow, or a mixture of a mixed table, fixes the order. */
 static acf_status suggest_masks(acf_options *o, int64_t reals, int64_t D) {
     const bool ordered = *acf_options_text(o, "flow") || (reals < D && acf_options_int(o, "gmm") > 0);
     if (!acf_like_chosen(o)->whole_row || ordered || acf_options_origin(o, "masks") != ACF_FROM_DEFAULT) return ACF_OK;

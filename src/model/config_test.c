@@ -1,4 +1,4 @@
-/* Tests of config.h: what presets and the width of a table put into the options, and whose word they leave alone. */
+/* Tests of config.h: which options presets and the width of a table set, and which values they leave alone. */
 #include "model/config.h"
 
 #include "base/text.h"
@@ -29,7 +29,7 @@ static void expect(acf_options *o, const char *flow, int64_t rank, int64_t batch
     acf_options_free(o);
 }
 
-/* The flow of preset `flow` as it is, and with every `linear` replaced. */
+/* The flow of preset `flow`: as it is, or with every `linear` replaced. */
 static const char *preset_flow(bool wide) {
     static char flow[2][1024];
     acf_options *o;
@@ -50,8 +50,7 @@ static const char *preset_flow(bool wide) {
 
 static void width_chooses_the_matrices(void **state) {
     (void)state;
-    assert_non_null(
-        strstr(preset_flow(false), "linear")); /* else there is nothing to choose, and this test to change */
+    assert_non_null(strstr(preset_flow(false), "linear")); /* otherwise this test checks nothing */
     assert_null(strstr(preset_flow(true), "linear"));
     expect(options_for(1, 0, (const char *[]){"preset", "flow", NULL}), preset_flow(false), 0, 256);
     expect(options_for(ACF_WIDTH_FULL, 0, (const char *[]){"preset", "flow", NULL}), preset_flow(false), 0, 256);
@@ -74,8 +73,8 @@ static void rows_are_bounded_by_cells(void **state) {
     assert_int_equal(acf_config_rows(1000000), 4);
 }
 
-/* What a user or a preset has said stays. */
-static void nobody_is_overruled(void **state) {
+/* Values set by the user or a preset stay. */
+static void user_and_preset_values_stay(void **state) {
     (void)state;
     expect(options_for(1000, 0, (const char *[]){"preset", "flow", "rank", "3", "batch", "200", NULL}),
            preset_flow(true), 3, 200);
@@ -89,7 +88,7 @@ static void nobody_is_overruled(void **state) {
     acf_options_free(o);
 }
 
-/* Presets speak where the user has not. */
+/* A preset sets what the user has not set. */
 static void presets_fill_in(void **state) {
     (void)state;
     acf_options *o = options_for(8, 0, (const char *[]){"preset", "paper", "mlp-width", "77", NULL});
@@ -101,7 +100,7 @@ static void presets_fill_in(void **state) {
 
 static void expect_option(const acf_options *o, const char *name, const char *value);
 
-/* All conditionals of a row at once, where its cells may stand in any order. */
+/* The attention likelihood learns all conditionals of a row at once if cells may come in any order. */
 static void attention_learns_whole_rows(void **state) {
     (void)state;
     static const struct {
@@ -129,8 +128,8 @@ static void expect_option(const acf_options *o, const char *name, const char *va
     if (strcmp(text, value) != 0) fail_msg("%s is %s, expected %s", name, text, value);
 }
 
-/* The paper's models are trained as its authors train theirs, whatever the table's width and length. */
-static void the_papers_presets_are_the_papers(void **state) {
+/* The paper's presets train as the paper's authors do, for every width and length of the table. */
+static void paper_presets_train_as_published(void **state) {
     (void)state;
     static const char *const presets[] = {"paper", "paper-2d", "ar"};
     static const char *const protocol[][2] = {
@@ -177,7 +176,7 @@ static void every_allocation_may_fail(void **state) {
     }
 }
 
-static void small_tables_have_several_members(void **state) {
+static void small_tables_get_an_ensemble(void **state) {
     (void)state;
     static const struct {
         int64_t rows, columns;
@@ -193,7 +192,7 @@ static void small_tables_have_several_members(void **state) {
     }
 }
 
-/* Options for a table of so many rows, of numbers and perhaps one category. */
+/* Options for a table of so many rows, of numbers and optionally one category. */
 static acf_options *tall(int64_t rows, int64_t columns, bool category, bool gpu, const char *const *set) {
     acf_options *o;
     acf_column *column = calloc((size_t)columns, sizeof *column);
@@ -209,8 +208,8 @@ static acf_options *tall(int64_t rows, int64_t columns, bool category, bool gpu,
     return o;
 }
 
-/* A large table on a GPU gets the attention likelihood, and nothing else does; the mixture stays in front of numbers
- * alone. */
+/* Only a large table on a GPU gets the attention likelihood. The mixture precedes it only for tables without
+ * categories. */
 static void large_tables_on_a_gpu_get_attention(void **state) {
     (void)state;
     static const struct {
@@ -248,9 +247,8 @@ static void large_tables_on_a_gpu_get_attention(void **state) {
     }
 }
 
-/* What effort is worth: members, steps, and whether rows are looked up; what was asked for beside it stays; the paper's
- * models and images have none. */
-static void effort_sets_what_nobody_set(void **state) {
+/* effort sets ensemble, steps and donors; options set by the user stay. The paper's presets and images refuse it. */
+static void effort_sets_unset_options(void **state) {
     (void)state;
     static const struct {
         int64_t rows;
@@ -281,8 +279,8 @@ static void effort_sets_what_nobody_set(void **state) {
     assert_int_equal(acf_options_set_text(o, "effort", "quick"), ACF_OK);
     assert_int_equal(acf_config_finish(o), ACF_EUSAGE);
     assert_string_equal(acf_error(),
-                        "the preset 'paper-2d' is the paper's model, trained as the paper's was; the option "
-                        "'effort' is for the presets default and flow");
+                        "the preset 'paper-2d' is the paper's model and training; the option 'effort' is for the "
+                        "presets default and flow");
     acf_options_free(o);
     assert_int_equal(acf_config_create(&o), ACF_OK);
     assert_int_equal(acf_options_set_text(o, "effort", "best"), ACF_OK);
@@ -291,8 +289,8 @@ static void effort_sets_what_nobody_set(void **state) {
     acf_options_free(o);
 }
 
-ACF_TESTS(config, cmocka_unit_test(large_tables_on_a_gpu_get_attention), cmocka_unit_test(effort_sets_what_nobody_set),
+ACF_TESTS(config, cmocka_unit_test(large_tables_on_a_gpu_get_attention), cmocka_unit_test(effort_sets_unset_options),
           cmocka_unit_test(width_chooses_the_matrices), cmocka_unit_test(rows_are_bounded_by_cells),
-          cmocka_unit_test(nobody_is_overruled), cmocka_unit_test(attention_learns_whole_rows),
-          cmocka_unit_test(small_tables_have_several_members), cmocka_unit_test(presets_fill_in),
-          cmocka_unit_test(the_papers_presets_are_the_papers), cmocka_unit_test(every_allocation_may_fail))
+          cmocka_unit_test(user_and_preset_values_stay), cmocka_unit_test(attention_learns_whole_rows),
+          cmocka_unit_test(small_tables_get_an_ensemble), cmocka_unit_test(presets_fill_in),
+          cmocka_unit_test(paper_presets_train_as_published), cmocka_unit_test(every_allocation_may_fail))

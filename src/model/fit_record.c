@@ -6,12 +6,12 @@
 
 static const char *const end_name[ACF_END_COUNT] = {"steps", "epochs", "patience", "interrupted", "diverged"};
 static const char *const end_text[ACF_END_COUNT] = {"all steps were taken", "all epochs were taken",
-                                                    "nothing got better any more", "interrupted", "diverged"};
+                                                    "no further improvement", "interrupted", "diverged"};
 static const char *const refit_name[ACF_REFIT_COUNT] = {"none", "done", "diverged"};
 static const char *const refit_text[ACF_REFIT_COUNT] = {"", "; then fitted to all cells for twice as many steps",
-                                                        "; fitting it to all cells diverged and was given up"};
+                                                        "; the refit to all cells diverged and was discarded"};
 
-/* Numbers of columns behind the last that has one are left out. */
+/* Writes the numbers up to the last column that has one. */
 static json_t *donor_trust_to_json(const double *v) {
     int n = ACF_DONOR_TRUST_GIVEN;
     while (n > ACF_DONOR_TRUST_COLUMN && v[n - 1] == 0) n--;
@@ -37,7 +37,7 @@ acf_status acf_fit_record_to_json(const acf_fit_record *r, json_t **out) {
     if (ok && r->before) ok = !json_object_set_new(o, "before", json_integer(r->before));
     if (!ok) {
         json_decref(o);
-        return acf_fail(ACF_EMEMORY, "out of memory: how a model was trained");
+        return acf_fail(ACF_EMEMORY, "out of memory: the training record of a model");
     }
     *out = o;
     return ACF_OK;
@@ -49,7 +49,7 @@ static acf_status count(acf_json_source from, const json_t *o, const char *key, 
     return acf_fail(from.status, "%s: '%s' is %lld, expected 0 or more", from.name, key, (long long)*out);
 }
 
-/* Which of n names the text of a key is; `expected` lists them for the sentence. */
+/* Index of the text of a key in n names; `expected` lists them for the message. */
 static acf_status choice(acf_json_source from, const json_t *o, const char *key, const char *const *names, int n,
                          const char *expected, int *out) {
     const char *name;
@@ -91,7 +91,8 @@ acf_status acf_fit_record_from_json(acf_json_source from, const json_t *o, acf_f
         if (json_object_get(o, "widen")) ACF_TRY(acf_json_real(from, o, "widen", &r.scale_factor));
         if (json_object_get(o, "soften")) ACF_TRY(acf_json_real(from, o, "soften", &r.temperature));
     }
-    if (json_object_get(o, "donor_trust")) ACF_TRY(read_donor_trust(from, json_object_get(o, "donor_trust"), r.donor_trust));
+    if (json_object_get(o, "donor_trust"))
+        ACF_TRY(read_donor_trust(from, json_object_get(o, "donor_trust"), r.donor_trust));
     if (json_object_get(o, "donor_trust_given"))
         ACF_TRY(acf_json_real(from, o, "donor_trust_given", &r.donor_trust[ACF_DONOR_TRUST_GIVEN]));
     if (json_object_get(o, "ridge")) ACF_TRY(acf_json_real(from, o, "ridge", &r.ridge));
@@ -112,15 +113,15 @@ void acf_fit_record_text(const acf_fit_record *r, bool images, acf_text *t) {
                   (long long)r->rows, images ? "images" : "rows", acf_text_duration(time, r->seconds),
                   end_text[r->end]);
     if (r->before) acf_text_addf(t, "; started from a model after %lld steps", (long long)r->before);
-    if (isfinite(r->valid)) /* rounded by hand: printf would follow the locale */
+    if (isfinite(r->valid)) /* rounded here because printf follows the locale */
         acf_text_addf(t, "; best at step %lld with %s nats per held-out %s (%lld %ss)", (long long)r->valid_step,
                       acf_text_real(nats, round(r->valid * 1e4) / 1e4), images ? "image" : "cell", (long long)r->held,
                       images ? "image" : "cell");
     acf_text_add(t, refit_text[r->refit]);
     if (r->filled && r->refit == ACF_REFIT_DONE)
-        acf_text_add(t, ", with holes filled in, for what is missing depends on what is seen");
-    if (r->skipped) acf_text_addf(t, "; %lld steps were not finite", (long long)r->skipped);
+        acf_text_add(t, ", with missing cells filled in, because missingness depends on observed values");
+    if (r->skipped) acf_text_addf(t, "; %lld non-finite steps skipped", (long long)r->skipped);
     if (r->left_out)
-        acf_text_addf(t, "; %lld times a row found no room on the GPU in its step and was not learned from",
+        acf_text_addf(t, "; %lld times a row exceeded the planned GPU capacity and was skipped in its step",
                       (long long)r->left_out);
 }

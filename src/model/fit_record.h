@@ -1,4 +1,4 @@
-/* How a model was trained: a few numbers for people, kept in its file as JSON. No question depends on them. */
+/* How a model was trained: a few numbers for people, stored in its file as JSON. No query depends on them. */
 #ifndef ACF_MODEL_FIT_RECORD_H
 #define ACF_MODEL_FIT_RECORD_H
 
@@ -10,21 +10,21 @@ typedef enum acf_train_end {
     ACF_END_EPOCHS,
     ACF_END_PATIENCE,
     ACF_END_STOPPED,  /* on request: "interrupted" */
-    ACF_END_DIVERGED, /* too many steps that were not finite */
+    ACF_END_DIVERGED, /* too many non-finite steps */
     ACF_END_COUNT
 } acf_train_end;
 
-/* What became of the second pass over all cells, in the order of the names in fit_record.c. */
+/* Result of the second pass over all cells, in the order of the names in fit_record.c. */
 typedef enum acf_refit {
-    ACF_REFIT_NONE,     /* there was none */
-    ACF_REFIT_DONE,     /* the model is its */
-    ACF_REFIT_DIVERGED, /* the model is the first pass's */
+    ACF_REFIT_NONE,     /* no second pass */
+    ACF_REFIT_DONE,     /* the model is from the second pass */
+    ACF_REFIT_DIVERGED, /* the model is from the first pass */
     ACF_REFIT_COUNT
 } acf_refit;
 
-/* Numbers that say how far rows that are looked up are believed, and the share of the network's score that is won by it, with its deviation: 0 where nothing was asked. */
-#define ACF_DONOR_TRUST_COLUMNS                                                                                        \
-    128 /* of a table whose rows are looked up, at most: what is learned for that grows with their square */
+#define ACF_DONOR_TRUST_COLUMNS 128 /* most columns of a table with donors: what is learned grows with their square */
+/* Indices of the donor trust numbers: the weight of donors, and WON, the relative gain in the network's score, with its
+ * deviation CHANCE. All 0 if donors were not tried. */
 enum {
     ACF_DONOR_TRUST_SHIFT,
     ACF_DONOR_TRUST_SLOPE,
@@ -37,40 +37,49 @@ enum {
     ACF_DONOR_TRUST_NUMBERS
 };
 
-/* Of the first pass, but for seconds, skipped and left_out: a second one is as long as valid_step says, and validates nothing. */
+/* How training went. Numbers are of the first pass, except seconds, skipped and left_out: the length of the second
+ * pass follows from valid_step, and it has no validation. */
 typedef struct acf_fit_record {
-    bool known; /* false: never trained, or the file does not say; the rest is not read then */
+    bool known; /* false: untrained or not recorded; the other fields are then not read */
     acf_train_end end;
     int64_t rows;          /* of the table; images */
-    int64_t held;          /* cells or images held out; 0: there was no validation */
-    int64_t steps, epochs; /* taken; complete passes over the rows */
-    int64_t skipped;       /* steps that were not finite */
-    int64_t
-        left_out; /* rows that found no room on the GPU in their step (acf_tape_subset), and were not learned from there; of the last run */
-    double
-        valid; /* the best validation: mean -log p per held-out cell, encoded units, or per held-out image; infinite: there was none */
-    int64_t valid_step; /* and its step */
-    double scale_factor,
-        temperature; /* logs of the factors that held-out cells asked for (train/calibrate.h): of scales, and of a temperature of classes; 0: none */
-    double ridge;    /* that the Gaussian mixture was fitted with (train/gmm_fit.h); 0: the usual one */
-    double donor_trust
-        [ACF_DONOR_TRUST_NUMBERS]; /* how far rows that are looked up are believed (train/donor_trust.h); chance 0: it was not asked for */
+    int64_t held;          /* cells or images held out; 0: no validation */
+    int64_t steps, epochs; /* steps taken; complete passes over the rows */
+    int64_t skipped;       /* non-finite steps */
+    /* Rows of the last run that exceeded the planned capacity on the GPU and were skipped in that step
+     * (acf_tape_subset). */
+    int64_t left_out;
+    /* Best validation: mean -log p per held-out cell in encoded units, or per held-out image; infinite: none. */
+    double valid;
+    int64_t valid_step; /* step of the best validation */
+    /* Logs of the calibration factors from held-out cells (train/calibrate.h), of scales and of the temperature of
+     * classes; 0: none. */
+    double scale_factor, temperature;
+    double ridge; /* ridge of the Gaussian mixture's fit (train/gmm_fit.h); 0: the default */
+    /* Weight of donors (train/donor_trust.h); ACF_DONOR_TRUST_CHANCE is 0 if it was not learned. */
+    double donor_trust[ACF_DONOR_TRUST_NUMBERS];
     acf_refit refit;
-    bool filled;    /* the second pass learned from rows whose holes were filled in (train/fill_missing.h) */
-    double seconds; /* of training, over all runs and both passes */
-    int64_t before; /* steps of the models that it was started from, one from the other; in none of the numbers above */
+    bool filled;    /* the second pass learned from rows with missing cells filled in (train/fill_missing.h) */
+    double seconds; /* training time over all runs and both passes */
+    int64_t before; /* steps of the chain of models that it was started from; not counted in the numbers above */
 } acf_fit_record;
 
-/* {"end", "rows", "held", "steps", "epochs", "skipped", "left_out", "refit", "seconds"} and, where there was a validation, {"valid",
- * "valid_step", "widen", "soften"}, where it was asked whether to look rows up {"recall"}, a list, where the mixture has another ridge than the usual one {"ridge"}, where it was started from another model {"before"}, and where holes were filled in for the second pass {"filled"}: true. "left_out", "widen" and "soften" are 0 and "refit" none where a
- * file does not say.
- * r is known. Gives *out (json_decref). Fails: ACF_EMEMORY. */
+/* {"end", "rows", "held", "steps", "epochs", "skipped", "left_out", "refit", "seconds"}, and
+ *
+ *     {"valid", "valid_step", "widen", "soften"}    after a validation
+ *     {"donor_trust", "donor_trust_given"}          if donors were tried; the first is a list
+ *     {"ridge"}                                     if the mixture's ridge is not the default
+ *     {"before"}                                    if it was started from another model
+ *     {"filled"}: true                              if missing cells were filled in for the second pass
+ *
+ * When reading, missing "left_out", "widen" and "soften" are 0 and a missing "refit" is none.
+ * r->known is set. Gives *out (json_decref). Fails: ACF_EMEMORY. */
 acf_status acf_fit_record_to_json(const acf_fit_record *r, json_t **out);
 
-/* Trusts nothing. Fails: from.status with the key. */
+/* Validates every value. Fails: from.status with the key. */
 acf_status acf_fit_record_from_json(acf_json_source from, const json_t *object, acf_fit_record *out);
 
-/* One line for people, without a line end. images: rows are images, and they are what is held out. */
+/* One line for people, without a line end. images: rows and held-out items are images. */
 void acf_fit_record_text(const acf_fit_record *r, bool images, acf_text *t);
 
 #endif

@@ -46,7 +46,7 @@ acf_status acf_gmm_draws_pick(acf_gmm_draws *to, const acf_gmm_draws *from, int6
     return ACF_OK;
 }
 
-/* ---- files -------------------------------------------------------------------------------------------------------------------- */
+/* ---- files ------------------------------------------------------------------------------------------------------- */
 
 acf_safetensors_tensor acf_gmm_draws_tensor(const acf_gmm_draws *g, int i, const acf_real *values) {
     for (int k = 0; k < i; k++) values += numbers(g, k);
@@ -57,7 +57,7 @@ acf_safetensors_tensor acf_gmm_draws_tensor(const acf_gmm_draws *g, int i, const
                                     .bytes = (size_t)numbers(g, i) * sizeof *values};
 }
 
-/* Every number finite, no weight below 0, and some above it in every set. */
+/* Requires finite numbers, no negative weight, and a positive weight in every set. */
 static acf_status check_values(const acf_gmm_draws *g, const char *path, const char *const *name,
                                const acf_real *values) {
     for (int i = 0; i < ACF_GMM_DRAWS_TENSORS; i++) {
@@ -105,11 +105,11 @@ acf_status acf_gmm_draws_read(acf_device *dev, const acf_safetensors *f, const c
     if (!weight) return ACF_OK;
     const int64_t n = weight->ndim == 2 ? weight->dim[0] : 0, used = weight->ndim == 2 ? weight->dim[1] : 0;
     if (n < 1 || n > ACF_GMM_DRAWS_MAX || used < 1 || used > K)
-        return acf_fail(
-            ACF_EMODEL,
-            "%s: tensor '%s' has a shape that parameter draws cannot have; expected 1 to %d sets of 1 to %lld components",
-            path, name[0], ACF_GMM_DRAWS_MAX, (long long)K);
-    ACF_TRY(acf_safetensors_need(f, name[1], 3, (int64_t[]){n, used, W}, &t)); /* before there is memory for them */
+        return acf_fail(ACF_EMODEL,
+                        "%s: tensor '%s' has a shape that parameter draws cannot have; "
+                        "expected 1 to %d sets of 1 to %lld components",
+                        path, name[0], ACF_GMM_DRAWS_MAX, (long long)K);
+    ACF_TRY(acf_safetensors_need(f, name[1], 3, (int64_t[]){n, used, W}, &t)); /* checked before memory is allocated */
     ACF_TRY(acf_safetensors_need(f, name[2], 4, (int64_t[]){n, used, W, W}, &t));
     ACF_TRY(acf_gmm_draws_create(dev, n, used, W, &g));
     acf_status status = read_values(g, f, path, name);

@@ -1,5 +1,5 @@
-/* Table models that were not written by acflow (tests/harness/golden.h): they load, and say what the formulas say; and with one thing
- * wrong in them they are refused with the sentence that names it. */
+/* Table models written by another program (tests/harness/golden.h). They load, and their answers follow the
+ * formulas. With one thing wrong in the file they are refused with a message that names it. */
 #include "acflow.h"
 
 #include "base/real.h"
@@ -14,7 +14,7 @@
 
 #define LAYER "linear leaky rnn"
 #define MORE " reverse " LAYER
-#define OLD .gmm = -1, .reader = -1 /* written before there were such options */
+#define OLD .gmm = -1, .reader = -1 /* without options that were added later */
 static const acf_golden_spec specs[] = {
     {"one real column", "ar", "", "ar", .likelihood_layers = 1, .coupling_layers = 1, .columns = 1, OLD},
     {"default", "default", "", "set", 2, 1, 2, .column_embedding = 3, .columns = 3, .gmm = 2},
@@ -38,8 +38,8 @@ static const acf_golden_spec specs[] = {
 enum { MIXED = 8 };
 enum { SPECS = sizeof specs / sizeof specs[0] };
 
-/* What the bytes of each must add up to (FNV-1a): a change of the format that an old file would not survive can't slip through by
- * changing both sides of the test. */
+/* Checksums of the files' bytes (FNV-1a). They catch a change of the format that breaks old files, even if both
+ * sides of the test change. */
 static const uint64_t pinned[SPECS] = {
     0x4839e8977c2ec708u, 0xcd2c2155d5a8e2d5u, 0x190ca13a47fb403bu, 0xf292e1a3c4264344u,
     0xfd1b04bc6b2944eau, 0xf2febd6b36c8aacau, 0x1ca3c0bc7552e725u, 0x91ca290ec29d05e7u,
@@ -61,7 +61,7 @@ static int remove_file(void **state) {
 }
 
 static void write_file(const unsigned char *bytes, size_t n) {
-    unlink(path); /* a file that is cut to nothing is synced by some file systems, and thousands are written here */
+    unlink(path); /* some file systems sync a file that is truncated to nothing; thousands are written here */
     FILE *f = fopen(path, "wb");
     assert_non_null(f);
     assert_int_equal(fwrite(bytes, 1, n, f), n);
@@ -75,9 +75,9 @@ static void write_golden(const acf_golden *g) {
     free(bytes);
 }
 
-/* ---- they load -------------------------------------------------------------------------------------------------------------- */
+/* ---- loading ----------------------------------------------------------------------------------------------------- */
 
-/* Every question about one row: the joint, and each way to ask for some columns given the others. */
+/* Every query of one row: the joint, and every set of target columns given the others. */
 static void check_answers(acf_golden *g, const acf_model *m) {
     int D = g->spec.columns;
     int32_t classes[ACF_GOLDEN_COLUMNS];
@@ -140,7 +140,7 @@ static void golden_models_load_and_answer(void **state) {
     }
 }
 
-/* What acflow writes of such a model it reads again, with the same answers. */
+/* acflow saves such a model and reads it again, with the same answers. */
 static void golden_models_can_be_saved(void **state) {
     (void)state;
     for (int k = 0; k < SPECS; k++) {
@@ -157,8 +157,8 @@ static void golden_models_can_be_saved(void **state) {
     }
 }
 
-/* Other programs write neither a checksum nor how training went. */
-static void what_is_optional_may_be_absent(void **state) {
+/* The checksum and the training record are optional. */
+static void optional_metadata_may_be_absent(void **state) {
     (void)state;
     acf_golden g;
     acf_model *m;
@@ -170,15 +170,14 @@ static void what_is_optional_may_be_absent(void **state) {
     check_answers(&g, m);
     assert_int_equal(acf_model_info(m, ACF_JSON, text, sizeof text, NULL), ACF_OK);
     assert_non_null(strstr(text, "\"training\": null"));
-    assert_non_null(strstr(
-        text, "\"encode\": \"standard\"")); /* an option that came later: what it was before there was a choice */
+    assert_non_null(strstr(text, "\"encode\": \"standard\"")); /* an option added later: the value before it existed */
     assert_int_equal(acf_model_info(m, ACF_TEXT, text, sizeof text, NULL), ACF_OK);
     assert_non_null(strstr(text, "training: not recorded\n"));
     acf_model_free(m);
     acf_golden_free(&g);
 }
 
-/* A file from before `calibrate` was an option says by its record what it would be. */
+/* In a file older than the option `calibrate`, the record determines its value. */
 static void an_old_record_says_whether_it_is_calibrated(void **state) {
     (void)state;
     static const char *const value[] = {"\"calibrate\": false", "\"calibrate\": true"};
@@ -198,7 +197,7 @@ static void an_old_record_says_whether_it_is_calibrated(void **state) {
     }
 }
 
-/* ---- they are refused ------------------------------------------------------------------------------------------------------- */
+/* ---- refused files ----------------------------------------------------------------------------------------------- */
 
 static void refused(const char *what, const char *says) {
     acf_model *m = NULL;
@@ -220,7 +219,7 @@ static void renamed_tensor(acf_golden *g) {
     strcpy(acf_golden_find(g, "likelihood.head.b2")->name, "likelihood.head.b3");
 }
 static void other_shape(acf_golden *g) {
-    acf_golden_tensor *t = acf_golden_find(g, "likelihood.head.w2"); /* (6,2): as many numbers, turned */
+    acf_golden_tensor *t = acf_golden_find(g, "likelihood.head.w2"); /* (6,2): as many numbers, transposed */
     t->dim[0] = 2, t->dim[1] = 6;
 }
 static void flat_shape(acf_golden *g) {
@@ -310,8 +309,8 @@ static void a_file_cut_short_is_refused(void **state) {
     acf_golden_free(&g);
 }
 
-/* One bit anywhere: the container or the checksum notices. But for the letters of the word checksum itself: without it there is
- * nothing to compare with, and what is read is whole. */
+/* The container or the checksum detects any flipped bit. The exception is the key "checksum" itself: without it
+ * nothing is compared, and the content is intact. */
 static void a_flipped_bit_is_refused(void **state) {
     (void)state;
     acf_golden g;
@@ -339,6 +338,6 @@ static void a_flipped_bit_is_refused(void **state) {
 
 #define WITH_FILE(test) cmocka_unit_test_setup_teardown(test, make_name, remove_file)
 ACF_TESTS(golden_model, WITH_FILE(golden_models_load_and_answer), WITH_FILE(golden_models_can_be_saved),
-          WITH_FILE(what_is_optional_may_be_absent), WITH_FILE(an_old_record_says_whether_it_is_calibrated),
+          WITH_FILE(optional_metadata_may_be_absent), WITH_FILE(an_old_record_says_whether_it_is_calibrated),
           WITH_FILE(files_with_one_thing_wrong_are_refused), WITH_FILE(a_file_cut_short_is_refused),
           WITH_FILE(a_flipped_bit_is_refused))

@@ -1,5 +1,5 @@
-/* A whole image model on a GPU beside the same one on the CPU: likelihoods, gradients, draws, training by captured steps. Run by
- * acflow-test --device cuda; with --device cpu the two are the same, which tries this file. */
+/* Compares a whole image model on a GPU with the same one on the CPU: likelihoods, gradients, draws, training by
+ * CUDA graphs. Run by acflow-test --device cuda. With --device cpu both are the same, which tests this file. */
 #include "harness/image_lab.h"
 #include "ops/adam.h"
 #include "ops/arith.h"
@@ -14,7 +14,7 @@ static void must(acf_status status) {
     if (status) fail_msg("%s", acf_error());
 }
 
-/* ---- the same model twice ---------------------------------------------------------------------------------------------------------- */
+/* ---- the same model twice ---------------------------------------------------------------------------------------- */
 
 typedef struct pair {
     acf_image_lab cpu, gpu;
@@ -36,7 +36,7 @@ static void mask_both(pair *p, acf_image_mask mask) {
     acf_image_lab_mask(&p->gpu, mask);
 }
 
-/* Models of every likelihood, with and without transformations. */
+/* Models of every likelihood, with and without a flow. */
 static acf_image_sizes sizes_of(int k) {
     static const acf_image_like_kind *const likes[] = {&acf_image_normal, &acf_image_gaussian, &acf_image_pixelcnn,
                                                        &acf_image_pixelcnn};
@@ -46,7 +46,7 @@ static acf_image_sizes sizes_of(int k) {
 }
 #define KINDS 4
 
-/* ---- likelihoods and transformations -------------------------------------------------------------------------------------------------- */
+/* ---- likelihoods and transformations ----------------------------------------------------------------------------- */
 
 static acf_real *fetch_logp(acf_image_lab *l) {
     acf_tape_begin(l->t, false);
@@ -74,7 +74,7 @@ static void same_likelihoods(void **state) {
     }
 }
 
-/* On the device alone: inverse of forward, and what is given stays as it is, to the bit. */
+/* On the device alone: inverse of forward is the identity, and given pixels stay, bit for bit. */
 static void check_inverse(acf_image_lab *l, acf_image_mask mask) {
     acf_image_lab_mask(l, mask);
     acf_tape_begin(l->t, false);
@@ -103,9 +103,9 @@ static void inverts_for_every_mask(void **state) {
     acf_image_lab_close(&l);
 }
 
-/* ---- gradients ---------------------------------------------------------------------------------------------------------------------- */
+/* ---- gradients --------------------------------------------------------------------------------------------------- */
 
-/* -mean log p a number, and the best guess where it has a derivative. */
+/* -mean log p per number, plus the best guess's error if it has a derivative. */
 static acf_tensor *loss_of(acf_image_lab *l, const acf_image_query *q, const acf_pass *pass, bool guess) {
     acf_image_view *v = acf_image_net_view(l->t, l->net, q, pass);
     acf_tensor *loss =
@@ -141,9 +141,10 @@ static void same_gradients(void **state) {
     }
 }
 
-/* ---- answers ------------------------------------------------------------------------------------------------------------------------- */
+/* ---- answers ----------------------------------------------------------------------------------------------------- */
 
-/* A draw near the border of two components may fall on the other side, and what follows in its image with it: so many images may differ. */
+/* A draw close to the border of two components may fall on the other side and change the rest of its image. So at
+ * most `most` images may differ. */
 static void assert_same_images(const acf_image_lab *l, const acf_real *x, const acf_real *y, int most,
                                const char *what) {
     int others = 0;
@@ -182,16 +183,16 @@ static void same_answers(void **state) {
     }
 }
 
-/* ---- captured work --------------------------------------------------------------------------------------------------------------------- */
+/* ---- CUDA graphs ------------------------------------------------------------------------------------------------- */
 
 /* The query's arrays in device memory, and what a captured run needs there. */
-typedef struct errand {
+typedef struct capture_args {
     acf_image_lab *l;
     acf_image_query there;
     uint32_t *now;
     acf_tensor *answer;
     bool train;
-} errand;
+} capture_args;
 
 static void *place(acf_device *dev, const void *data, size_t bytes) {
     void *p = dev->memory.alloc(dev->memory.ctx, bytes);
@@ -201,23 +202,23 @@ static void *place(acf_device *dev, const void *data, size_t bytes) {
     return p;
 }
 
-static void open_errand(errand *e, acf_image_lab *l) {
+static void open_capture(capture_args *e, acf_image_lab *l) {
     const size_t pixels = (size_t)(l->N * l->H * l->W);
     const uint32_t zero = 0;
-    *e = (errand){.l = l, .now = place(l->dev, &zero, sizeof zero)};
+    *e = (capture_args){.l = l, .now = place(l->dev, &zero, sizeof zero)};
     e->there = (acf_image_query){.N = l->N,
                                  .x = place(l->dev, l->x, pixels * (size_t)l->C * sizeof *l->x),
                                  .role = place(l->dev, l->role, pixels),
                                  .there = true};
 }
 
-static void close_errand(errand *e) {
+static void close_capture(capture_args *e) {
     const acf_memory *m = &e->l->dev->memory;
     m->free(m->ctx, (void *)e->there.x), m->free(m->ctx, (void *)e->there.role), m->free(m->ctx, e->now);
 }
 
 static acf_status enqueue_draw(void *ctx) {
-    errand *e = ctx;
+    capture_args *e = ctx;
     acf_tape *t = e->l->t;
     acf_tape_begin(t, false);
     e->answer = acf_image_net_answer(t, acf_image_net_view(t, e->l->net, &e->there, NULL),
@@ -225,18 +226,18 @@ static acf_status enqueue_draw(void *ctx) {
     return acf_tape_status(t);
 }
 
-/* Draws that are captured once and replayed have the bits of those made by hand, and the number of the draw is not captured. */
-static void replays_tell_draws_apart(void **state) {
+/* Draws from a CUDA graph equal uncaptured ones bit for bit. The number of the draw is not part of the graph. */
+static void replays_give_distinct_draws(void **state) {
     (void)state;
     if (!acf_test_device()->plugin) acf_skip("nothing is captured on the CPU");
     for (int k = 1; k < KINDS; k++) {
         acf_image_lab l;
-        errand e;
+        capture_args e;
         acf_tape_graph r = {0};
         const acf_image_sizes s = sizes_of(k);
         acf_test_device()->precision = ACF_PRECISION_FLOAT;
         acf_image_lab_open_on(&l, acf_test_device(), &s, 6, ACF_IMAGE_SOME, 0.1);
-        open_errand(&e, &l);
+        open_capture(&e, &l);
         const int64_t n = 6 * s.H * s.W * s.C;
         acf_real *hand[4], *replayed[4];
         for (uint32_t draw = 0; draw < 4; draw++) {
@@ -258,17 +259,17 @@ static void replays_tell_draws_apart(void **state) {
         }
         for (int draw = 0; draw < 4; draw++) free(hand[draw]), free(replayed[draw]);
         acf_tape_graph_free(&r, l.dev);
-        close_errand(&e);
+        close_capture(&e);
         acf_image_lab_close(&l);
     }
 }
 
-/* ---- training -------------------------------------------------------------------------------------------------------------------------- */
+/* ---- training ---------------------------------------------------------------------------------------------------- */
 
 static const acf_adam adam = {.lr = 3e-3, .beta1 = 0.9, .beta2 = 0.99, .eps = 1e-8};
 
 static acf_status enqueue_step(void *ctx) {
-    errand *e = ctx;
+    capture_args *e = ctx;
     acf_tape *t = e->l->t;
     acf_params *ps = acf_image_net_params(e->l->net);
     acf_tape_begin(t, true);
@@ -279,7 +280,7 @@ static acf_status enqueue_step(void *ctx) {
     return acf_optimise(ps, &adam, 1, 0);
 }
 
-/* Images of a slanted edge: what is given says where it is. */
+/* Images of a slanted edge; the given pixels determine its position. */
 static void draw_edges(acf_image_lab *l, int step) {
     for (int64_t i = 0; i < l->N * 64; i++) {
         const int64_t n = i / 64, h = i / 8 % 8, w = i % 8, id = step * l->N + n;
@@ -290,13 +291,13 @@ static void draw_edges(acf_image_lab *l, int step) {
     }
 }
 
-/* Losses of so many steps, on the CPU; or on the GPU, captured. */
+/* Losses of so many steps, on the CPU or, captured, on the GPU. */
 static void train(acf_image_lab *l, int steps, double *losses) {
     acf_params *ps = acf_image_net_params(l->net);
     const bool captured = l->dev->plugin;
-    errand e;
+    capture_args e;
     acf_tape_graph r = {0};
-    open_errand(&e, l);
+    open_capture(&e, l);
     const acf_pace pace = {.lr = adam.lr, .step = 1};
     if (captured) must(acf_device_copy(l->dev, ps->pace, &pace, sizeof pace, ACF_TO_DEVICE));
     for (int k = 0; k < steps; k++) {
@@ -323,10 +324,10 @@ static void train(acf_image_lab *l, int steps, double *losses) {
     }
     if (captured) assert_true(acf_tape_graph_ready(&r));
     acf_tape_graph_free(&r, l->dev);
-    close_errand(&e);
+    close_capture(&e);
 }
 
-/* At first step by step the same, while rounding has not grown; and in the end as good. */
+/* The first losses are equal until rounding grows; the final ones are similar. */
 static void same_training(void **state) {
     (void)state;
     enum { STEPS = 40 };
@@ -358,4 +359,4 @@ static void same_training(void **state) {
 
 ACF_DEVICE_TESTS(gpu_image, cmocka_unit_test(same_likelihoods), cmocka_unit_test(inverts_for_every_mask),
                  cmocka_unit_test(same_gradients), cmocka_unit_test(same_answers),
-                 cmocka_unit_test(replays_tell_draws_apart), cmocka_unit_test(same_training))
+                 cmocka_unit_test(replays_give_distinct_draws), cmocka_unit_test(same_training))

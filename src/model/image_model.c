@@ -50,7 +50,7 @@ done:
     return status;
 }
 
-/* ---- from another model ------------------------------------------------------------------------------------------------------- */
+/* ---- initialise from another model ------------------------------------------------------------------------------- */
 
 acf_status acf_image_model_can_init_from(const acf_options *o, const acf_model *from, const char *path) {
     static const char *const same[] = {"image-scales",       "image-blocks",     "image-width",
@@ -64,7 +64,7 @@ acf_status acf_image_model_can_init_from(const acf_options *o, const acf_model *
         if (strcmp(here, there) != 0)
             return acf_fail(
                 ACF_EUSAGE,
-                "the option '%s' is %s, but the model '%s', which training is to start from, has %s: leave the option out, or start from no model",
+                "the option '%s' is %s, but the model '%s' of init-from has %s; leave out this option or init-from",
                 same[i], here, path, there);
     }
     const int64_t deep = acf_options_int(o, "image-embed-deep"),
@@ -72,7 +72,7 @@ acf_status acf_image_model_can_init_from(const acf_options *o, const acf_model *
     if (deep >= before) return ACF_OK;
     return acf_fail(
         ACF_EUSAGE,
-        "the option 'image-embed-deep' is %lld, but the model '%s', which training is to start from, has %lld: it can grow, not shrink",
+        "the option 'image-embed-deep' is %lld, but the model '%s' of init-from has %lld; expected at least as many",
         (long long)deep, path, (long long)before);
 }
 
@@ -88,14 +88,14 @@ acf_status acf_image_model_init_from(acf_model *m, const acf_model *from) {
     return acf_device_sync(to->dev);
 }
 
-/* ---- in its file ----------------------------------------------------------------------------------------------------------------- */
+/* ---- its file ---------------------------------------------------------------------------------------------------- */
 
 bool acf_image_model_padded(const acf_model *m) {
     const acf_image_sizes *s = acf_image_net_sizes(m->image);
     return m->seen.frame.x1 - m->seen.frame.x0 < s->W || m->seen.frame.y1 - m->seen.frame.y0 < s->H;
 }
 
-/* Only what is not as in most models. */
+/* Writes only what differs from most models. */
 static int put_seen(const acf_model *m, json_t *o) {
     const acf_image_box f = m->seen.frame;
     int bad = 0;
@@ -119,7 +119,7 @@ acf_status acf_image_model_to_json(const acf_model *m, json_t **out) {
         json_decref(*out);
         *out = NULL;
     }
-    return *out ? ACF_OK : acf_fail(ACF_EMEMORY, "out of memory: what images a model is of");
+    return *out ? ACF_OK : acf_fail(ACF_EMEMORY, "out of memory: the description of a model's images");
 }
 
 static acf_status number(acf_json_source from, const json_t *o, const char *key, int64_t most, int64_t *out) {
@@ -139,7 +139,7 @@ static acf_status read_map(acf_json_source from, const json_t *o, acf_image_map_
     return acf_image_map_gaussian(bits, &dequantiser, out);
 }
 
-/* Files from before there was a frame, and those of images without padding, have none. */
+/* Older files and those of images without padding have no frame. */
 static acf_status read_frame(acf_json_source from, const json_t *o, const int64_t shape[3], acf_image_box *out) {
     const json_t *list = json_object_get(o, "frame");
     int64_t b[4] = {0, 0, shape[1], shape[0]};
@@ -178,7 +178,7 @@ acf_status acf_image_model_from_json(acf_json_source from, const json_t *o, acf_
     ACF_TRY(read_truth(from, o, "flipped", &seen->flipped));
     if (seen->rotated && shape[0] != shape[1])
         return acf_fail(from.status,
-                        "%s: 'rotated' is true, but images of %lld x %lld pixels cannot be turned by 90 degrees",
+                        "%s: 'rotated' is true, but images of %lld x %lld pixels cannot be rotated by 90 degrees",
                         from.name, (long long)shape[1], (long long)shape[0]);
     return read_map(from, o, kind, (int)bits, map);
 }
@@ -196,9 +196,9 @@ acf_status acf_image_model_check(const acf_model *m, const char *what, const int
     if (bits != m->map->bits)
         snprintf(todo + strlen(todo), sizeof todo - strlen(todo), "%simage-bits %d", *todo ? ", " : "", m->map->bits);
     if (!*todo) return ACF_OK;
-    return acf_fail(
-        ACF_EDATA,
-        "%s: %lld x %lld pixels, %s, %d bits; the model is of %lld x %lld pixels, %s, %d bits; %s would make them agree",
-        what, (long long)shape[1], (long long)shape[0], colour(shape[2]), bits, (long long)s->W, (long long)s->H,
-        colour(s->C), m->map->bits, todo);
+    return acf_fail(ACF_EDATA,
+                    "%s: %lld x %lld pixels, %s, %d bits; the model is of %lld x %lld pixels, %s, %d bits; "
+                    "%s would make them agree",
+                    what, (long long)shape[1], (long long)shape[0], colour(shape[2]), bits, (long long)s->W,
+                    (long long)s->H, colour(s->C), m->map->bits, todo);
 }

@@ -1,4 +1,4 @@
-/* The image model: see image_net.h. Composes; every derivative is in ops/. */
+/* The image model: see image_net.h. It composes operations; all derivatives are in ops/. */
 #include "model/image_net.h"
 
 #include "ops/arith.h"
@@ -23,7 +23,7 @@ struct acf_image_net {
 acf_params *acf_image_net_params(acf_image_net *net) { return net->ps; }
 const acf_image_sizes *acf_image_net_sizes(const acf_image_net *net) { return &net->size; }
 
-/* ---- creation ------------------------------------------------------------------------------------------------------------------ */
+/* ---- creation ---------------------------------------------------------------------------------------------------- */
 
 static acf_status declare(acf_image_net *net) {
     const acf_image_sizes *s = &net->size;
@@ -76,18 +76,18 @@ void acf_image_net_decode(acf_image_net *net, const acf_knots *guess, const acf_
     net->guess = *guess, net->truth = *truth;
 }
 
-/* ---- a batch as the network sees it -------------------------------------------------------------------------------------------------- */
+/* ---- a batch as the network sees it ------------------------------------------------------------------------------ */
 
 struct acf_image_view {
     const acf_image_net *net;
     acf_image_query q;
-    acf_tensor *x; /* (N,H,W,C); 0 where neither given nor modelled */
+    acf_tensor *x; /* (N,H,W,C); 0 if neither given nor modelled */
     acf_image_cond cond;
     acf_pass pass;
-    const uint64_t *id; /* (N) on the device; NULL: as in the query */
+    const uint64_t *id; /* (N) on the device; NULL: use the query's */
 };
 
-/* Host memory on the device; where it is there already, and NULL, it stays what it is. */
+/* Copies host memory to the device. Memory that is already there, and NULL, are returned as they are. */
 static const void *place(acf_tape *t, const acf_image_query *q, const void *data, int64_t n, size_t size) {
     if (!data || q->there || t->failure.status) return data;
     void *copy = acf_arena_alloc(t->mem, (size_t)n * size);
@@ -95,7 +95,7 @@ static const void *place(acf_tape *t, const acf_image_query *q, const void *data
     return copy;
 }
 
-/* Which rows have something to model in some image; NULL where roles are in device memory. */
+/* Marks rows of pixels with something to model in some image; NULL if roles are in device memory. */
 static const uint8_t *rows_of(acf_tape *t, const acf_image_query *q, int64_t H, int64_t W) {
     uint8_t *rows = q->there || t->failure.status ? NULL : acf_arena_alloc(t->host, (size_t)H);
     if (!rows) {
@@ -132,7 +132,7 @@ acf_image_view *acf_image_net_view(acf_tape *t, const acf_image_net *net, const 
     return t->failure.status ? NULL : v;
 }
 
-/* ---- questions ------------------------------------------------------------------------------------------------------------------- */
+/* ---- queries ----------------------------------------------------------------------------------------------------- */
 
 acf_tensor *acf_image_net_forward(acf_tape *t, const acf_image_view *v, acf_tensor **logdet) {
     if (logdet) *logdet = &t->empty;
@@ -161,10 +161,10 @@ acf_tensor *acf_image_net_guess_error(acf_tape *t, const acf_image_view *v) {
     return acf_sum_masked(t, acf_square(t, acf_sub(t, guess, truth)), v->cond.u);
 }
 
-/* The modelled numbers of x to the host. */
+/* Copies the modelled numbers of x to the host. */
 static acf_status put(acf_tape *t, const acf_image_view *v, acf_tensor *x, acf_real *out) {
     ACF_TRY(acf_tape_check(t, x));
-    ACF_ASSERT(!v->q.there || !t->dev->plugin); /* its roles are read */
+    ACF_ASSERT(!v->q.there || !t->dev->plugin); /* roles are read on the host */
     const int64_t n = acf_tensor_count(x), C = v->net->size.C;
     acf_real *host = acf_arena_alloc(t->host, (size_t)n * sizeof *host);
     if (!host || acf_device_copy(t->dev, host, x->data, (size_t)n * sizeof *host, ACF_TO_HOST) ||

@@ -1,4 +1,4 @@
-/* Truths about the image model's transformations and gradients: for every kind of mask. Densities are in image_truth_test.c. */
+/* Properties of the image model's flow and gradients for every kind of mask. Densities are in image_truth_test.c. */
 #include "model/image_net.h"
 
 #include "harness/image_lab.h"
@@ -15,9 +15,9 @@ static void must(acf_tape *t) {
     if (acf_tape_status(t)) fail_msg("%s", acf_error());
 }
 
-/* ---- transformations ------------------------------------------------------------------------------------------------------------- */
+/* ---- transformations --------------------------------------------------------------------------------------------- */
 
-/* inverse(forward(x)) is x; what is given, or not there, is in z and comes back bit for bit; there is something that does change. */
+/* inverse(forward(x)) is x. Given and absent pixels pass through z bit for bit, and some modelled pixel changes. */
 static void check_inverse(acf_image_lab *l, acf_image_mask mask) {
     acf_image_lab_mask(l, mask);
     acf_tape_begin(l->t, false);
@@ -55,7 +55,7 @@ static void inverts_for_every_mask(void **state) {
     }
 }
 
-/* log|det| of a (n,n) matrix, by elimination. */
+/* log|det| of an (n,n) matrix, by elimination. */
 static double log_determinant(double *a, int n) {
     double sum = 0;
     for (int k = 0; k < n; k++) {
@@ -115,7 +115,7 @@ static void logdet_is_that_of_the_jacobian(void **state) {
     }
 }
 
-/* Every observed pixel changes what modelled ones become, wherever both are: nothing that is given is hidden from a scale. */
+/* Every observed pixel affects z of the modelled ones, wherever both are: no scale hides a given pixel. */
 static void observed_pixels_are_seen(void **state) {
     (void)state;
     acf_image_lab l;
@@ -134,8 +134,9 @@ static void observed_pixels_are_seen(void **state) {
     acf_image_lab_close(&l);
 }
 
-/* A best guess knows every given pixel, and nothing of what it guesses; also that of a pixelcnn, once a network says its mean. */
-static void guesses_see_what_is_given_alone(void **state) {
+/* A best guess depends on every given pixel and on no guessed one. The pixelcnn too, if it has a network for its
+ * mean. */
+static void guesses_depend_on_given_pixels_only(void **state) {
     (void)state;
     enum { SIDE = 12, PIXELS = SIDE * SIDE, HERE = PIXELS - 1 };
     for (int k = 1; acf_image_like_kinds[k]; k++) {
@@ -160,9 +161,9 @@ static void guesses_see_what_is_given_alone(void **state) {
     }
 }
 
-/* Also one that was done at an earlier scale: (8,13) leaves after the first, and networks that look one pixel aside reach it from (8,8), the
- * only one that is modelled, on the third scale alone. */
-static void deeper_scales_see_what_has_left(void **state) {
+/* The same for pixels that left at an earlier scale. (8,13) leaves after the first scale. Networks with a reach of
+ * one pixel see it from (8,8), the only modelled pixel, at the third scale only. */
+static void deeper_scales_see_finished_pixels(void **state) {
     (void)state;
     enum { SIDE = 16, HERE = 8 * SIDE + 8, THERE = 8 * SIDE + 13 };
     acf_image_lab l;
@@ -178,7 +179,7 @@ static void deeper_scales_see_what_has_left(void **state) {
     acf_image_lab_close(&l);
 }
 
-/* What is not there may hold anything. */
+/* Absent pixels may hold any value. */
 static void missing_pixels_are_never_read(void **state) {
     (void)state;
     for (int k = 0; acf_image_like_kinds[k]; k++) {
@@ -199,8 +200,8 @@ static void missing_pixels_are_never_read(void **state) {
     }
 }
 
-/* An image with nothing to model has log p = 0, and its draw and guess change nothing. */
-static void nothing_to_model_is_nothing(void **state) {
+/* An image without modelled pixels has log p = 0, and its draw and guess change nothing. */
+static void images_without_modelled_pixels_stay(void **state) {
     (void)state;
     for (int k = 0; acf_image_like_kinds[k]; k++) {
         acf_image_lab l;
@@ -229,18 +230,18 @@ static void refuses_sizes_that_cannot_be_squeezed(void **state) {
     assert_int_equal(acf_image_net_declare(dev, &s, &net), ACF_EUSAGE);
     assert_string_equal(
         acf_error(),
-        "images of 28 x 28 pixels cannot be halved 3 times, which 4 scales do: pad them to multiples of 8, or use fewer scales");
+        "images of 28 x 28 pixels cannot be halved 3 times, as 4 scales need: pad them to multiples of 8, or use fewer scales");
     s = acf_image_lab_sizes(0, 1, 1, &acf_image_normal);
     assert_int_equal(acf_image_net_declare(dev, &s, &net), ACF_EUSAGE);
     assert_string_equal(acf_error(), "images of 0 x 0 pixels and 1 channels; expected 1 to 4096, and 1 to 4");
     acf_device_close(dev);
 }
 
-/* ---- gradients, threads ------------------------------------------------------------------------------------------------------------ */
+/* ---- gradients, threads ------------------------------------------------------------------------------------------ */
 
 static acf_knots of_guess, of_truth;
 
-/* Guesses are compared as parts of the full range, by the map of some histogram. */
+/* Compares guesses as parts of the full range, by the map of a histogram. */
 static void decode_by_bells(acf_image_lab *l) {
     const int64_t count[8] = {700, 20, 10, 10, 30, 40, 10, 50};
     acf_image_dequantiser dequantiser;
@@ -252,7 +253,7 @@ static void decode_by_bells(acf_image_lab *l) {
     acf_release(map);
 }
 
-/* The error of guesses is that of what they decode to, summed over what is modelled. */
+/* The error of guesses is that of the decoded values, summed over the modelled numbers. */
 static void guesses_are_compared_as_levels(void **state) {
     (void)state;
     acf_image_lab l;
@@ -281,7 +282,7 @@ static void guesses_are_compared_as_levels(void **state) {
     acf_image_lab_close(&l);
 }
 
-/* -mean log p + best-guess error, as training has it. */
+/* -mean log p + best-guess error, as in training. */
 static acf_tensor *loss_of(acf_image_lab *l, const acf_pass *pass) {
     acf_image_view *v = acf_image_net_view(l->t, l->net, &l->q, pass);
     acf_tensor *loss = acf_scale(l->t, -1, acf_mean(l->t, acf_image_net_logp(l->t, v))),
@@ -289,7 +290,7 @@ static acf_tensor *loss_of(acf_image_lab *l, const acf_pass *pass) {
     return error ? acf_axpy(l->t, 0.1, acf_mean(l->t, error), loss) : loss;
 }
 
-/* The derivative of the loss by one parameter along a random direction, by differences; *exact from its gradient. */
+/* Numerical derivative of the loss by one parameter along a random direction; *exact: the same from its gradient. */
 static double along(acf_image_lab *l, const acf_param *p, const acf_real *grad, uint64_t direction, double *exact) {
     const int64_t n = acf_tensor_count(&p->t);
     const double h = 5e-7;
@@ -308,7 +309,7 @@ static double along(acf_image_lab *l, const acf_param *p, const acf_real *grad, 
     return (loss[1] - loss[0]) / (2 * h);
 }
 
-/* Thousands of relus: now and then a difference straddles the kink of one, so one of three directions must agree. */
+/* With thousands of ReLUs a difference sometimes straddles a kink, so one of three directions must agree. */
 static void check_parameter(acf_image_lab *l, const acf_param *p, const acf_real *grad) {
     double exact = 0, numeric = 0;
     for (uint64_t direction = 31; direction < 34; direction++) {
@@ -377,9 +378,9 @@ static void same_bits_for_any_thread_count(void **state) {
     }
 }
 
-/* ---- learning ------------------------------------------------------------------------------------------------------------------------ */
+/* ---- learning ---------------------------------------------------------------------------------------------------- */
 
-/* Images of a slanted edge: what is given says where it is. */
+/* Images of a slanted edge; the given pixels determine its position. */
 static void draw_edges(acf_image_lab *l, int step) {
     for (int64_t i = 0; i < l->N * 64; i++) {
         const int64_t n = i / 64, h = i / 8 % 8, w = i % 8, id = step * l->N + n;
@@ -391,7 +392,7 @@ static void draw_edges(acf_image_lab *l, int step) {
     }
 }
 
-/* Independent numbers with the right mean and variance have 1.42 nats each. */
+/* For comparison: independent numbers with the right mean and variance have 1.42 nats each. */
 static double train(const acf_image_sizes *s, int steps) {
     acf_image_lab l;
     double nll = 0, count = 0;
@@ -435,8 +436,9 @@ static void it_learns(void **state) {
 }
 
 ACF_TESTS(image_net, cmocka_unit_test(inverts_for_every_mask), cmocka_unit_test(logdet_is_that_of_the_jacobian),
-          cmocka_unit_test(observed_pixels_are_seen), cmocka_unit_test(guesses_see_what_is_given_alone),
-          cmocka_unit_test(deeper_scales_see_what_has_left), cmocka_unit_test(missing_pixels_are_never_read),
-          cmocka_unit_test(nothing_to_model_is_nothing), cmocka_unit_test(refuses_sizes_that_cannot_be_squeezed),
-          cmocka_unit_test(guesses_are_compared_as_levels), cmocka_unit_test(gradients_of_all_parameters),
-          cmocka_unit_test(same_bits_for_any_thread_count), cmocka_unit_test(it_learns))
+          cmocka_unit_test(observed_pixels_are_seen), cmocka_unit_test(guesses_depend_on_given_pixels_only),
+          cmocka_unit_test(deeper_scales_see_finished_pixels), cmocka_unit_test(missing_pixels_are_never_read),
+          cmocka_unit_test(images_without_modelled_pixels_stay),
+          cmocka_unit_test(refuses_sizes_that_cannot_be_squeezed), cmocka_unit_test(guesses_are_compared_as_levels),
+          cmocka_unit_test(gradients_of_all_parameters), cmocka_unit_test(same_bits_for_any_thread_count),
+          cmocka_unit_test(it_learns))

@@ -1,13 +1,13 @@
-/* The image model's density is one: it integrates to 1, and draws are draws from it. On 4x4 images with random weights, by importance sampling.
+/* Tests by importance sampling that the image model's density integrates to 1 and that draws follow it. On 4x4
+ * images with random weights.
  *
  * A normal q is fitted to draws of the model, given one image's observed pixels. Then
  *
  *     E_q[p(x)/q(x)] = 1     with q a little wider than p: the density integrates to 1
  *     E_p[q(x)/p(x)] = 1     with q a little narrower, over draws of the model: they have that density
  *
- * And of images of levels, encoded by bells: the probabilities of all that the hidden pixels may be have the sum 1. Draws at other temperatures are as
- * docs/math.md says.
- */
+ * For images of levels with Gaussian dequantisation, the probabilities of all values of the hidden pixels sum to 1.
+ * Draws at other temperatures follow docs/math.md. */
 #include "model/image_net.h"
 
 #include "harness/image_lab.h"
@@ -19,7 +19,7 @@
 
 enum { SIDE = 4, MOST = 16, BATCH = 500 };
 
-/* The fitted normal over n modelled numbers: mean and the lower triangle of its covariance's factor. */
+/* The fitted normal over n modelled numbers: its mean, and the lower Cholesky factor of its covariance. */
 typedef struct normal {
     int n, at[MOST];
     double mean[MOST], factor[MOST * MOST];
@@ -70,7 +70,7 @@ static void fit_normal(acf_image_lab *l, normal *q, int passes) {
     factorise(q->factor, q->n);
 }
 
-/* log q of an image, its standard deviations times `wide`. */
+/* log q of an image, with standard deviations times `wide`. */
 static double log_normal(const normal *q, const acf_real *x, double wide) {
     double e[MOST], sum = 0;
     for (int i = 0; i < q->n; i++) {
@@ -103,14 +103,15 @@ static void take(ema *a, double log_weight) {
     a->sum += w, a->square += w * w, a->n += 1;
 }
 
-/* Within so much, and the estimate must be good enough to tell. */
+/* Requires 1 within this tolerance, and an estimate precise enough to test it. */
 static void check(const ema *a, double within, const char *like, int mask, const char *what) {
     const double mean = a->sum / a->n, error = sqrt((a->square / a->n - mean * mean) / a->n);
     if (fabs(mean - 1) < within && error < 0.6 * within) return;
     fail_msg("%s, mask %d: %s is %.4f, give or take %.4f; expected 1", like, mask, what, mean, error);
 }
 
-/* A PixelCNN of random weights throws what it drew back at itself, which no normal is like: its mixtures are made to differ less. */
+/* A PixelCNN with random weights feeds its draws back to itself, so no normal resembles it. This makes its mixtures
+ * differ less. */
 static void calm(acf_param *g) {
     for (int64_t i = 0; g && i < acf_tensor_count(&g->t); i++) g->t.data[i] *= ACF_R(0.1);
 }
@@ -156,11 +157,11 @@ static void densities_integrate_to_one(void **state) {
     }
 }
 
-/* ---- levels ------------------------------------------------------------------------------------------------------------------------------ */
+/* ---- levels ------------------------------------------------------------------------------------------------------ */
 
-enum { BITS = 2, HIDDEN = 3, ALL = 64 }; /* 4^3: every image that the hidden pixels make */
+enum { BITS = 2, HIDDEN = 3, ALL = 64 }; /* 4^3: all values of the hidden pixels */
 
-/* A spike and a shared bell, so wide that noise reaches wherever the density is. */
+/* A spike and a shared Gaussian, so wide that noise covers the whole density. */
 static acf_image_map *wide_bells(void) {
     const acf_image_dequantiser dequantiser = {
         .n = 2, .reach = 1, .centre = -1, .levels = {1, 3}, .spread = {1.1, 1.3}, .weight = {5, 1, 2, 1}};
@@ -169,7 +170,7 @@ static acf_image_map *wide_bells(void) {
     return map;
 }
 
-/* Image number i: its hidden pixels are the digits of i; the others, given, are alike in all. */
+/* Image number i: its hidden pixels are the digits of i; the given ones are the same in all images. */
 static void fill_levels(uint8_t *level, uint8_t *b) {
     static const int at[HIDDEN] = {0, 5, 6};
     for (int i = 0; i < ALL; i++) {
@@ -180,7 +181,7 @@ static void fill_levels(uint8_t *level, uint8_t *b) {
     }
 }
 
-/* sum over images of P(image) = E_u[p(y) dy/dv]. */
+/* Requires that the sum over images of P(image) = E_u[p(y) dy/dv] is 1. */
 static void check_levels(const acf_image_like_kind *like, int passes) {
     static uint8_t level[ALL * SIDE * SIDE];
     acf_image_lab l;
@@ -213,7 +214,7 @@ static void probabilities_of_images_add_up(void **state) {
     check_levels(&acf_image_pixelcnn, 900);
 }
 
-/* ---- temperature ------------------------------------------------------------------------------------------------------------------------- */
+/* ---- temperature ------------------------------------------------------------------------------------------------- */
 
 static void draw_at(acf_image_lab *l, double temperature, acf_real *out) {
     const acf_draw how = {.seed = 12, .log_temperature = log(temperature)};
@@ -221,8 +222,9 @@ static void draw_at(acf_image_lab *l, double temperature, acf_real *out) {
     if (acf_image_net_draw(l->t, acf_image_net_view(l->t, l->net, &l->q, NULL), &how, out)) fail_msg("%s", acf_error());
 }
 
-/* One component, one pixel: a draw is m + Tσε, so from 1 to 1/2 it moves twice as far as from 1/2 to 1/4; in all channels, whose means follow each
- * other in a line. `far`: σ is at its upper bound, which the temperature then moves. */
+/* One component, one pixel: a draw is m + Tσε, so it moves twice as far from T = 1 to 1/2 as from 1/2 to 1/4. This
+ * holds in all channels, whose means depend linearly on earlier channels. `far`: σ is at its upper bound, which the
+ * temperature then scales. */
 static void check_spread(const acf_image_like_kind *like, int64_t C, double far) {
     acf_image_lab l;
     acf_image_sizes s = acf_image_lab_sizes(SIDE, C, 0, like);
@@ -248,7 +250,7 @@ static void check_spread(const acf_image_like_kind *like, int64_t C, double far)
     acf_image_lab_close(&l);
 }
 
-/* Two components far apart, of weights 1 and 3: at temperature 1/2 the weights are 1 and 9. */
+/* Two distant components of weights 1 and 3: at temperature 1/2 the weights are 1 and 9. */
 static void check_choice(double temperature, double expected) {
     enum { IMAGES = 2000 };
     acf_image_lab l;

@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define JSON_MAX ((size_t)64 << 20) /* an encoder with a million classes takes some 10 MB */
+#define JSON_MAX ((size_t)64 << 20) /* an encoder with a million classes takes about 10 MB */
 
 /* A model whose network is declared but has no values yet. Takes config and encoder over, also on failure. */
 static acf_status assemble(acf_device *dev, acf_options *config, acf_encoder *encoder, acf_model **out) {
@@ -73,7 +73,7 @@ void acf_model_append(acf_model *m, acf_model *member) {
 
 void acf_model_free(acf_model *m) {
     const acf_model *first = m;
-    acf_device *dev = m && m->owns_dev ? m->dev : NULL; /* of members, too, but for those with a handle of their own */
+    acf_device *dev = m && m->owns_dev ? m->dev : NULL; /* shared by members without a handle of their own */
     for (acf_model *next; m; m = next) {
         acf_device *own = m != first && m->owns_dev ? m->dev : NULL;
         next = m->next;
@@ -91,12 +91,13 @@ void acf_model_free(acf_model *m) {
     acf_device_close(dev);
 }
 
-/* ---- names ---------------------------------------------------------------------------------------------------------------- */
+/* ---- names ------------------------------------------------------------------------------------------------------- */
 
 #define MEMBERS_KEY "ensemble"
-#define NAME_MAX_BYTES 256 /* of a parameter and its member */
+#define NAME_MAX_BYTES 256 /* of a parameter name with its member prefix */
 
-/* What a tensor or an entry of the metadata of member k is called in the file. The first's have no prefix: a model of one is as it ever was. */
+/* Name in the file of a tensor or a metadata entry of ensemble member k. The first member has no prefix, so the file
+ * of a single model needs none. */
 static const char *member_name(char out[NAME_MAX_BYTES], int k, const char *name) {
     acf_text t = acf_text_into(out, NAME_MAX_BYTES);
     if (k) acf_text_addf(&t, "member.%d.", k);
@@ -105,9 +106,9 @@ static const char *member_name(char out[NAME_MAX_BYTES], int k, const char *name
     return out;
 }
 
-/* ---- writing ------------------------------------------------------------------------------------------------------------ */
+/* ---- writing ----------------------------------------------------------------------------------------------------- */
 
-/* A JSON value as text of its own; *out is freed with acf_release. Takes the value over. */
+/* A JSON value as text; *out is freed with acf_release. Takes the value over. */
 static acf_status json_text(json_t *value, char **out) {
     acf_text size = acf_text_into(NULL, 0);
     acf_json_write(&size, value, 0);
@@ -127,14 +128,14 @@ static acf_status config_text(const acf_model *m, char **out) {
     return json_text(value, out);
 }
 
-/* How data become numbers: an encoder, or what images the model is of. */
+/* The encoder of a table model, or the description of an image model's images. */
 static acf_status encoder_text(const acf_model *m, char **out) {
     json_t *value;
     ACF_TRY(m->image ? acf_image_model_to_json(m, &value) : acf_encoder_to_json(m->encoder, &value));
     return json_text(value, out);
 }
 
-/* *out stays NULL where there is no schema. */
+/* *out stays NULL if there is no schema. */
 static acf_status schema_text(const acf_model *m, char **out) {
     json_t *value;
     if (!m->schema) return ACF_OK;
@@ -142,7 +143,7 @@ static acf_status schema_text(const acf_model *m, char **out) {
     return json_text(value, out);
 }
 
-/* NULL where nothing is known. */
+/* *out stays NULL if there is no record. */
 static acf_status record_text(const acf_model *m, char **out) {
     json_t *value;
     if (!m->record.known) return ACF_OK;
@@ -150,7 +151,7 @@ static acf_status record_text(const acf_model *m, char **out) {
     return json_text(value, out);
 }
 
-/* What a file is written from: tensors and texts of all members, and the memory that they lie in. */
+/* The contents of a file to be written: tensors and texts of all members, and their memory. */
 typedef struct draft {
     acf_safetensors_tensor *tensor;
     int64_t n, texts;
@@ -159,7 +160,7 @@ typedef struct draft {
     int n_owned;
 } draft;
 
-/* Takes p over, also on failure. NULL: there was no memory for it. */
+/* Takes p over, also on failure. p NULL: out of memory. */
 static acf_status own(draft *d, void *p) {
     if (!p) return ACF_EMEMORY;
     ACF_ASSERT(d->n_owned < (int)(sizeof d->owned / sizeof *d->owned));
@@ -172,7 +173,7 @@ static void draft_free(draft *d) {
     acf_release(d->tensor);
 }
 
-/* An entry of the metadata; takes the value over. NULL value: there is no such entry. */
+/* Adds a metadata entry; takes the value over. value NULL: adds nothing. */
 static acf_status add_text(draft *d, int k, const char *key, char *value) {
     if (!value) return ACF_OK;
     ACF_TRY(own(d, value));
@@ -182,7 +183,7 @@ static acf_status add_text(draft *d, int k, const char *key, char *value) {
     return ACF_OK;
 }
 
-/* Texts of member k; of the first also what all have in common. */
+/* Adds the texts of member k; with the first, also those that all members share. */
 static acf_status add_texts(draft *d, const acf_model *m, int k) {
     char *config = NULL, *encoder = NULL, *schema = NULL, *training = NULL;
     ACF_TRY(config_text(m, &config));
@@ -195,7 +196,7 @@ static acf_status add_texts(draft *d, const acf_model *m, int k) {
     return add_text(d, k, "training", training);
 }
 
-/* Every parameter of member k as a tensor of the file, with its values on the host. */
+/* Adds every parameter of member k as a tensor, with its values copied to the host. */
 static acf_status add_tensors(draft *d, const acf_model *m, int k) {
     const acf_params *ps = acf_model_params(m);
     const size_t bytes = (size_t)ps->total * sizeof(acf_real);
@@ -218,7 +219,7 @@ static acf_status add_tensors(draft *d, const acf_model *m, int k) {
     return ACF_OK;
 }
 
-/* Parameter draws of member k. */
+/* Adds the parameter draws of member k. */
 static acf_status add_draws(draft *d, const acf_gmm_draws *g, int k) {
     if (!g) return ACF_OK;
     const size_t bytes = (size_t)acf_gmm_draws_count(g) * sizeof(acf_real);
@@ -239,8 +240,8 @@ static int64_t draws_tensors(const acf_model *m) { return m->draws ? ACF_GMM_DRA
 
 static int64_t archive_tensors(const acf_donors *a) { return !a ? 0 : a->predictor ? 3 : 1; }
 
-/* Text and tensors of the archive. */
-static acf_status add_archive(draft *d, const acf_donors *a) {
+/* Adds text and tensors of the donors. */
+static acf_status add_donors(draft *d, const acf_donors *a) {
     json_t *value;
     char *text = NULL;
     ACF_TRY(acf_donors_to_json(a, &value));
@@ -290,7 +291,7 @@ static acf_status make_draft(draft *d, const acf_model *m, const char *members) 
         ACF_TRY(add_tensors(d, one, k));
         ACF_TRY(add_draws(d, one->draws, k));
     }
-    return m->donors ? add_archive(d, m->donors) : ACF_OK;
+    return m->donors ? add_donors(d, m->donors) : ACF_OK;
 }
 
 acf_status acf_model_write(const acf_model *m, const char *path) {
@@ -307,19 +308,19 @@ done:
     return status;
 }
 
-/* ---- reading ------------------------------------------------------------------------------------------------------------ */
+/* ---- reading ----------------------------------------------------------------------------------------------------- */
 
 #define SOURCE_MAX 512
 
-/* What is read: a member of the model in a file. */
+/* Ensemble member k of a file to be read. */
 typedef struct source {
     const acf_safetensors *f;
     const char *path;
-    bool old; /* its JSON texts have names of older versions (old_names.h) */
+    bool old; /* its JSON texts use old names (old_names.h) */
     int k;
 } source;
 
-/* What sentences about a part of the metadata begin with: "m.safetensors, config". */
+/* Prefix of messages about a part of the metadata: "m.safetensors, config". */
 static acf_json_source part_of(const source *from, const char *key, char name[SOURCE_MAX]) {
     char full[NAME_MAX_BYTES];
     snprintf(name, SOURCE_MAX, "%s, %s", from->path, member_name(full, from->k, key));
@@ -367,7 +368,7 @@ static acf_status read_encoder(const source *of, acf_encoder **out) {
     return status;
 }
 
-/* Do schema and encoder speak of the same columns? A file in which they do not would answer for the wrong ones. */
+/* Requires that schema and encoder describe the same columns. Otherwise queries would use the wrong columns. */
 static acf_status check_schema(const char *path, const acf_schema *s, const acf_encoder *e) {
     if (s->D != e->D)
         return acf_fail(ACF_EMODEL, "%s, schema: it models %lld columns; the encoder has %lld", path, (long long)s->D,
@@ -378,13 +379,13 @@ static acf_status check_schema(const char *path, const acf_schema *s, const acf_
         if (c->place < 0) continue;
         const acf_column *own = &e->column[c->place];
         if (acf_spec_classes(c) != own->classes || (own->name && strcmp(own->name, c->name) != 0))
-            return acf_fail(ACF_EMODEL, "%s, schema: %s is not the column the encoder has in its place", path,
+            return acf_fail(ACF_EMODEL, "%s, schema: %s differs from the encoder's column at this position", path,
                             acf_field_text(where, c->name, j));
     }
     return ACF_OK;
 }
 
-/* Models made from a matrix have none, and members share the first's. */
+/* Reads the schema, if any: models made from a matrix have none, and members share that of the first. */
 static acf_status read_schema(const source *of, const acf_encoder *e, acf_schema **out) {
     char name[SOURCE_MAX];
     acf_json_source from = part_of(of, "schema", name);
@@ -402,8 +403,8 @@ static acf_status read_schema(const source *of, const acf_encoder *e, acf_schema
     return status;
 }
 
-/* Rows to look up, where there are any; members share the first's. */
-static acf_status read_archive(const source *of, const acf_encoder *e, acf_donors **out) {
+/* Reads the donors, if any; members share those of the first. */
+static acf_status read_donors(const source *of, const acf_encoder *e, acf_donors **out) {
     char name[SOURCE_MAX];
     acf_json_source from = part_of(of, ACF_DONORS_KEY, name);
     json_t *value;
@@ -414,7 +415,7 @@ static acf_status read_archive(const source *of, const acf_encoder *e, acf_donor
     return status;
 }
 
-/* A file may leave it out: one made by another program, or by hand. */
+/* Reads the training record. It is optional: other programs may write files without it. */
 static acf_status read_record(const source *of, acf_fit_record *out) {
     char name[SOURCE_MAX];
     acf_json_source from = part_of(of, "training", name);
@@ -426,7 +427,7 @@ static acf_status read_record(const source *of, acf_fit_record *out) {
     return status;
 }
 
-/* A file from before there was the option says by its record whether the model was calibrated. */
+/* Files older than the option `calibrate`: their record says whether the model was calibrated. */
 static acf_status complete_config(acf_model *m) {
     const bool calibrated = m->record.scale_factor != 0 || m->record.temperature != 0;
     return acf_options_set_from(m->config, "calibrate", calibrated ? "true" : "false", ACF_FROM_PRESET);
@@ -449,8 +450,8 @@ static bool declared(const acf_model *m, const char *name) {
     return false;
 }
 
-/* Is every declared parameter of every member in the file with its shape, and none besides? Asked before there is memory for values: a small
- * file whose config describes a huge network is refused here. */
+/* Requires that the file has every declared parameter of every member with its shape, and no other tensors. Checked
+ * before values are allocated, so that a small file whose config describes a huge network is refused. */
 static acf_status compare(const acf_safetensors *f, const char *path, const acf_model *m) {
     const acf_safetensors_tensor *t;
     char name[ACF_EXCERPT_MAX], full[NAME_MAX_BYTES];
@@ -494,7 +495,7 @@ done:
     return status;
 }
 
-/* The part of a model that depends on its kind: everything but the weights. */
+/* Reads the part of a model that depends on its kind: everything but the weights. */
 static acf_status read_table(acf_device *dev, const source *of, acf_options *config, acf_model **out) {
     acf_encoder *encoder;
     acf_model *m;
@@ -505,7 +506,7 @@ static acf_status read_table(acf_device *dev, const source *of, acf_options *con
     }
     ACF_TRY(assemble(dev, config, encoder, &m));
     status = read_schema(of, m->encoder, &m->schema);
-    if (!status) status = read_archive(of, m->encoder, &m->donors);
+    if (!status) status = read_donors(of, m->encoder, &m->donors);
     if (status)
         acf_model_free(m);
     else
@@ -535,7 +536,7 @@ static acf_status read_images(acf_device *dev, const source *of, acf_options *co
     return ACF_OK;
 }
 
-/* Parameter draws, which a network with a mixture may have. Their values are read at once: the file's size bounds them. */
+/* Reads parameter draws, if any. Their values are read at once, because the file's size bounds them. */
 static acf_status read_draws(const source *of, acf_model *m) {
     char full[ACF_GMM_DRAWS_TENSORS][NAME_MAX_BYTES];
     const char *name[ACF_GMM_DRAWS_TENSORS];
@@ -548,13 +549,13 @@ static acf_status read_draws(const source *of, acf_model *m) {
                               reals + acf_net_indicators(m->net, &column, &value), &m->draws);
 }
 
-/* One member, without its weights. */
+/* Reads one member without its weights. */
 static acf_status read_member(acf_device *dev, const source *of, bool image, acf_model **out) {
     acf_options *config;
     acf_model *m = NULL;
     ACF_TRY(read_config(of, &config));
     acf_status status = image ? read_images(dev, of, config, &m) : read_table(dev, of, config, &m);
-    if (status == ACF_EUSAGE || status == ACF_ESHAPE) /* a config that no network can be made of is the file's fault */
+    if (status == ACF_EUSAGE || status == ACF_ESHAPE) /* an impossible config is the file's fault */
         status = acf_fail(ACF_EMODEL, "%s: %s", of->path, acf_error());
     ACF_TRY(status);
     status = read_record(of, &m->record);
@@ -567,7 +568,7 @@ static acf_status read_member(acf_device *dev, const source *of, bool image, acf
     return status;
 }
 
-/* Do two members speak of the same columns? */
+/* Requires that two members describe the same columns. */
 static acf_status check_columns(const source *of, const acf_encoder *first, const acf_encoder *e) {
     if (e->D != first->D)
         return acf_fail(ACF_EMODEL, "%s: member %d has %lld columns, the first %lld", of->path, of->k, (long long)e->D,
@@ -575,21 +576,19 @@ static acf_status check_columns(const source *of, const acf_encoder *first, cons
     for (int64_t j = 0; j < e->D; j++) {
         const acf_column *a = &first->column[j], *b = &e->column[j];
         if (a->classes != b->classes || !a->name != !b->name || (a->name && strcmp(a->name, b->name) != 0))
-            return acf_fail(ACF_EMODEL, "%s: column %lld of member %d is not the one that the first has there",
-                            of->path, (long long)j, of->k);
+            return acf_fail(ACF_EMODEL, "%s: column %lld of member %d differs from that of the first member", of->path,
+                            (long long)j, of->k);
     }
     return ACF_OK;
 }
 
-/* A model of images never has one. */
-static acf_status refuse_archive(const source *of) {
+/* A model of images has no donors. */
+static acf_status refuse_donors(const source *of) {
     if (!has_part(of, ACF_DONORS_KEY)) return ACF_OK;
-    return acf_fail(ACF_EMODEL,
-                    "%s: it has an '" ACF_DONORS_KEY "' of rows; expected nothing of that in a model of images",
-                    of->path);
+    return acf_fail(ACF_EMODEL, "%s: it has '" ACF_DONORS_KEY "'; expected none in a model of images", of->path);
 }
 
-/* How many members the file says it has; 1 where it says nothing. */
+/* Number of ensemble members in the file; 1 if it does not say. */
 static acf_status count_members(const source *of, bool image, int *out) {
     const char *text = acf_safetensors_text_find(of->f, MEMBERS_KEY);
     char shown[ACF_EXCERPT_MAX];
@@ -602,7 +601,7 @@ static acf_status count_members(const source *of, bool image, int *out) {
     return ACF_OK;
 }
 
-/* The other members behind the first, without their weights. */
+/* Appends the other members to the first, without their weights. */
 static acf_status read_others(acf_device *dev, source of, int n, acf_model *m) {
     for (of.k = 1; of.k < n; of.k++) {
         acf_model *member;
@@ -636,7 +635,7 @@ static acf_status read_model(acf_device *dev, acf_safetensors *f, const char *pa
     if (!image && strcmp(kind, "table") != 0)
         return acf_fail(ACF_EMODEL, "%s: it is a model of kind '%.32s'; expected 'table' or 'image'", path, kind);
     ACF_TRY(count_members(&of, image, &members));
-    if (image) ACF_TRY(refuse_archive(&of));
+    if (image) ACF_TRY(refuse_donors(&of));
     ACF_TRY(read_member(dev, &of, image, &m));
     acf_status status = read_others(dev, of, members, m);
     if (!status) status = read_weights(of, m);

@@ -1,4 +1,4 @@
-/* Tests of schemas in model files: they come back, and one that does not belong to its model is refused. */
+/* Tests of schemas in model files: they are saved and loaded, and a schema of another model is refused. */
 #include "harness/table_file_lab.h"
 #include "model/config.h"
 #include "model/model.h"
@@ -9,7 +9,7 @@
 
 static const char file[] = "id,age,sex,unit\n10,41.5,F,kg\n12,33,M,kg\n13,39,F,kg\n17,25,?,kg\n";
 
-/* A model of the file, not trained. */
+/* An untrained model of the file. */
 static acf_model *make_model(acf_device *dev, const acf_table *t) {
     acf_options *config;
     acf_encoder *e;
@@ -22,7 +22,7 @@ static acf_model *make_model(acf_device *dev, const acf_table *t) {
     return m;
 }
 
-/* Saves the model, loads it again: the sentence of a refusal, or NULL, then with *back. */
+/* Saves the model and loads it again. Returns the message of a refusal, or NULL and *back. */
 static const char *round_trip(acf_device *dev, const acf_model *m, acf_model **back) {
     static char sentence[ACF_SENTENCE_MAX];
     char path[] = "/tmp/acflow-model-XXXXXX";
@@ -64,9 +64,9 @@ static void a_schema_of_other_columns_is_refused(void **state) {
     (void)state;
     static const char *const other[][2] = {
         {"id,age,sex,unit\n10,41.5,F,kg\n12,33,M,kg\n13,39,X,kg\n17,25,?,kg\n",
-         ", schema: column 3 ('sex') is not the column the encoder has in its place"},
+         ", schema: column 3 ('sex') differs from the encoder's column at this position"},
         {"id,aged,sex,unit\n10,41.5,F,kg\n12,33,M,kg\n13,39,F,kg\n17,25,?,kg\n",
-         ", schema: column 2 ('aged') is not the column the encoder has in its place"},
+         ", schema: column 2 ('aged') differs from the encoder's column at this position"},
         {"id,age,sex,unit\n10,41.5,F,kg\n12,33,M,lb\n13,39,F,kg\n17,25,?,kg\n",
          ", schema: it models 3 columns; the encoder has 2"},
     };

@@ -1,4 +1,4 @@
-/* Model files: what is saved is what is loaded, and files that are not models are refused with a sentence. */
+/* Model files: loading restores what was saved, and files that are not models are refused with a message. */
 #include "model/model.h"
 
 #include "base/safetensors.h"
@@ -106,20 +106,20 @@ static void check_round_trip(const char *likelihood) {
     acf_device_close(dev);
 }
 
-static void comes_back_bit_for_bit(void **state) {
+static void save_and_load_keep_every_bit(void **state) {
     (void)state;
     check_round_trip("gru");
     check_round_trip("gaussian");
     check_round_trip("sets");
 }
 
-/* Puts the text of a metadata key in place of what there is. */
+/* Replaces the text of a metadata key. */
 static void replace_text(acf_safetensors_text *text, int64_t n, const char *key, const char *value) {
     for (int64_t i = 0; i < n; i++)
         if (strcmp(text[i].key, key) == 0) text[i].value = value;
 }
 
-/* A file of version 1: its config knows no encoding and its encoder has mean and scale alone. */
+/* A file of version 1: its config has no encoding option, and its encoder has only mean and scale. */
 static void reads_the_first_version(void **state) {
     (void)state;
     acf_device *dev;
@@ -136,17 +136,17 @@ static void reads_the_first_version(void **state) {
     int64_t n = acf_safetensors_count(good), texts = acf_safetensors_text_count(good);
     for (int64_t i = 0; i < n; i++) list[i] = *acf_safetensors_at(good, i);
     for (int64_t i = 0; i < texts; i++) text[i] = *acf_safetensors_text_at(good, i);
-    for (int64_t i = 0; i < texts; i++) /* the checksum is of another content now */
+    for (int64_t i = 0; i < texts; i++) /* the content has changed */
         if (strcmp(text[i].key, "checksum") == 0) text[i] = text[--texts];
     replace_text(text, texts, "format_version", "1");
-    replace_text(
-        text, texts, "config",
-        "{\"gmm\": 8, \"likelihood\": \"ar\", \"mlp-width\": 6, \"coupling-units\": 5, \"likelihood-units\": 7, \"components\": 3}");
-    replace_text(
-        text, texts, "encoder",
-        "{\"columns\": [{\"kind\": \"real\", \"mean\": 1, \"scale\": 20, \"observed\": 25},"
-        " {\"kind\": \"real\", \"mean\": 2, \"scale\": 50, \"observed\": 25}, {\"kind\": \"real\", \"mean\": 3, \"scale\": 70,"
-        " \"observed\": 25}, {\"kind\": \"real\", \"mean\": -4, \"scale\": 99, \"observed\": 25}]}");
+    replace_text(text, texts, "config",
+                 "{\"gmm\": 8, \"likelihood\": \"ar\", \"mlp-width\": 6, \"coupling-units\": 5, "
+                 "\"likelihood-units\": 7, \"components\": 3}");
+    replace_text(text, texts, "encoder",
+                 "{\"columns\": [{\"kind\": \"real\", \"mean\": 1, \"scale\": 20, \"observed\": 25},"
+                 " {\"kind\": \"real\", \"mean\": 2, \"scale\": 50, \"observed\": 25},"
+                 " {\"kind\": \"real\", \"mean\": 3, \"scale\": 70, \"observed\": 25},"
+                 " {\"kind\": \"real\", \"mean\": -4, \"scale\": 99, \"observed\": 25}]}");
     if (acf_safetensors_write(other, list, n, text, texts)) fail_msg("%s", acf_error());
     if (acf_model_read(dev, other, &old)) fail_msg("%s", acf_error());
     assert_int_equal(acf_options_choice(old->config, "encode"), 0);
@@ -167,11 +167,11 @@ static void reads_the_first_version(void **state) {
     acf_device_close(dev);
 }
 
-/* A file with the tensors and metadata of a good one but for one change. */
+/* One change to the tensors or metadata of a valid file. */
 typedef struct change {
     const char *key, *value; /* metadata to replace; value NULL: left out */
     bool drop_tensor, nan;
-    const char *says; /* part of the sentence */
+    const char *says; /* part of the message */
 } change;
 
 static void write_changed(const acf_safetensors *good, const change *c) {
@@ -189,7 +189,7 @@ static void write_changed(const acf_safetensors *good, const change *c) {
     for (int64_t i = 0; i < acf_safetensors_text_count(good); i++) {
         text[texts] = *acf_safetensors_text_at(good, i);
         if (strcmp(text[texts].key, "checksum") == 0 && (!c->key || strcmp(c->key, "checksum") != 0))
-            continue; /* it would speak first */
+            continue; /* it would be reported first */
         if (c->key && strcmp(text[texts].key, c->key) == 0) {
             if (!c->value) continue;
             text[texts].value = c->value;
@@ -199,7 +199,7 @@ static void write_changed(const acf_safetensors *good, const change *c) {
     if (acf_safetensors_write(other, list, n, text, texts)) fail_msg("%s", acf_error());
 }
 
-/* Each change makes a file that is refused by a sentence with its name and what is wrong; nothing is left of it. */
+/* After each change the file is refused with a message that has its name and the problem, and no memory leaks. */
 static void refuse_all(acf_device *dev, const acf_safetensors *good, const change *c, size_t n) {
     for (size_t i = 0; i < n; i++) {
         acf_model *none = NULL;
@@ -225,7 +225,7 @@ static void refuses_what_is_not_a_model(void **state) {
         {"config", "{\"components\": 0}", .says = "components"},
         {"config", "{\"flow\": \"linear laeky\"}", .says = "leaky"},
         {"config", "{}", .says = "tensor"},
-        /* Five gigabytes of weights from a small file: refused before there is memory for them. */
+        /* Five gigabytes of weights from a small file: refused before memory is allocated. */
         {"config",
          "{\"coupling-units\": 8192, \"coupling-layers\": 1, \"likelihood-units\": 8192, \"mlp-width\": 8192}",
          .says = "tensor"},
@@ -259,8 +259,8 @@ static void refuses_what_is_not_a_model(void **state) {
     acf_device_close(dev);
 }
 
-/* A model of three: other networks, weights and options behind the first. */
-static acf_model *some_members(acf_device *dev, const acf_table *table) {
+/* An ensemble of three: the second and third have other networks, weights and options. */
+static acf_model *some_ensemble(acf_device *dev, const acf_table *table) {
     acf_model *m = some_model(dev, table, "gru");
     acf_model_append(m, some_model(dev, table, "sets"));
     acf_model_append(m, some_model(dev, table, "gaussian"));
@@ -269,12 +269,12 @@ static acf_model *some_members(acf_device *dev, const acf_table *table) {
     return m;
 }
 
-static void members_come_back(void **state) {
+static void ensembles_are_restored(void **state) {
     (void)state;
     acf_device *dev;
     assert_int_equal(acf_device_open_cpu(1, &dev), ACF_OK);
     acf_table *table = some_table();
-    acf_model *m = some_members(dev, table), *again = NULL;
+    acf_model *m = some_ensemble(dev, table), *again = NULL;
     acf_real first[ROWS], second[ROWS];
     acf_safetensors *f;
     if (acf_model_write(m, path) || acf_model_read(dev, path, &again) || acf_model_write(again, other))
@@ -307,7 +307,7 @@ static void members_come_back(void **state) {
 }
 
 #define COLUMN(name) "{\"name\": \"" name "\", \"kind\": \"real\", \"mean\": 1, \"scale\": 20, \"observed\": 25}"
-static void refuses_members_that_are_none(void **state) {
+static void refuses_invalid_ensembles(void **state) {
     (void)state;
     static const change changes[] = {
         {"ensemble", "1", .says = "'ensemble' is '1'; expected a number from 2 to 16"},
@@ -321,7 +321,7 @@ static void refuses_members_that_are_none(void **state) {
         {"member.2.config", "{\"likelihood\": \"best\"}", .says = "member.2.config"},
         {"member.1.encoder", "{\"columns\": [" COLUMN("age") "]}", .says = "member 1 has 1 columns, the first 4"},
         {"member.1.encoder", "{\"columns\": [" COLUMN("age") "," COLUMN("b") "," COLUMN("c") "," COLUMN("d") "]}",
-         .says = "column 1 of member 1 is not the one that the first has there"},
+         .says = "column 1 of member 1 differs from that of the first member"},
         {"member.2.training", "{\"end\": 3}", .says = "member.2.training"},
         {.drop_tensor = true, .says = "tensor 'member.2."},
     };
@@ -329,7 +329,7 @@ static void refuses_members_that_are_none(void **state) {
     acf_safetensors *good;
     assert_int_equal(acf_device_open_cpu(1, &dev), ACF_OK);
     acf_table *table = some_table();
-    acf_model *m = some_members(dev, table);
+    acf_model *m = some_ensemble(dev, table);
     m->next->next->record = m->record;
     assert_int_equal(acf_model_write(m, path), ACF_OK);
     assert_int_equal(acf_safetensors_open(path, &good), ACF_OK);
@@ -340,13 +340,13 @@ static void refuses_members_that_are_none(void **state) {
     acf_device_close(dev);
 }
 
-/* Every allocation failing in turn, in save and in load. */
+/* Every allocation fails in turn, in save and in load. */
 static void survives_without_memory(void **state) {
     (void)state;
     acf_device *dev;
     assert_int_equal(acf_device_open_cpu(1, &dev), ACF_OK);
     acf_table *table = some_table();
-    acf_model *m = some_members(dev, table), *again = NULL;
+    acf_model *m = some_ensemble(dev, table), *again = NULL;
     assert_int_equal(acf_model_write(m, path), ACF_OK);
     int64_t live = acf_alloc_live();
     for (int n = 1; !again; n++) {
@@ -371,9 +371,9 @@ static void survives_without_memory(void **state) {
     acf_device_close(dev);
 }
 
-ACF_TESTS(model, cmocka_unit_test_setup_teardown(comes_back_bit_for_bit, make_names, remove_files),
+ACF_TESTS(model, cmocka_unit_test_setup_teardown(save_and_load_keep_every_bit, make_names, remove_files),
           cmocka_unit_test_setup_teardown(reads_the_first_version, make_names, remove_files),
           cmocka_unit_test_setup_teardown(refuses_what_is_not_a_model, make_names, remove_files),
-          cmocka_unit_test_setup_teardown(members_come_back, make_names, remove_files),
-          cmocka_unit_test_setup_teardown(refuses_members_that_are_none, make_names, remove_files),
+          cmocka_unit_test_setup_teardown(ensembles_are_restored, make_names, remove_files),
+          cmocka_unit_test_setup_teardown(refuses_invalid_ensembles, make_names, remove_files),
           cmocka_unit_test_setup_teardown(survives_without_memory, make_names, remove_files))

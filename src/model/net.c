@@ -1,16 +1,16 @@
-/* The table model: see net.h. Composes; every derivative is in ops/.
+/* The table model: see net.h. It composes operations; all derivatives are in ops/.
  *
- * Columns are dealt to two parts, reals to the flow and categories to the autoregressive model, each with a subset over its own
- * columns. Their conditioning vectors, side by side:
+ * Columns are split into two parts: reals for the flow, categories for the autoregressive model. Each part has a
+ * subset over its own columns. Conditioning vectors, by concatenation:
  *
- *     categories    x·b, b, m of the reals | b, m of the categories    | embeddings of the given ones | what the anchor expects
- *     reals         x·b, b, m of the reals | b, seen of the categories | embeddings of those given or modelled
+ *     categories    x·b, b, m of reals | b, m of categories    | embeddings of given ones | expectations of the mixture
+ *     reals         x·b, b, m of reals | b, seen of categories | embeddings of given or modelled ones
  *
- * The attention likelihood (like/attention_like.h) is one network for both parts: the reals' vector is then read by transformations alone.
+ * The attention likelihood (like/attention_like.h) is one network for both parts; only transformations then read the
+ * vector of the reals.
  *
- * With context-width W, a network reads that vector once per row and puts W numbers of its own beside it. The recurrent networks run
- * once per modelled cell, so what depends on the row alone is cheaper to work out here than in each of them.
- */
+ * With context-width W, a network reads that vector once per row and appends W numbers to it. Recurrent networks run
+ * once per modelled cell, so it is cheaper to compute what depends on the row alone once. */
 #include "model/net_parts.h"
 
 #include "ops/factors.h"
@@ -20,16 +20,17 @@
 
 #define LOG_SCALE_MIN (-7.0) /* of the mixture, in encoded units: a spike of e^-7 standard deviations */
 #define LOG_SCALE_MAX 7.0
-#define ANCHOR_WORK                                                                                                    \
-    60000 /* multiply-adds of a row's factors, K D³/3: beyond, the anchor would cost more than the networks */
-#define ANCHOR_WIDE 1e6   /* of a table too wide for that, by factors: W R² for a row, twice that to ask it */
-#define READER_SITE 3968u /* of dropout: behind all the sites of flows and likelihoods */
+/* Most multiply-adds of a row's factorisations, K D³/3; beyond, the mixture would cost more than the networks. */
+#define GMM_WORK 60000
+/* The same for factors of a table too wide for a mixture: W R² for a row, twice that for a query. */
+#define FACTORS_WORK 1e6
+#define READER_SITE 3968u /* of dropout: after the sites of flows and likelihoods */
 
 acf_params *acf_net_params(acf_net *net) { return net->ps; }
 bool acf_net_attends(const acf_net *net) { return net->attends; }
 int64_t acf_net_columns(const acf_net *net) { return net->D; }
-int64_t acf_net_gmm_size(const acf_net *net) { return net->anchor_size; }
-int64_t acf_net_factors(const acf_net *net) { return net->anchor_rank; }
+int64_t acf_net_gmm_size(const acf_net *net) { return net->gmm_components; }
+int64_t acf_net_factors(const acf_net *net) { return net->gmm_factors; }
 acf_param *const *acf_net_gmm(const acf_net *net) { return net->gmm; }
 
 const int32_t *acf_net_reals(const acf_net *net, int64_t *n) {
@@ -39,12 +40,12 @@ const int32_t *acf_net_reals(const acf_net *net, int64_t *n) {
 
 int64_t acf_net_indicators(const acf_net *net, const int32_t **column, const int32_t **value) {
     *column = net->at, *value = net->value;
-    return net->anchor_size ? net->indicators : 0;
+    return net->gmm_components ? net->indicators : 0;
 }
 
-/* ---- creation ---------------------------------------------------------------------------------------------------------- */
+/* ---- creation ---------------------------------------------------------------------------------------------------- */
 
-/* Deals the columns; false when memory ran out. */
+/* Assigns the columns to the two parts; false when out of memory. */
 static bool deal(acf_net *net, const acf_column *column) {
     size_t bytes = (size_t)net->D * sizeof(int32_t);
     net->real.column = acf_alloc(bytes, "a list of columns");
@@ -52,7 +53,7 @@ static bool deal(acf_net *net, const acf_column *column) {
     net->first = acf_alloc(bytes, "a list of classes");
     net->count = acf_alloc(bytes, "a list of classes");
     net->kind = acf_alloc(bytes, "a list of columns");
-    net->stage = acf_alloc_zero(2 * bytes, "a list of columns"); /* and as many zeros behind it */
+    net->stage = acf_alloc_zero(2 * bytes, "a list of columns"); /* followed by as many zeros */
     if (!net->real.column || !net->category.column || !net->first || !net->count || !net->kind || !net->stage)
         return false;
     int32_t classes = 0;
@@ -70,15 +71,15 @@ static bool deal(acf_net *net, const acf_column *column) {
     return true;
 }
 
-static acf_status declare_identity(acf_net *net, acf_part *p, const char *name, int64_t width) {
+static acf_status declare_column_embedding(acf_net *net, acf_part *p, const char *name, int64_t width) {
     if (!width) return ACF_OK;
     p->column_embedding = acf_param_add(net->ps, name, ACF_INIT_NORMAL, 1, 2, (int64_t[]){p->D, width});
     if (!p->column_embedding) return acf_error_status();
-    p->column_embedding->decay = false; /* an identity, not a weight */
+    p->column_embedding->decay = false; /* an embedding, not a weight */
     return ACF_OK;
 }
 
-/* Width of what all networks are told: the reals' values and masks, the categories' masks and embeddings. */
+/* Width of the context that all networks read: values and masks of reals, masks and embeddings of categories. */
 static int64_t context_width(const acf_net *net, int64_t embedding) {
     return 3 * net->real.D + net->category.D * (2 + embedding);
 }
@@ -98,7 +99,8 @@ static acf_flow_sizes sizes_of(const acf_options *o, int64_t D, int64_t context)
     };
 }
 
-/* Indicators of all classes of a category but the first, categories with the fewest classes first, while `width` has room. */
+/* Chooses indicators for all classes of a category but the first. Categories with the fewest classes come first,
+ * within the capacity `width`. */
 static acf_status choose_indicators(acf_net *net, int64_t width) {
     const int64_t capacity = width - net->real.D, Dc = net->category.D;
     if (capacity < 1 || !Dc) return ACF_OK;
@@ -116,11 +118,11 @@ static acf_status choose_indicators(acf_net *net, int64_t width) {
     return ACF_OK;
 }
 
-/* One Gaussian of as many factors as the option says, or as the width allows: 64 up to 244 columns, 10 of 10,000. */
+/* One Gaussian of `most` factors, or fewer as the width requires: 64 up to 244 columns, 10 for 10,000. */
 static void declare_factors(acf_net *net, int64_t W, int64_t most) {
     const int64_t R =
-        acf_max(1, acf_min(acf_min(most, ACF_FACTORS_MOST), acf_min(W - 1, (int64_t)sqrt(ANCHOR_WIDE / (double)W))));
-    net->anchor_size = 1, net->anchor_rank = R;
+        acf_max(1, acf_min(acf_min(most, ACF_FACTORS_MOST), acf_min(W - 1, (int64_t)sqrt(FACTORS_WORK / (double)W))));
+    net->gmm_components = 1, net->gmm_factors = R;
     net->gmm[0] = acf_param_add(net->ps, "gmm.weight", ACF_INIT_CONST, 0, 1, &R);
     net->gmm[1] = acf_param_add(net->ps, "gmm.mean", ACF_INIT_CONST, 0, 1, &W);
     net->gmm[2] = acf_param_add(net->ps, "gmm.load", ACF_INIT_CONST, 0, 2, (int64_t[]){W, R});
@@ -128,17 +130,18 @@ static void declare_factors(acf_net *net, int64_t W, int64_t most) {
 }
 
 static void declare_mixture(acf_net *net, int64_t W, int64_t K) {
-    net->anchor_size = K;
+    net->gmm_components = K;
     net->gmm[0] = acf_param_add(net->ps, "gmm.weight", ACF_INIT_CONST, 1, 1, &K);
     net->gmm[1] = acf_param_add(net->ps, "gmm.mean", ACF_INIT_CONST, 0, 2, (int64_t[]){K, W});
     net->gmm[2] = acf_param_add(net->ps, "gmm.cov", ACF_INIT_CONST, 0, 3, (int64_t[]){K, W, W});
 }
 
-static int64_t components_for(int64_t W) { return W > 1000 ? 0 : ANCHOR_WORK / acf_max(W * W * W / 3, 1); }
+static int64_t components_for(int64_t W) { return W > 1000 ? 0 : GMM_WORK / acf_max(W * W * W / 3, 1); }
 
-/* As many components as the option says, or as the width allows: a table of 8 columns has room for all, one of 50 for one, and where
- * not even one fits there are factors, whose cost grows with the width alone: there is room for as many indicators as reals. */
-static acf_status declare_anchor(acf_net *net, const acf_options *o) {
+/* Declares as many components as the option allows, or fewer as the width requires: all for a table of 8 columns,
+ * one for 50. If not even one fits, declares factors, whose cost is linear in the width, with as many indicators as
+ * reals. */
+static acf_status declare_gmm(acf_net *net, const acf_options *o) {
     const int64_t most = acf_options_int(o, "gmm"), factors = acf_options_int(o, "factors"), reals = net->real.D;
     if (!most) return ACF_OK;
     const bool wide = factors && components_for(reals) < 1;
@@ -148,17 +151,17 @@ static acf_status declare_anchor(acf_net *net, const acf_options *o) {
         declare_mixture(net, W, K);
     else if (factors)
         declare_factors(net, W, factors);
-    for (int i = 0; i < (net->anchor_rank ? 4 : net->anchor_size ? 3 : 0); i++) {
+    for (int i = 0; i < (net->gmm_factors ? 4 : net->gmm_components ? 3 : 0); i++) {
         if (!net->gmm[i]) return acf_error_status();
         net->gmm[i]->decay = false;
     }
     return ACF_OK;
 }
 
-/* Unit covariances. */
-static acf_status fill_anchor(acf_net *net) {
-    const int64_t K = net->anchor_size, D = net->real.D + net->indicators, n = K * D * D;
-    if (!K || net->anchor_rank) return ACF_OK;
+/* Sets unit covariances. */
+static acf_status fill_gmm(acf_net *net) {
+    const int64_t K = net->gmm_components, D = net->real.D + net->indicators, n = K * D * D;
+    if (!K || net->gmm_factors) return ACF_OK;
     acf_real *cov = acf_alloc_zero((size_t)n * sizeof *cov, "covariances");
     if (!cov) return ACF_EMEMORY;
     for (int64_t i = 0; i < K * D; i++) cov[i * D + i % D] = 1;
@@ -171,7 +174,7 @@ bool acf_net_recurrent(const acf_options *o) {
     return acf_like_chosen(o)->recurrent || acf_chain_recurrent(acf_options_text(o, "flow"));
 }
 
-/* Declares the part's reader; *context is widened by what it adds. */
+/* Declares the part's reader and adds its width to *context. */
 static acf_status declare_reader(acf_net *net, acf_part *p, const char *name, const acf_options *o, uint32_t site,
                                  int64_t *context) {
     int64_t width = acf_options_int(o, "context-width");
@@ -183,29 +186,30 @@ static acf_status declare_reader(acf_net *net, acf_part *p, const char *name, co
 
 static acf_status declare_reals(acf_net *net, const acf_options *o, int64_t context) {
     const char *flow = acf_options_text(o, "flow");
-    ACF_TRY(declare_anchor(net, o));
+    ACF_TRY(declare_gmm(net, o));
     if (!net->attends || *flow) ACF_TRY(declare_reader(net, &net->real, "context", o, READER_SITE, &context));
     acf_flow_sizes size = sizes_of(o, net->real.D, context);
-    if (!net->attends || *flow) ACF_TRY(declare_identity(net, &net->real, "columns", size.column_embedding));
+    if (!net->attends || *flow) ACF_TRY(declare_column_embedding(net, &net->real, "columns", size.column_embedding));
     ACF_TRY(acf_chain_declare(&net->chain, net->ps, "flow", flow, &size));
-    net->like = (acf_like){.kind = acf_like_chosen(o), .size = size, .apart = net->chain.n > 0 || net->anchor_size > 0};
+    net->like =
+        (acf_like){.kind = acf_like_chosen(o), .size = size, .apart = net->chain.n > 0 || net->gmm_components > 0};
     net->like.size.units = acf_options_int(o, "likelihood-units");
     net->like.size.gru_layers = (int)acf_options_int(o, "likelihood-layers");
     net->like.components = acf_options_int(o, "components");
-    net->like.normal = net->anchor_size > 0 || net->attends;
+    net->like.normal = net->gmm_components > 0 || net->attends;
     net->like.lo = LOG_SCALE_MIN, net->like.hi = LOG_SCALE_MAX;
     if (!net->attends) ACF_TRY(net->like.kind->declare(&net->like, net->ps, "likelihood"));
     if (!net->category.D || (net->attends && !net->chain.n))
-        return ACF_OK; /* `seen` is for networks that are told a context */
+        return ACF_OK; /* `seen` is for networks that read a context */
     net->seen = acf_category_table(net->ps, "seen", &net->classes, acf_options_int(o, "embedding"));
     return net->seen ? ACF_OK : acf_error_status();
 }
 
 static acf_status declare_categories(acf_net *net, const acf_options *o, int64_t context) {
     int64_t column_embedding = acf_options_int(o, "column-embedding");
-    if (net->anchor_size && net->indicators) context += net->real.D + net->indicators;
+    if (net->gmm_components && net->indicators) context += net->real.D + net->indicators;
     ACF_TRY(declare_reader(net, &net->category, "category-context", o, READER_SITE + ACF_MLP_LAYERS, &context));
-    ACF_TRY(declare_identity(net, &net->category, "category-columns", column_embedding));
+    ACF_TRY(declare_column_embedding(net, &net->category, "category-columns", column_embedding));
     const acf_categories_shape shape = {
         .classes = net->classes,
         .embedding = acf_options_int(o, "embedding"),
@@ -221,7 +225,7 @@ static acf_status declare_categories(acf_net *net, const acf_options *o, int64_t
     return acf_categories_declare(&net->categories, net->ps, "categories", &shape);
 }
 
-/* Behind the transformations, for all columns. */
+/* Follows the transformations and covers all columns. */
 static acf_status declare_attention(acf_net *net, const acf_options *o) {
     acf_attention_like *k = &net->attention;
     const acf_attention_like_shape shape = {net->D, net->like.components, acf_options_int(o, "likelihood-units"),
@@ -231,8 +235,8 @@ static acf_status declare_attention(acf_net *net, const acf_options *o) {
     if (acf_options_real(o, "guess-weight") > 0)
         return acf_fail(
             ACF_EUSAGE,
-            "the option 'guess-weight' is %g, but the attention likelihood has no derivative of its best guess; expected 0, or "
-            "another likelihood",
+            "the option 'guess-weight' is %g, but the attention likelihood has no derivative of its best guess; "
+            "expected 0, or another likelihood",
             acf_options_real(o, "guess-weight"));
     ACF_TRY(acf_attention_like_declare(k, net->ps, "attention", &shape));
     net->like.head = net->real.D ? acf_p(k->mixture.b) : NULL;
@@ -269,14 +273,14 @@ done:
     return status;
 }
 
-/* n integers to device memory. */
+/* Copies n integers to device memory. */
 static bool put_ints(acf_net *net, int32_t *to, const int32_t *x, int64_t n) {
     return acf_device_copy(net->dev, to, x, (size_t)n * sizeof *x, ACF_TO_DEVICE) == ACF_OK;
 }
 
-/* Lists that operations read on the device, there once for all: a step that is captured copies nothing. */
+/* Copies lists that operations read to the device once, so that a captured step copies nothing. */
 static acf_status place_lists(acf_net *net) {
-    const int64_t R = net->real.D, D = net->category.D, n = net->anchor_size ? net->indicators : 0;
+    const int64_t R = net->real.D, D = net->category.D, n = net->gmm_components ? net->indicators : 0;
     if (net->there) return ACF_OK;
     const size_t bytes = (size_t)(R + 3 * D + 2 * n + 3 * net->D) * sizeof(int32_t);
     ACF_TRY(acf_arena_create(&net->dev->memory, bytes, &net->there));
@@ -289,7 +293,7 @@ static acf_status place_lists(acf_net *net) {
     } part[] = {{&net->real_column, net->real.column, R},
                 {&net->category_column, net->category.column, D},
                 {&net->classes.there, net->first, D},
-                {NULL, net->count, D}, /* behind the first ones: that is where `there` has them */
+                {NULL, net->count, D}, /* `there` expects them after the first ones */
                 {&net->indicator_of, net->of, n},
                 {&net->indicator_value, net->value, n},
                 {&net->kind_there, net->kind, net->D},
@@ -305,9 +309,9 @@ static acf_status place_lists(acf_net *net) {
     return acf_device_sync(net->dev);
 }
 
-/* Initial values that are no constants: a network with a Gaussian mixture in front begins as that mixture. */
+/* Sets non-constant initial values: a network with a Gaussian mixture in front begins as that mixture. */
 static acf_status fill(acf_net *net) {
-    ACF_TRY(fill_anchor(net));
+    ACF_TRY(fill_gmm(net));
     return acf_like_fill(&net->like, net->dev);
 }
 

@@ -1,12 +1,12 @@
-/* How sure a network is, changed after training: see net.h; docs/math.md, 16.
+/* Calibration of a trained network: see net.h and docs/math.md, 16.
  *
- * Workload: some dozen times at the end of a fit, on a vector of reals' scales and on the last layer of the categories. The host does it, whatever the
- * device: weights come, change, and go back. */
+ * Workload: a few dozen calls at the end of a fit, on the scales of the reals and the last layer of the categories.
+ * The host computes them for every device: weights are fetched, changed and written back. */
 #include "model/net_parts.h"
 
 #include <math.h>
 
-/* What the reals' network adds to its outputs, (3K): logits, means, log-scales. NULL: it describes no mixtures. */
+/* Bias of the outputs of the reals' network, (3K): logits, means, log-scales. NULL: it has no mixtures. */
 static acf_tensor *mixture_bias(const acf_net *net) { return net->real.D ? net->like.head : NULL; }
 
 /* The last layer of the categories' network. */

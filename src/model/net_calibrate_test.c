@@ -1,4 +1,5 @@
-/* Tests of acf_net_calibrate: what it does to a density, to probabilities of classes and to draws, by formulas; and what it leaves alone. */
+/* Tests of acf_net_calibrate against formulas: its effect on densities, class probabilities and draws, and what it
+ * must not change. */
 #include "model/net.h"
 
 #include "harness/net_lab.h"
@@ -10,7 +11,7 @@ enum { N = 40, D = 3 };
 static const acf_column columns[D] = {{"dose", 0}, {"site", 3}, {"age", 0}};
 static const char *const likelihoods[] = {"likelihood=gru", "likelihood=sets", "likelihood=attention"};
 
-/* One Gaussian for each cell, no transformation: all rows model this column and are given the others. */
+/* One Gaussian for each cell, no transformation: all rows model this column given the others. */
 static void open_lab(acf_net_lab *b, const char *likelihood, int target) {
     acf_net_lab_open(b, (const char *[]){likelihood, "flow=", "gmm=0", "components=1", NULL}, N, D, columns);
     for (int64_t k = 0; k < N * D; k++) {
@@ -20,7 +21,7 @@ static void open_lab(acf_net_lab *b, const char *likelihood, int target) {
     }
 }
 
-static void temper(acf_net_lab *b, double scale_factor, double temperature) {
+static void calibrate(acf_net_lab *b, double scale_factor, double temperature) {
     if (acf_net_calibrate(b->net, scale_factor, temperature)) fail_msg("%s", acf_error());
 }
 
@@ -36,7 +37,7 @@ static void draw(acf_net_lab *b, bool guess, acf_real *out) {
         fail_msg("%s", acf_error());
 }
 
-/* log p = -½ e² σ⁻² - log σ - const: the change by one factor gives e²/σ², and that the change by another. */
+/* log p = -½ e² σ⁻² - log σ - const: the change by one factor gives e²/σ², which predicts the change by another. */
 static void scales_are_multiplied(void **state) {
     (void)state;
     const double tolerance = sizeof(acf_real) == 8 ? 1e-9 : 1e-3;
@@ -47,9 +48,9 @@ static void scales_are_multiplied(void **state) {
         open_lab(&b, likelihoods[k], 2);
         assert_true(acf_net_widen_scale(b.net) && acf_net_soften_classes(b.net));
         logp(&b, at0), draw(&b, true, guess), draw(&b, false, drawn);
-        temper(&b, 0.3, 0);
+        calibrate(&b, 0.3, 0);
         logp(&b, at3), draw(&b, true, same), draw(&b, false, wide);
-        temper(&b, 0.2, 0); /* on top of it */
+        calibrate(&b, 0.2, 0); /* cumulative */
         logp(&b, at5);
         for (int i = 0; i < N; i++) {
             const double e2 = 2 * (at3[i] - at0[i] + 0.3) / (1 - exp(-0.6)), c = 2 + D * i;
@@ -75,7 +76,7 @@ static void logits_are_divided(void **state) {
             acf_tape_begin(b.t, false);
             if (acf_net_class_probs(b.t, acf_net_view(b.t, b.net, b.batch, NULL), round ? soft : sharp))
                 fail_msg("%s", acf_error());
-            temper(&b, 0, 0.4);
+            calibrate(&b, 0, 0.4);
         }
         for (int i = 0; i < N; i++)
             for (int c = 1; c < 3; c++)
@@ -85,7 +86,7 @@ static void logits_are_divided(void **state) {
     }
 }
 
-/* Each touches its own columns only; 0 is the same bits. */
+/* Each factor changes only its own columns; 0 changes no bit. */
 static void nothing_else_changes(void **state) {
     (void)state;
     for (int k = 0; k < 4; k++) {
@@ -93,7 +94,7 @@ static void nothing_else_changes(void **state) {
         double before[N], after[N];
         open_lab(&b, likelihoods[k % 2], k < 2 ? 2 : 1);
         logp(&b, before);
-        temper(&b, k < 2 ? 0 : 0.5, k < 2 ? 0.5 : 0);
+        calibrate(&b, k < 2 ? 0 : 0.5, k < 2 ? 0.5 : 0);
         logp(&b, after);
         assert_memory_equal(before, after, sizeof before);
         acf_net_lab_close(&b);
@@ -106,7 +107,7 @@ static void nothing_else_changes(void **state) {
     assert_non_null(copy);
     memcpy(copy, ps->value, bytes);
     assert_false(acf_net_widen_scale(b.net) || acf_net_soften_classes(b.net));
-    temper(&b, 0.5, 0.5);
+    calibrate(&b, 0.5, 0.5);
     assert_memory_equal(copy, ps->value, bytes);
     acf_release(copy);
     acf_net_lab_close(&b);

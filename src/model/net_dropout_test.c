@@ -1,9 +1,9 @@
-/* Dropout in a whole model: what is dropped belongs to the row, and where it acts. */
+/* Dropout in a whole model: the mask depends on the row, and which networks it affects. */
 #include "harness/net_lab.h"
 
 #include <string.h>
 
-/* log p of the batch as training sees it. */
+/* log p of the batch as in training. */
 static void trained_logp(acf_net_lab *b, const acf_pass *pass, bool record, acf_real *out) {
     memcpy(out, acf_net_lab_logp(b, pass, record), (size_t)b->batch->N * sizeof *out);
 }
@@ -20,7 +20,8 @@ static void swap_rows(acf_batch *b, int64_t i, int64_t k) {
     b->id[i] = b->id[k], b->id[k] = id;
 }
 
-/* What is dropped belongs to the row: the batch in another order has the same log p (to rounding), in MLPs and GRUs alike. */
+/* The dropout mask belongs to the row: the batch in another order has the same log p (to rounding), in MLPs and GRUs
+ * alike. */
 static void dropout_belongs_to_its_row(void **state) {
     (void)state;
     enum { N = 40 };
@@ -42,8 +43,8 @@ static void dropout_belongs_to_its_row(void **state) {
     acf_net_lab_close(&b);
 }
 
-/* Models whose networks are all recurrent, of the likelihood and of a coupling: they have dropout in training, other numbers at
- * each step, none in questions and none in the chained means of the best guess. */
+/* Models whose only networks are recurrent, in the likelihood and in a coupling. They have dropout in training, with
+ * another mask each step, but not in queries and not in the chained means of the best guess. */
 static void recurrent_networks_have_dropout(void **state) {
     (void)state;
     enum { N = 60 };

@@ -1,4 +1,5 @@
-/* The inside of a table model, for the two files that make one: net.c declares and builds it, net_query.c asks it. */
+/* Internals of the table model, shared by net.c (declares and builds it), net_query.c (answers queries) and
+ * net_calibrate.c. */
 #ifndef ACF_MODEL_NET_PARTS_H
 #define ACF_MODEL_NET_PARTS_H
 
@@ -10,9 +11,9 @@
 /* The columns of one part of the table. */
 typedef struct acf_part {
     int64_t D;
-    int32_t *column;             /* (D) their places in the table; owned */
-    acf_param *column_embedding; /* (D,E), or NULL: the networks are not told the column */
-    acf_mlp reader;              /* of the conditioning vector; layers = 0: none */
+    int32_t *column;             /* (D) their indices in the table; owned */
+    acf_param *column_embedding; /* (D,E); NULL: none */
+    acf_mlp reader;              /* network that reads the conditioning vector; layers = 0: none */
 } acf_part;
 
 struct acf_net {
@@ -22,19 +23,20 @@ struct acf_net {
     acf_part real, category;
     int32_t *first, *count; /* (category.D) classes; owned */
     acf_classes classes;
-    int64_t anchor_size; /* components; 0: none */
-    int64_t anchor_rank; /* factors, of a wide table; 0: a mixture */
-    acf_param *gmm
-        [4]; /* of the reals and the indicators: weight (K), mean (K,W), cov (K,W,W); or weight (R), mean (W), load (W,R), var (W) */
+    int64_t gmm_components; /* components; 0: none */
+    int64_t gmm_factors;    /* factors, for a wide table; 0: a mixture */
+    /* Over the reals and the indicators: weight (K), mean (K,W), cov (K,W,W); or of factors weight (R), mean (W),
+     * load (W,R), var (W). */
+    acf_param *gmm[4];
     int64_t indicators;
-    int32_t *of, *at,
-        *value;      /* (indicators) the category, among the categories and in the table, and the class; owned */
-    acf_chain chain; /* behind it */
+    /* (indicators) the category's index among the categories and in the table, and the class; owned. */
+    int32_t *of, *at, *value;
+    acf_chain chain; /* follows the mixture */
     acf_like like;
     acf_categories categories;
-    acf_param *seen; /* (W,E): what known categories tell the reals' networks */
-    bool
-        attends; /* the attention likelihood stands in the place of `like` and `categories`; of `like` head, components and bounds are its own */
+    acf_param *seen; /* (W,E): embeddings of known categories for the reals' networks */
+    /* The attention likelihood replaces `like` and `categories`; it uses only head, components and bounds of `like`. */
+    bool attends;
     acf_attention_like attention;
     int32_t *kind, *stage;                        /* (D), owned: acf_token_columns.kind; 0 of a category, 1 of a real */
     acf_arena *there;                             /* device memory, owned: classes, and these lists: */

@@ -1,7 +1,7 @@
-/* Questions to a table model: see net.h. Composes; every derivative is in ops/.
+/* Queries of the table model: see net.h. It composes operations; all derivatives are in ops/.
  *
- * Nothing here looks at numbers on the device before an answer is fetched: a batch that is in its memory already (table/table_on_device.h) is seen, and
- * its loss differentiated, without the host. */
+ * Nothing here reads numbers on the device before an answer is fetched. A batch in device memory
+ * (table/table_on_device.h) needs no host for its view or for the gradient of its loss. */
 #include "model/net_parts.h"
 
 #include "ops/arith.h"
@@ -16,27 +16,27 @@
 
 #include <string.h>
 
-/* ---- a batch as the network sees it ---------------------------------------------------------------------------------------- */
+/* ---- a batch as the network sees it ------------------------------------------------------------------------------ */
 
 struct acf_view {
     const acf_net *net;
     const acf_batch *batch;
     acf_pass pass; /* with the ids of the rows */
-    bool trains;   /* false: there is no pass */
+    bool trains;   /* false: inference */
     const acf_subset *u_real, *u_category;
-    acf_tensor *x;                  /* (N,Dr) encoded; 0 where neither given nor modelled */
+    acf_tensor *x;                  /* (N,Dr) encoded; 0 if neither given nor modelled */
     acf_tensor *common;             /* (N,3Dr): x·b, b, m of the reals */
     const uint8_t *given, *present; /* (N,Dr) on the device: b and m of the reals */
-    acf_mog_classes classes;        /* what the anchor sees of the categories */
-    uint8_t *b, *seen;              /* (N,Dc) on the device: categories that are given; given or modelled */
+    acf_mog_classes classes;        /* input of the mixture from categories */
+    uint8_t *b, *seen;              /* (N,Dc) on the device: given categories; given or modelled ones */
     int32_t *code;                  /* (N,Dc) on the device; a draw writes the modelled ones */
     const uint64_t *id;             /* (N) on the device */
-    const acf_gmm_draws *gmm;       /* parameters in the place of the fitted mixture's; NULL: none */
-    acf_grid cells;                 /* of the batch, where operations can read them */
-    acf_attention_rows rows;        /* what the attention likelihood sees */
+    const acf_gmm_draws *gmm;       /* parameters instead of the fitted mixture's; NULL: none */
+    acf_grid cells;                 /* the batch, in memory that operations can read */
+    acf_attention_rows rows;        /* input of the attention likelihood */
 };
 
-/* n bytes on the device, copied from the host; NULL, and a failed tape, when that did not work. */
+/* n bytes on the device, copied from the host; NULL and a failed tape on failure. */
 static void *to_device(acf_tape *t, const void *host, size_t bytes) {
     void *p = acf_arena_alloc(t->mem, bytes);
     if (p && acf_device_copy(t->dev, p, host, bytes, ACF_TO_DEVICE) == ACF_OK) return p;
@@ -44,7 +44,7 @@ static void *to_device(acf_tape *t, const void *host, size_t bytes) {
     return NULL;
 }
 
-/* The cells of the batch where operations can read them: as they are, or copied to another device. */
+/* The cells of the batch, as they are or copied to another device, so that operations can read them. */
 static acf_grid grid_of(acf_tape *t, const acf_batch *batch, const uint64_t **id) {
     acf_grid g = {batch->N, batch->D, batch->x, batch->code, batch->b, batch->m};
     const size_t cells = (size_t)(batch->N * batch->D);
@@ -56,7 +56,7 @@ static acf_grid grid_of(acf_tape *t, const acf_batch *batch, const uint64_t **id
     return g;
 }
 
-/* x, common and u_real. What is neither given nor modelled does not enter, whatever the batch holds there. */
+/* Sets x, common and u_real. Cells that are neither given nor modelled are masked out. */
 static void see_reals(acf_tape *t, acf_view *v, const acf_grid *g) {
     const acf_taken r = acf_take_reals(t, g, v->net->real_column, v->net->real.D);
     v->x = r.x, v->common = r.common, v->given = r.b, v->present = r.m;
@@ -67,9 +67,9 @@ static void see_categories(acf_tape *t, acf_view *v, const acf_grid *g) {
     const int64_t D = v->net->category.D;
     const acf_taken r = acf_take_classes(t, g, v->net->category_column, D);
     v->b = r.b, v->code = r.code;
-    v->seen = r.m; /* m = given or modelled: a question leaves nothing else present */
+    v->seen = r.m; /* m = given or modelled: in a query no other cell is present */
     v->u_category = acf_tape_subset(t, v->b, v->seen, g->N, D);
-    if (v->net->anchor_size && v->net->indicators)
+    if (v->net->gmm_components && v->net->indicators)
         v->classes =
             (acf_mog_classes){v->net->indicators, D, v->net->indicator_of, v->net->indicator_value, v->code, v->seen};
 }
@@ -77,7 +77,7 @@ static void see_categories(acf_tape *t, acf_view *v, const acf_grid *g) {
 static void see_sequences(acf_tape *t, acf_view *v, const acf_order *o) {
     const acf_grid *g = &v->cells;
     const acf_net *net = v->net;
-    if (o->shuffle && net->real.D && net->anchor_size && !net->chain.n) { /* each z from what comes before it */
+    if (o->shuffle && net->real.D && net->gmm_components && !net->chain.n) { /* each z depends on earlier cells */
         acf_order reals = *o;
         reals.column = net->real_column, reals.columns = net->D, reals.modelled = true;
         v->u_real = acf_tape_sequence(t, v->given, v->present, &reals, g->N, net->real.D);
@@ -91,10 +91,10 @@ static void see_sequences(acf_tape *t, acf_view *v, const acf_order *o) {
                                    .pass = v->trains ? &v->pass : NULL};
 }
 
-/* In training a new order of every row's cells each step; in a query always the same. */
+/* Training uses a new order of every row's cells each step; queries always use the same order. */
 static acf_order order_of(const acf_view *v) {
     const acf_net *net = v->net;
-    const bool mixed = !net->anchor_size && !net->chain.n;
+    const bool mixed = !net->gmm_components && !net->chain.n;
     if (!v->trains) return (acf_order){.stage = net->stage_there};
     return (acf_order){.stage = mixed ? net->mixed_there : net->stage_there,
                        .shuffle = true,
@@ -120,7 +120,7 @@ acf_view *acf_net_view(acf_tape *t, const acf_net *net, const acf_batch *batch, 
     *v = (acf_view){.net = net, .batch = batch, .trains = pass};
     const acf_grid g = v->cells = grid_of(t, batch, &v->id);
     if (pass) v->pass = *pass, v->pass.row_id = v->id;
-    see_reals(t, v, &g); /* also without real columns: width 0, so that `common` is always there */
+    see_reals(t, v, &g); /* also without real columns: width 0, so that `common` always exists */
     if (net->category.D) see_categories(t, v, &g);
     if (net->attends) {
         const acf_order order = order_of(v);
@@ -133,7 +133,7 @@ void acf_net_view_gmm(acf_view *v, const acf_gmm_draws *g) {
     if (v && g) v->gmm = g;
 }
 
-/* What a part's networks are told; `known` says which categories they may look at, `table` how. */
+/* The context of a part's networks; `known` marks the categories that they may use, `table` has their embeddings. */
 static acf_tensor *context(acf_tape *t, const acf_view *v, acf_param *table, const uint8_t *known) {
     if (!v->net->category.D) return v->common;
     const int64_t N = v->batch->N, D = v->net->category.D;
@@ -142,7 +142,7 @@ static acf_tensor *context(acf_tape *t, const acf_view *v, acf_param *table, con
     return acf_concat(t, 4, (acf_tensor *[]){v->common, b, m, classes});
 }
 
-/* The conditioning vector and, beside it, what the part's reader makes of it. */
+/* The conditioning vector, and the output of the part's reader appended to it. */
 static acf_tensor *reading(acf_tape *t, const acf_view *v, const acf_part *p, acf_tensor *context) {
     if (!p->reader.layers) return context;
     return acf_concat(t, 2,
@@ -156,8 +156,8 @@ static acf_cond real_cond(acf_tape *t, const acf_view *v) {
                       .pass = v->trains ? &v->pass : NULL};
 }
 
-/* The anchor as it is asked about this batch; its numbers are constants to the tape. */
-static acf_tensor *anchor_part(acf_tape *t, const acf_view *v, int i) {
+/* Parameter i of the mixture for this view, a constant to the tape. */
+static acf_tensor *gmm_parameter(acf_tape *t, const acf_view *v, int i) {
     const acf_tensor *p = &v->net->gmm[i]->t;
     const acf_gmm_draws *g = v->gmm;
     if (g)
@@ -165,21 +165,22 @@ static acf_tensor *anchor_part(acf_tape *t, const acf_view *v, int i) {
     return acf_tensor_wrap(t, p->data, p->ndim, p->dim);
 }
 static acf_mog mixture_of(acf_tape *t, const acf_view *v) {
-    return (acf_mog){anchor_part(t, v, 0), anchor_part(t, v, 1), anchor_part(t, v, 2), v->x, v->given, v->classes};
+    return (acf_mog){
+        gmm_parameter(t, v, 0), gmm_parameter(t, v, 1), gmm_parameter(t, v, 2), v->x, v->given, v->classes};
 }
 static acf_factors factors_of(acf_tape *t, const acf_view *v) {
-    return (acf_factors){anchor_part(t, v, 0),
-                         anchor_part(t, v, 1),
-                         anchor_part(t, v, 2),
-                         anchor_part(t, v, 3),
+    return (acf_factors){gmm_parameter(t, v, 0),
+                         gmm_parameter(t, v, 1),
+                         gmm_parameter(t, v, 2),
+                         gmm_parameter(t, v, 3),
                          v->x,
                          v->given,
                          v->classes};
 }
 
-/* What it expects of every column where only given categories are known; zeros in rows that ask for no category. */
-static acf_tensor *anchor_expects(acf_tape *t, const acf_view *v) {
-    if (v->net->anchor_rank) {
+/* Expectations of the mixture for every column from given categories only; zeros in rows without a target category. */
+static acf_tensor *gmm_expectations(acf_tape *t, const acf_view *v) {
+    if (v->net->gmm_factors) {
         acf_factors g = factors_of(t, v);
         g.classes.known = v->b;
         return acf_factors_expect(t, &g, v->u_category);
@@ -189,12 +190,12 @@ static acf_tensor *anchor_expects(acf_tape *t, const acf_view *v) {
     return acf_mog_expect(t, &g, v->u_category);
 }
 
-/* The categories' networks are also told what the anchor expects of every column and class given the others: a line through the data,
- * where they would have to learn to fill in what is missing. */
+/* The categories' networks also get the mixture's expectation of every column and class given the others. This is a
+ * linear prediction; otherwise they would have to learn to fill in missing values. */
 static acf_tensor *category_context(acf_tape *t, const acf_view *v) {
     acf_tensor *c = context(t, v, v->net->categories.table, v->b);
-    if (!v->net->anchor_size || !v->net->indicators || t->failure.status) return c;
-    return acf_concat(t, 2, (acf_tensor *[]){c, anchor_expects(t, v)});
+    if (!v->net->gmm_components || !v->net->indicators || t->failure.status) return c;
+    return acf_concat(t, 2, (acf_tensor *[]){c, gmm_expectations(t, v)});
 }
 
 static acf_cond category_cond(acf_tape *t, const acf_view *v) {
@@ -204,13 +205,13 @@ static acf_cond category_cond(acf_tape *t, const acf_view *v) {
                       .pass = v->trains ? &v->pass : NULL};
 }
 
-/* ---- questions ------------------------------------------------------------------------------------------------------------ */
+/* ---- queries ----------------------------------------------------------------------------------------------------- */
 
-/* The modelled values as the chain gets them; *logdet stays NULL where there is no anchor. */
-static acf_tensor *behind_anchor(acf_tape *t, const acf_view *v, acf_tensor **logdet) {
+/* The modelled values as input of the chain; *logdet stays NULL if there is no mixture. */
+static acf_tensor *through_gmm(acf_tape *t, const acf_view *v, acf_tensor **logdet) {
     *logdet = NULL;
-    if (!v->net->anchor_size) return acf_gather_cells(t, v->x, v->u_real);
-    if (v->net->anchor_rank) {
+    if (!v->net->gmm_components) return acf_gather_cells(t, v->x, v->u_real);
+    if (v->net->gmm_factors) {
         acf_factors g = factors_of(t, v);
         return acf_factors_normal(t, &g, v->u_real, logdet);
     }
@@ -218,10 +219,10 @@ static acf_tensor *behind_anchor(acf_tape *t, const acf_view *v, acf_tensor **lo
     return acf_mog_normal(t, &g, v->u_real, logdet);
 }
 
-/* The way back from what the chain's inverse gives. */
-static acf_tensor *before_anchor(acf_tape *t, const acf_view *v, acf_tensor *z) {
-    if (!v->net->anchor_size) return z;
-    if (v->net->anchor_rank) {
+/* The inverse: from the output of the chain's inverse to values. */
+static acf_tensor *gmm_inverse(acf_tape *t, const acf_view *v, acf_tensor *z) {
+    if (!v->net->gmm_components) return z;
+    if (v->net->gmm_factors) {
         acf_factors g = factors_of(t, v);
         return acf_factors_value(t, &g, z, v->u_real);
     }
@@ -229,24 +230,24 @@ static acf_tensor *before_anchor(acf_tape *t, const acf_view *v, acf_tensor *z) 
     return acf_mog_value(t, &g, z, v->u_real);
 }
 
-static void values_before_anchor(acf_tape *t, const acf_view *v, int n, acf_tensor **z) {
-    if (v->net->anchor_rank) {
+static void gmm_inverse_all(acf_tape *t, const acf_view *v, int n, acf_tensor **z) {
+    if (v->net->gmm_factors) {
         acf_factors g = factors_of(t, v);
         acf_factors_values(t, &g, n, z, v->u_real);
-    } else if (v->net->anchor_size) {
+    } else if (v->net->gmm_components) {
         acf_mog g = mixture_of(t, v);
         acf_mog_values(t, &g, n, z, v->u_real);
     }
 }
 
-/* z (T) and log|det| (N; may be NULL) of anchor and chain. */
+/* z (T) and log|det| (N; may be NULL) of mixture and chain. */
 static acf_tensor *forward(acf_tape *t, const acf_view *v, const acf_cond *c, acf_tensor **logdet) {
-    acf_tensor *gmm, *z = acf_chain_forward(t, &v->net->chain, behind_anchor(t, v, &gmm), c, logdet);
+    acf_tensor *gmm, *z = acf_chain_forward(t, &v->net->chain, through_gmm(t, v, &gmm), c, logdet);
     if (logdet && gmm) *logdet = acf_add(t, *logdet, gmm);
     return z;
 }
 
-/* The context is for the transformations; without any, none is made. */
+/* The context is for transformations; without any, none is made. */
 static acf_cond chain_cond(acf_tape *t, const acf_view *v) {
     return v->net->attends && !v->net->chain.n ? (acf_cond){.u = v->u_real} : real_cond(t, v);
 }
@@ -281,7 +282,7 @@ acf_tensor *acf_net_inverse(acf_tape *t, acf_view *v, acf_tensor *z) {
     if (!v) return &t->empty;
     if (!v->net->real.D) return NULL;
     acf_cond c = chain_cond(t, v);
-    return before_anchor(t, v, acf_chain_inverse(t, &v->net->chain, z, &c, NULL));
+    return gmm_inverse(t, v, acf_chain_inverse(t, &v->net->chain, z, &c, NULL));
 }
 
 acf_tensor *acf_net_logp(acf_tape *t, acf_view *v) {
@@ -297,7 +298,7 @@ acf_tensor *acf_net_logp(acf_tape *t, acf_view *v) {
 static acf_tensor *best_guess(acf_tape *t, const acf_view *v) {
     acf_cond c = real_cond(t, v), behind = acf_chain_cond(&v->net->chain, &c);
     acf_tensor *mean = v->net->like.kind->mean(t, &v->net->like, &behind);
-    return before_anchor(t, v, acf_chain_inverse(t, &v->net->chain, mean, &c, NULL));
+    return gmm_inverse(t, v, acf_chain_inverse(t, &v->net->chain, mean, &c, NULL));
 }
 
 acf_tensor *acf_net_guess_error(acf_tape *t, acf_view *v) {
@@ -306,7 +307,7 @@ acf_tensor *acf_net_guess_error(acf_tape *t, acf_view *v) {
     return acf_sqerr(t, best_guess(t, v), acf_gather_cells(t, v->x, v->u_real), v->u_real);
 }
 
-/* n bytes of device memory on the host, where they live on the tape; NULL, and a failed tape, when that did not work. */
+/* n bytes of device memory on the host, allocated on the tape; NULL and a failed tape on failure. */
 static void *to_host(acf_tape *t, const void *there, size_t bytes) {
     void *p = t->failure.status ? NULL : acf_arena_alloc(t->host, bytes);
     if (p && acf_device_copy(t->dev, p, there, bytes, ACF_TO_HOST) == ACF_OK && acf_device_sync(t->dev) == ACF_OK)
@@ -315,25 +316,24 @@ static void *to_host(acf_tape *t, const void *there, size_t bytes) {
     return NULL;
 }
 
-/* The batch's masks say on the host what is modelled; the subset, which says it too, is in device memory. */
+/* Is the cell modelled? Uses the masks on the host, because the subset is in device memory. */
 static bool modelled(const acf_batch *batch, int64_t cell) { return batch->m[cell] && !batch->b[cell]; }
 
-/* What tokens are told of modelled reals behind a Gaussian mixture alone. */
-static acf_tensor *values_from_anchor(acf_tape *t, const void *view, acf_tensor *z) {
-    return before_anchor(t, view, z);
-}
+/* The values of modelled reals for the tokens, if only a Gaussian mixture precedes the likelihood. */
+static acf_tensor *token_values(acf_tape *t, const void *view, acf_tensor *z) { return gmm_inverse(t, view, z); }
 
-/* Draws all that is modelled, categories and reals by one walk over the row's cells; z of the reals, NULL without any. */
-static acf_tensor *walk_attention(acf_tape *t, const acf_view *v, const acf_draw *d) {
+/* Draws all modelled categories and reals in one pass over the row's cells; z of the reals, NULL if there are none. */
+static acf_tensor *draw_attention(acf_tape *t, const acf_view *v, const acf_draw *d) {
     const acf_net *net = v->net;
-    const acf_attention_value value = {values_from_anchor, v};
-    return acf_attention_like_draw(t, &net->attention, &v->rows, d, net->anchor_size && !net->chain.n ? &value : NULL);
+    const acf_attention_value value = {token_values, v};
+    return acf_attention_like_draw(t, &net->attention, &v->rows, d,
+                                   net->gmm_components && !net->chain.n ? &value : NULL);
 }
 
-/* Draws the modelled categories (d NULL: the most probable) and puts them into `code`, where the reals see them. */
+/* Draws the modelled categories (d NULL: takes the most probable) and writes them to `code`, which the reals read. */
 static void draw_categories(acf_tape *t, acf_view *v, const acf_draw *d) {
     if (v->net->attends) {
-        walk_attention(t, v, d);
+        draw_attention(t, v, d);
         return;
     }
     acf_cond c = category_cond(t, v);
@@ -345,15 +345,15 @@ static acf_tensor *draw_reals(acf_tape *t, const acf_view *v, const acf_draw *d)
     if (!d) return best_guess(t, v);
     acf_cond c = real_cond(t, v), behind = acf_chain_cond(&v->net->chain, &c);
     acf_tensor *z = v->net->like.kind->sample(t, &v->net->like, &behind, d);
-    return before_anchor(t, v, acf_chain_inverse(t, &v->net->chain, z, &c, NULL));
+    return gmm_inverse(t, v, acf_chain_inverse(t, &v->net->chain, z, &c, NULL));
 }
 
 static acf_answer attention_answer(acf_tape *t, acf_view *v, const acf_draw *d) {
     acf_answer a = {.codes = v->code};
-    acf_tensor *z = walk_attention(t, v, d);
+    acf_tensor *z = draw_attention(t, v, d);
     if (!v->net->real.D || !z) return a;
     const acf_cond c = chain_cond(t, v);
-    acf_tensor *x = before_anchor(t, v, acf_chain_inverse(t, &v->net->chain, z, &c, NULL));
+    acf_tensor *x = gmm_inverse(t, v, acf_chain_inverse(t, &v->net->chain, z, &c, NULL));
     if (!acf_tape_check(t, x)) a.reals = acf_scatter_cells(t, x, v->u_real, NULL)->data;
     return a;
 }
@@ -401,9 +401,9 @@ acf_status acf_net_draw(acf_tape *t, acf_view *v, const acf_draw *d, acf_real *o
 
 acf_status acf_net_guess(acf_tape *t, acf_view *v, acf_real *out) { return answer(t, v, NULL, out); }
 
-/* ---- one column at a time -------------------------------------------------------------------------------------------------- */
+/* ---- one column at a time ---------------------------------------------------------------------------------------- */
 
-/* The column of a part that row i asks for; -1 where it asks for none of them. */
+/* The target column of row i in this part; -1 if it has none. */
 static int64_t target(const acf_view *v, const acf_part *p, int64_t i) {
     for (int64_t k = 0; k < p->D; k++)
         if (modelled(v->batch, i * v->net->D + p->column[k])) return k;
@@ -417,19 +417,19 @@ static bool asks_for_part(const acf_view *v, const acf_part *p) {
 }
 
 /* Row i of out (N,n) = the element of row i in every z (T). */
-static acf_status put_spread(acf_tape *t, const acf_view *v, int n, acf_tensor *const *z, acf_real *out) {
+static acf_status put_cell_values(acf_tape *t, const acf_view *v, int n, acf_tensor *const *z, acf_real *out) {
     const int64_t T = v->u_real->T;
     const int32_t *row = to_host(t, v->u_real->row_of, (size_t)T * sizeof *row);
     for (int q = 0; q < n; q++) {
         ACF_TRY(acf_tape_check(t, z[q]));
         const acf_real *host = to_host(t, z[q]->data, (size_t)T * sizeof *host);
         for (int64_t e = 0; host && e < T; e++)
-            if (row[e] >= 0) out[row[e] * n + q] = host[e]; /* -1: room of a GPU that nothing is in */
+            if (row[e] >= 0) out[row[e] * n + q] = host[e]; /* -1: unused capacity on a GPU */
     }
     return acf_tape_status(t);
 }
 
-/* Rows that model one column read no class of it, but `code` must have one in every cell that is modelled. */
+/* The class is not used in rows that model one column, but `code` needs a valid one in every modelled cell. */
 static void set_any_class(acf_tape *t, acf_view *v) {
     if (t->failure.status || !v->net->category.D || !asks_for_part(v, &v->net->category)) return;
     const size_t bytes = (size_t)v->u_category->T * sizeof(int32_t);
@@ -440,8 +440,8 @@ static void set_any_class(acf_tape *t, acf_view *v) {
         acf_put_codes(t, v->code, zeros, v->u_category);
 }
 
-/* As the spread of a likelihood (like.h). */
-static void spread_attention(acf_tape *t, const acf_view *v, int n, acf_tensor **z) {
+/* Stratified values, as the spread of a likelihood (like.h). */
+static void cell_values_of_attention(acf_tape *t, const acf_view *v, int n, acf_tensor **z) {
     const acf_attention_like *k = &v->net->attention;
     acf_tensor *p = acf_attention_like_mixtures(t, k, &v->rows);
     for (int i = 0; i < n; i++)
@@ -457,8 +457,9 @@ static acf_tensor *class_probs(acf_tape *t, acf_view *v) {
     return acf_categories_probs(t, &v->net->categories, v->code, &c);
 }
 
-/* The values of n sets z (T) by parameter sets in turn: each set once, for all of its values. */
-static void values_before_sets(acf_tape *t, acf_view *v, int n, acf_tensor **z, const acf_gmm_draws *sets, int use) {
+/* Maps n sets z (T) to values, with one parameter set after the other: each set is loaded once, for all of its
+ * values. */
+static void gmm_inverse_sets(acf_tape *t, acf_view *v, int n, acf_tensor **z, const acf_gmm_draws *sets, int use) {
     acf_tensor **own = acf_arena_alloc(t->host, (size_t)n * sizeof *own);
     if (!own) acf_tape_fail(t, NULL);
     for (int s = 0; own && s < use; s++) {
@@ -466,29 +467,29 @@ static void values_before_sets(acf_tape *t, acf_view *v, int n, acf_tensor **z, 
         int k = 0;
         for (int i = s; i < n; i += use) own[k++] = z[i];
         v->gmm = &one;
-        values_before_anchor(t, v, k, own);
+        gmm_inverse_all(t, v, k, own);
         for (int i = s; i < n; i += use) z[i] = own[i / use];
     }
     v->gmm = NULL;
 }
 
-/* sets NULL: nothing is drawn. */
-static acf_status spread_reals(acf_tape *t, acf_view *v, int n, acf_real *out, const acf_gmm_draws *sets, int use,
-                               acf_real *drawn) {
+/* sets NULL: values under the fitted parameters only. */
+static acf_status cell_values_of_reals(acf_tape *t, acf_view *v, int n, acf_real *out, const acf_gmm_draws *sets,
+                                       int use, acf_real *drawn) {
     acf_tensor **z = acf_arena_alloc(t->host, 2 * (size_t)n * sizeof *z), **other = z + n;
     if (!z) return acf_tape_fail(t, NULL);
     acf_cond c = chain_cond(t, v), behind = acf_chain_cond(&v->net->chain, &c);
     if (v->net->attends)
-        spread_attention(t, v, n, z);
+        cell_values_of_attention(t, v, n, z);
     else
         v->net->like.kind->cell_values(t, &v->net->like, &behind, n, z);
     acf_chain_inverse_alone(t, &v->net->chain, n, z, &c);
     memcpy(other, z, (size_t)n * sizeof *z);
-    values_before_anchor(t, v, n, z);
-    if (sets) values_before_sets(t, v, n, other, sets, use);
+    gmm_inverse_all(t, v, n, z);
+    if (sets) gmm_inverse_sets(t, v, n, other, sets, use);
     ACF_TRY(acf_tape_status(t));
-    ACF_TRY(put_spread(t, v, n, z, out));
-    return sets ? put_spread(t, v, n, other, drawn) : ACF_OK;
+    ACF_TRY(put_cell_values(t, v, n, z, out));
+    return sets ? put_cell_values(t, v, n, other, drawn) : ACF_OK;
 }
 
 acf_status acf_net_cell_values(acf_tape *t, acf_view *v, int n, acf_real *out) {
@@ -499,7 +500,7 @@ acf_status acf_net_cell_values_drawn(acf_tape *t, acf_view *v, int n, acf_real *
                                      acf_real *drawn) {
     if (!v || !asks_for_part(v, &v->net->real)) return acf_tape_status(t);
     set_any_class(t, v);
-    return spread_reals(t, v, n, out, sets, use, drawn);
+    return cell_values_of_reals(t, v, n, out, sets, use, drawn);
 }
 
 acf_status acf_net_best_class(acf_tape *t, acf_view *v, acf_real *out) {
@@ -531,6 +532,6 @@ acf_status acf_net_class_probs(acf_tape *t, acf_view *v, acf_real *out) {
     ACF_TRY(acf_tape_status(t));
     for (int64_t e = 0; e < T; e++)
         if (row[e] >= 0)
-            memcpy(out + row[e] * M, p + e * M, (size_t)M * sizeof *out); /* -1: room of a GPU that nothing is in */
+            memcpy(out + row[e] * M, p + e * M, (size_t)M * sizeof *out); /* -1: unused capacity on a GPU */
     return ACF_OK;
 }

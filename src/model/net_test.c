@@ -1,5 +1,5 @@
-/* The table model: densities that integrate to 1 for every question, cells that are never read, draws that belong
- * to their row, presets that build, and agreement with the same model in PyTorch. */
+/* The table model: densities that integrate to 1 for every query, missing cells that are never read, draws that
+ * depend only on their row, presets that build, and agreement with the same model in PyTorch. */
 #include "model/net.h"
 
 #include "base/safetensors.h"
@@ -16,12 +16,12 @@
 
 typedef acf_net_lab bench;
 
-/* A likelihood, and what is set otherwise than a test would. */
+/* A likelihood, and options that differ from the test's. */
 typedef struct way {
-    const char *likelihood, *flow, *gmm; /* NULL: as the test, two components */
+    const char *likelihood, *flow, *gmm; /* NULL: the test's flow; two components */
 } way;
 
-/* Small networks, random weights away from the identity. */
+/* Small networks with random weights, away from the identity. */
 static void open_columns(bench *b, const way *w, const char *flow, int64_t N, int64_t D, const acf_column *column) {
     char set_flow[256], set_likelihood[64], set_gmm[64];
     snprintf(set_flow, sizeof set_flow, "flow=%s", w->flow ? w->flow : flow);
@@ -36,7 +36,7 @@ static void open_bench(bench *b, const way *w, const char *flow, int64_t N, int6
 static void close_bench(bench *b) { acf_net_lab_close(b); }
 static const acf_real *log_likelihoods(bench *b) { return acf_net_lab_logp(b, NULL, false); }
 
-/* What the tests below run through: the autoregressive likelihoods. */
+/* The autoregressive likelihoods, which the tests below go through. */
 static const way ways[] = {{"gru", NULL, NULL},
                            {"sets", NULL, NULL},
                            {"attention", NULL, NULL},
@@ -48,8 +48,8 @@ static void set(acf_options *o, const char *name, const char *value) {
     if (acf_options_set_text(o, name, value)) fail_msg("%s", acf_error());
 }
 
-/* Three columns; mask says of each: 0 missing, 1 given, 2 modelled (at most two of them). The grid is even in t, x = sinh t: fine
- * near the middle and wide enough for the tails. */
+/* Integrates over three columns. mask of each: 0 missing, 1 given, 2 modelled (at most two). The grid is even in t,
+ * x = sinh t: fine near the middle and wide enough for the tails. */
 static void check_integral(const way *w, const int mask[3], const acf_pass *pass) {
     bench b;
     int u[3] = {0}, n = 0;
@@ -77,7 +77,7 @@ static void check_integral(const way *w, const int mask[3], const acf_pass *pass
     close_bench(&b);
 }
 
-static void every_question_integrates_to_one(void **state) {
+static void every_query_integrates_to_one(void **state) {
     (void)state;
     for (int code = 0; code < 27; code++) {
         int mask[3] = {code % 3, code / 3 % 3, code / 9}, modelled = 0;
@@ -86,7 +86,7 @@ static void every_question_integrates_to_one(void **state) {
     }
 }
 
-/* In training a row's cells stand in a new order every step, and each order has a density. */
+/* In training a row's cells have a new order every step; every order gives a density. */
 static void every_order_integrates_to_one(void **state) {
     (void)state;
     for (uint32_t step = 1; step <= 4; step++)
@@ -109,7 +109,7 @@ static void orders_change_from_step_to_step(void **state) {
     }
 }
 
-/* ---- mixed tables ---------------------------------------------------------------------------------------------------------- */
+/* ---- mixed tables ------------------------------------------------------------------------------------------------ */
 
 static const acf_column mixed[4] = {{"sex", 2}, {"dose", 0}, {"site", 3}, {"age", 0}};
 static const acf_column letters[2] = {{"a", 2}, {"b", 3}};
@@ -121,7 +121,7 @@ static void set_cell(bench *b, int64_t i, int j, int mask, double value, bool ca
     b->batch->code[at] = categorical && mask ? (int32_t)value : -1;
 }
 
-/* Sum over the classes and integral over the first real (the second is given or missing) of p(x_u | x_o). */
+/* Sum over the classes and integral over the first real of p(x_u | x_o); the second real is given or missing. */
 static void check_mixed(const way *w, const int mask[4], const acf_pass *pass) {
     enum { GRID = 1201 };
     bench b;
@@ -136,7 +136,7 @@ static void check_mixed(const way *w, const int mask[4], const acf_pass *pass) {
         set_cell(&b, i, 3, mask[3], -0.7, false);
     }
     const acf_real *lp = acf_net_lab_logp(&b, pass, false);
-    for (int64_t i = 0; i < GRID * 6; i++) { /* what is not modelled must not be counted more than once */
+    for (int64_t i = 0; i < GRID * 6; i++) { /* counts values of cells that are not modelled only once */
         int64_t k = i % GRID, combo = i / GRID;
         if ((mask[0] != 2 && combo % 2) || (mask[2] != 2 && combo / 2) || (mask[1] != 2 && k)) continue;
         sum += exp((double)lp[i]) * (mask[1] == 2 ? step * cosh(-6 + step * (double)k) : 1);
@@ -145,7 +145,7 @@ static void check_mixed(const way *w, const int mask[4], const acf_pass *pass) {
     close_bench(&b);
 }
 
-static void mixed_questions_sum_to_one(void **state) {
+static void mixed_queries_sum_to_one(void **state) {
     (void)state;
     for (int code = 0; code < 54; code++)
         for (int k = 0; k < WAYS; k++)
@@ -159,7 +159,7 @@ static void every_order_of_mixed_cells_sums_to_one(void **state) {
             check_mixed(&ways[k], (int[]){2, 2, 2, 1}, &(acf_pass){.seed = 3, .step = at});
 }
 
-/* A table of categories only: no flow at all. */
+/* A table of categories only, without a flow. */
 static void categories_alone_sum_to_one(void **state) {
     (void)state;
     for (int code = 0; code < 9 * WAYS; code++) {
@@ -179,7 +179,7 @@ static void categories_alone_sum_to_one(void **state) {
     }
 }
 
-/* Draws and guesses fill modelled cells with valid classes and finite numbers, and touch nothing else. */
+/* Draws and guesses fill modelled cells with valid classes and finite numbers, and change nothing else. */
 static void check_mixed_draws(const way *w) {
     enum { N = 300 };
     bench b;
@@ -227,14 +227,14 @@ static double normal_logp(double x, double mean, double deviation) {
     return -0.5 * pow((x - mean) / deviation, 2) - log(deviation) - 0.5 * log(2 * M_PI);
 }
 
-/* Draws x of a class and two reals given a class have the density p of scores: the mean of q(x) / p(x) is 1 for any density q, here one as narrow
- * as half of the draws'. */
+/* Draws x of a class and two reals given a class have the scored density p: the mean of q(x) / p(x) is 1 for any
+ * density q. Here q is half as wide as the draws. */
 static void check_density_of_draws(const way *w) {
     enum { N = 20000 };
     bench b;
     double mean[4], deviation[4], sum = 0, square = 0;
     open_columns(&b, w, "linear leaky", N, 4, mixed);
-    if (acf_net_gmm_size(b.net)) { /* z that are told from x */
+    if (acf_net_gmm_size(b.net)) { /* z that depend on x */
         acf_tensor *centre = &acf_net_gmm(b.net)[1]->t;
         for (int64_t i = 0; i < acf_tensor_count(centre); i++) centre->data[i] *= 8;
     }
@@ -266,7 +266,7 @@ static void draws_have_the_density_of_scores(void **state) {
     for (int k = 0; k < WAYS; k++) check_density_of_draws(&ways[k]);
 }
 
-/* Memory is used otherwise where no derivative comes; numbers are the same. */
+/* A tape that does not record uses memory differently but gives the same numbers. */
 static void recording_changes_nothing(void **state) {
     (void)state;
     for (int k = 0; k < WAYS; k++) {
@@ -282,7 +282,7 @@ static void recording_changes_nothing(void **state) {
     }
 }
 
-/* What is missing is never read: NaN and 1e30 there give the same bits. */
+/* Missing cells are never read: NaN and 1e30 there give the same bits. */
 static void check_missing_cells(const way *w) {
     bench b;
     open_bench(&b, w, "linear leaky rnn reverse lowrank coupling rnn", 50, 6);
@@ -311,7 +311,8 @@ static void missing_cells_are_never_read(void **state) {
     for (int k = 0; k < WAYS; k++) check_missing_cells(&ways[k]);
 }
 
-/* A row's draws do not depend on the rows around it, nor on its place among them (to rounding: products are cut by shape). */
+/* A row's draws do not depend on the other rows or on its position (to rounding: matrix products are split by
+ * shape). */
 static void check_draws_of_rows(const way *w) {
     bench b;
     open_bench(&b, w, "linear leaky rnn", 40, 5);
@@ -356,7 +357,7 @@ static void presets_build(void **state) {
         acf_net *net;
         assert_int_equal(acf_config_create(&o), ACF_OK);
         set(o, "preset", names[k]);
-        set(o, "likelihood-units", "16"); /* what the user says is nearer than the preset */
+        set(o, "likelihood-units", "16"); /* a user's value overrides the preset's */
         assert_int_equal(acf_config_finish(o), ACF_OK);
         assert_int_equal(acf_options_int(o, "likelihood-units"), 16);
         assert_int_equal(acf_options_int(o, "components"), k == 0 ? 20 : 40);
@@ -383,9 +384,9 @@ static void refuses_an_unknown_flow(void **state) {
     assert_int_equal(acf_alloc_live(), live);
 }
 
-/* ---- the peer ------------------------------------------------------------------------------------------------------------- */
+/* ---- comparison with PyTorch ------------------------------------------------------------------------------------- */
 
-/* Runs the script; the test is skipped where PyTorch or the peer is absent. */
+/* Runs the script; the test is skipped if PyTorch or the peer is absent. */
 static void make_peer_file(const char *path, int d, int layers) {
     const char *shared = getenv("ACF_SHARED");
     char command[512];
@@ -465,8 +466,8 @@ static void agrees_with_pytorch_without_a_flow(void **state) {
     compare_with_peer(4, 0, "");
 }
 
-ACF_TESTS(net, cmocka_unit_test(every_question_integrates_to_one), cmocka_unit_test(every_order_integrates_to_one),
-          cmocka_unit_test(orders_change_from_step_to_step), cmocka_unit_test(mixed_questions_sum_to_one),
+ACF_TESTS(net, cmocka_unit_test(every_query_integrates_to_one), cmocka_unit_test(every_order_integrates_to_one),
+          cmocka_unit_test(orders_change_from_step_to_step), cmocka_unit_test(mixed_queries_sum_to_one),
           cmocka_unit_test(every_order_of_mixed_cells_sums_to_one), cmocka_unit_test(categories_alone_sum_to_one),
           cmocka_unit_test(mixed_draws_fill_what_is_modelled), cmocka_unit_test(draws_have_the_density_of_scores),
           cmocka_unit_test(recording_changes_nothing), cmocka_unit_test(missing_cells_are_never_read),

@@ -5,8 +5,8 @@
 
 #include <string.h>
 
-/* Of tensors and metadata, behind the "member.K." of an ensemble member. A name that ends in a dot stands for all that
- * begin with it. */
+/* Tensors and metadata, after the prefix "member.K." of an ensemble member. A name that ends in a dot stands for all
+ * names that begin with it. */
 static const char *const of_file[][2] = {
     {"anchor.", "gmm."},
     {"archive.rows", "donors.rows"},
@@ -25,7 +25,7 @@ static const char *const of_json[][3] = {
     {"image", "mirrored", "flipped"},
 };
 
-/* The place behind "member.K.", or all of the name. */
+/* Skips the prefix "member.K.", if any. */
 static const char *behind_member(const char *name) {
     static const char member[] = "member.";
     if (strncmp(name, member, sizeof member - 1) != 0) return name;
@@ -60,7 +60,7 @@ static const char *new_key(const char *part, const char *key) {
 
 static acf_status rename_all(const char *part, json_t *value);
 
-/* Keys are gone through twice, as an object may not change while it is iterated over. */
+/* Goes through the keys twice, because an object must not change during iteration. */
 static acf_status rename_keys(const char *part, json_t *object) {
     const char *key;
     json_t *item;

@@ -1,6 +1,5 @@
-/* Model files of version 5 and before, read by today's names: a file of today is written as acflow 0.1 would have named
- * it, and what is read from it is the same model. The old names stand here once more, as a person who has such files
- * would list them. */
+/* Model files of version 5 and before. A current file is rewritten with the names of acflow 0.1 and must load as the
+ * same model. The old names are listed again here, independently of the table under test. */
 #include "model/old_names.h"
 
 #include "harness/check.h"
@@ -40,7 +39,7 @@ static char *aged(const char *text, int *n) {
     return out;
 }
 
-/* The name with gmm. as anchor., behind member.1. too. */
+/* The name with gmm. replaced by anchor., also after member.1. */
 static void age_name(const char *name, char out[ACF_SAFETENSORS_NAME_MAX], int *n) {
     const char *gmm = strncmp(name, "gmm.", 4) == 0 ? name : strstr(name, ".gmm.") ? strstr(name, ".gmm.") + 1 : NULL;
     snprintf(out, ACF_SAFETENSORS_NAME_MAX, "%.*s%s%s", gmm ? (int)(gmm - name) : 0, name, gmm ? "anchor." : "",
@@ -146,7 +145,7 @@ static void keys_of_every_part(void **state) {
     expect_json("schema", "{\"columns\":[{\"name\":\"warp\"}]}", "{\"columns\":[{\"name\":\"warp\"}]}");
 }
 
-/* Rows of donors, and members beside them. */
+/* Tensors of donors, and of other ensemble members. */
 static void tensors_of_donors(void **state) {
     (void)state;
     char path[64];

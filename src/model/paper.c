@@ -1,16 +1,16 @@
-/* What is added to the paper: see paper.h. An option is compared with what its preset alone makes of it. */
+/* Additions to the paper's model: see paper.h. Each option is compared with its value under the preset alone. */
 #include "model/paper.h"
 
 #include "model/config.h"
 
 #include <string.h>
 
-#define VALUE_MAX 1152 /* of an option as text: a flow and its end */
+#define VALUE_MAX 1152 /* largest option text: a flow and its terminator */
 
 typedef struct looking {
     const acf_model *m;
     acf_text *out;
-    bool any; /* something is written */
+    bool any; /* something has been written */
 } looking;
 
 static void add(looking *l, const char *text) {
@@ -19,15 +19,14 @@ static void add(looking *l, const char *text) {
     l->any = true;
 }
 
-/* ---- additions
- * -------------------------------------------------------------------------------------------------------- */
+/* ---- additions --------------------------------------------------------------------------------------------------- */
 
 static bool has_mixture(const acf_model *m) { return acf_net_gmm_size(m->net) > 0 && acf_net_factors(m->net) == 0; }
 static bool has_factors(const acf_model *m) { return acf_net_factors(m->net) > 0; }
 static bool has_donors(const acf_model *m) { return m->donors; }
 static bool always(const acf_model *m) { return m; }
 
-/* Where a file does not say how the model was trained, its options do. */
+/* If the file has no training record, the option decides. */
 static bool is_refitted(const acf_model *m) {
     bool any = false;
     for (; m; m = m->next)
@@ -43,7 +42,7 @@ static bool is_calibrated(const acf_model *m) {
     return any;
 }
 
-/* Options that add something when they are not the preset's, and whether it is in the model. */
+/* Options that add something when they differ from the preset, and a test whether the addition is in the model. */
 static const struct {
     const char *option, *name;
     bool (*there)(const acf_model *m);
@@ -64,10 +63,10 @@ static const struct {
 };
 enum { ADDITIONS = sizeof additions / sizeof *additions };
 
-/* ---- options
- * ---------------------------------------------------------------------------------------------------------- */
+/* ---- options ----------------------------------------------------------------------------------------------------- */
 
-/* The paper's model, ACFlow+BG, with each weight that it tries; and members, which are counted. */
+/* Options that stay within the paper: ACFlow+BG with each weight that the paper tries; and ensemble, which is
+ * reported as a count. */
 static bool is_of_paper(const char *name, const char *value) {
     static const char *const weight[] = {"0", "0.1", "1", "10"};
     if (acf_text_same_name(name, "ensemble")) return true;
@@ -76,7 +75,7 @@ static bool is_of_paper(const char *name, const char *value) {
     return false;
 }
 
-/* An option that is not the preset's. */
+/* Reports an option that differs from the preset. */
 typedef void (*difference)(looking *l, const char *name, const char *value, const char *preset);
 
 static void add_by_name(looking *l, const char *name, const char *value, const char *preset) {
@@ -106,7 +105,7 @@ static acf_status compare(looking *l, const acf_options *preset, difference tell
     return ACF_OK;
 }
 
-/* Calls tell for each option that is not what the model's preset says. */
+/* Calls tell for each option that differs from the model's preset. */
 static acf_status differences(looking *l, difference tell) {
     acf_options *preset;
     char word[32];

@@ -10,7 +10,7 @@ acf_status acf_conv_layer_declare(acf_conv_layer *l, acf_params *ps, const char 
     l->g = l->v ? acf_declare(ps, name, "g", ACF_INIT_CONST, s.scale, 1, &s.out) : NULL;
     l->b = l->g ? acf_declare(ps, name, "b", ACF_INIT_CONST, 0, 1, &s.out) : NULL;
     if (!l->b) return acf_error_status();
-    l->v->decay = false; /* its length means nothing */
+    l->v->decay = false; /* its length has no effect */
     return ACF_OK;
 }
 

@@ -11,8 +11,7 @@ typedef struct acf_conv_layer {
 
 typedef struct acf_conv_size {
     int64_t kh, kw, in, out;
-    double
-        scale; /* initial length of each output's weights: 1 keeps the size of numbers, 0 makes the layer start as its bias, 0 */
+    double scale; /* initial length of each output's weights: 1 keeps the scale of numbers, 0 starts at the bias, 0 */
 } acf_conv_size;
 
 /* Declares "name.v", "name.g", "name.b". Fails: ACF_EMEMORY, ACF_EUSAGE. */

@@ -1,4 +1,4 @@
-/* A network on the set of what is known: see deep_sets.h. */
+/* A network on the set of known cells: see deep_sets.h. */
 #include "nn/deep_sets.h"
 
 #include "ops/arith.h"
@@ -6,7 +6,7 @@
 
 #include <stdio.h>
 
-/* A matrix, or with cols 0 a bias of zeros; NULL once *status says so. */
+/* A matrix, or with cols 0 a bias of zeros; NULL after a failure, which *status keeps. */
 static acf_param *declare_scaled(acf_params *ps, const char *name, const char *part, double scale, int64_t rows,
                                  int64_t cols, acf_status *status) {
     if (*status) return NULL;
@@ -72,7 +72,7 @@ void acf_deep_sets_start(acf_tape *t, acf_deep_sets_run *r) {
     if (!t->failure.status) r->sums = acf_gather(t, r->base, r->u->row, r->steps.active[0], 0);
 }
 
-/* The sums of the step are kept for the next: as they are while recording, else copied to where no rewind reaches. */
+/* Keeps the sums of the step for the next one: as they are while recording, else in a copy that no rewind releases. */
 static acf_tensor *advance(acf_tape *t, acf_deep_sets_run *r, int64_t n, acf_tensor *v, const int32_t *slot) {
     acf_tensor *sums = acf_prefix_sum_step(t, r->sums, v, &r->terms, slot, n);
     if (t->failure.status) return sums;

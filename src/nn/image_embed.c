@@ -1,4 +1,4 @@
-/* What is observed of an image: see image_embed.h. */
+/* Embedding of the observed part of an image: see image_embed.h. */
 #include "nn/image_embed.h"
 
 #include "nn/mlp.h"
@@ -12,7 +12,8 @@
 
 #include <stdio.h>
 
-/* Level l, of H x W pixels: the way to the next one, and back. A square of an odd size's last pixels is cut. */
+/* Level l, of H x W pixels: the layers to the next level and back. For an odd size, the pixels of a square beyond the
+ * edge are cut. */
 static acf_status declare_level(acf_image_embed *e, acf_params *ps, const char *name, int l, int64_t H, int64_t W,
                                 int64_t E) {
     const acf_conv same = acf_conv_same(3, 3, ACF_RELU), back = {1, 1, 1, 1 - H % 2, 1 - W % 2, ACF_IDENTITY};
@@ -26,7 +27,8 @@ static acf_status declare_level(acf_image_embed *e, acf_params *ps, const char *
     return acf_conv_layer_declare(&e->up[l], ps, part, (acf_conv_size){3, 3, E, E, 1}, back);
 }
 
-/* Residual blocks of map l + 1: nothing at first, so that a model which had none can be trained on with them. */
+/* Residual blocks of map l + 1. They start as the identity, so that training of a model without them can go on with
+ * them. */
 static acf_status declare_deep(acf_image_embed *e, acf_params *ps, const char *name, int l, int64_t E) {
     static const char *const ways[ACF_EMBED_WAYS] = {"down", "back"};
     const int64_t inner = (l ? 4 : 2) * E;
@@ -70,7 +72,7 @@ static acf_tensor *whole(acf_tape *t, const acf_image_embed *e, acf_tensor *last
     return acf_add_vector(t, last, acf_linear(t, line, acf_p(e->w), acf_p(e->b), ACF_IDENTITY));
 }
 
-/* Map l through its blocks; the fine one has none. */
+/* Map l through its blocks; the fine map has none. */
 static acf_tensor *deep(acf_tape *t, const acf_image_embed *e, int l, int way, acf_tensor *x) {
     for (int i = 0; l > 0 && i < e->deep; i++) {
         acf_tensor *inner = acf_conv_layer_run(t, &e->block[l - 1][way][i].wide, acf_act(t, ACF_RELU, x));

@@ -1,4 +1,5 @@
-/* What is observed of an image: sizes that do not halve, that every pixel knows of every other, and what deep coarse maps add. */
+/* Embedding of the observed part of an image: odd sizes, dependence of every pixel on every other, and the effect of
+ * deep coarse maps. */
 #include "nn/image_embed.h"
 
 #include "harness/lab.h"
@@ -6,7 +7,8 @@
 #include <math.h>
 #include <string.h>
 
-/* How the embedding of the last pixel changes when the first of H x W, which is given, does; by what at most over its channels. */
+/* The largest change over channels of the last pixel's embedding when the first of H x W pixels, which is given,
+ * changes. */
 static double reach(int64_t H, int64_t W) {
     enum { E = 6, MOST = 24 * 24 };
     acf_lab l;
@@ -37,16 +39,17 @@ static double reach(int64_t H, int64_t W) {
     return most;
 }
 
-static void pixels_know_of_those_far_away(void **state) {
+static void distant_pixels_affect_each_other(void **state) {
     (void)state;
     static const int64_t side[][2] = {{24, 24}, {21, 13}, {7, 24}, {4, 3}, {5, 1}, {1, 1}};
     for (int k = 0; k < 6; k++)
         if (!(reach(side[k][0], side[k][1]) > 1e-6))
-            fail_msg("%lld x %lld: the last pixel's embedding knows nothing of the first", (long long)side[k][0],
+            fail_msg("%lld x %lld: the last pixel's embedding does not depend on the first", (long long)side[k][0],
                      (long long)side[k][1]);
 }
 
-/* Of an image of 12 x 12 pixels, given but for every third; weights are those of seed 3, the deep blocks' last ones `last`. */
+/* Of an image of 12 x 12 pixels with every third one missing; weights are those of seed 3, and those of the deep
+ * blocks' last layers are `last`. */
 static void embed(int deep, double last, acf_real *out) {
     enum { E = 4, S = 12, P = S * S };
     acf_lab l;
@@ -74,8 +77,8 @@ static void embed(int deep, double last, acf_real *out) {
     acf_lab_close(&l);
 }
 
-/* So that a model without them can be trained on with them. */
-static void deep_blocks_are_nothing_at_first(void **state) {
+/* Training of a model without them can go on with them. */
+static void deep_blocks_start_as_the_identity(void **state) {
     (void)state;
     acf_real plain[144 * 4], deep[144 * 4], once[144 * 4], twice[144 * 4];
     embed(0, 0, plain), embed(2, 0, deep), embed(1, 0.5, once), embed(2, 0.5, twice);
@@ -98,5 +101,5 @@ static void refuses_too_many_deep_blocks(void **state) {
     acf_lab_close(&l);
 }
 
-ACF_TESTS(image_embed, cmocka_unit_test(pixels_know_of_those_far_away),
-          cmocka_unit_test(deep_blocks_are_nothing_at_first), cmocka_unit_test(refuses_too_many_deep_blocks))
+ACF_TESTS(image_embed, cmocka_unit_test(distant_pixels_affect_each_other),
+          cmocka_unit_test(deep_blocks_start_as_the_identity), cmocka_unit_test(refuses_too_many_deep_blocks))

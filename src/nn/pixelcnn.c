@@ -8,11 +8,12 @@
 
 #include <stdio.h>
 
-/* ---- parameters -------------------------------------------------------------------------------------------------------------- */
+/* ---- parameters -------------------------------------------------------------------------------------------------- */
 
 static int layer_of(int block, int part) { return ACF_PIXEL_FIRST + block * ACF_PIXEL_EACH + part; }
 
-/* Kernels and where they look. A stream's first layer must not see the place itself; later ones may, as it knows nothing of that. */
+/* Kernels and their padding. A stream's first layer must not see the current pixel; later ones may, because their input
+ * does not depend on it. */
 static const struct {
     acf_conv_size size; /* in and out filled in below */
     acf_conv how;
@@ -44,7 +45,7 @@ static acf_status declare_block(acf_pixelcnn *n, acf_params *ps, const char *nam
 
 acf_status acf_pixelcnn_declare(acf_pixelcnn *n, acf_params *ps, const char *name, const acf_pixelcnn_shape *s) {
     const int64_t F = s->width,
-                  in = 2 * s->C + 1; /* values, mask, and ones, which tell the image from what is outside */
+                  in = 2 * s->C + 1; /* values, mask, and ones, which distinguish the image from the outside */
     char part[96];
     if (s->blocks < 0 || s->blocks > ACF_PIXEL_BLOCKS)
         return acf_fail(ACF_EUSAGE, "%s: %d blocks; expected 0 to %d", name, s->blocks, ACF_PIXEL_BLOCKS);
@@ -59,9 +60,9 @@ acf_status acf_pixelcnn_declare(acf_pixelcnn *n, acf_params *ps, const char *nam
     return put_layer(n, ps, name, ACF_PIXEL_HEAD, "head", point.size, point.how, F, s->out);
 }
 
-/* ---- the two streams, anywhere ------------------------------------------------------------------------------------------------ */
+/* ---- the two streams, on any part of the image ------------------------------------------------------------------- */
 
-/* Inputs of the layers that look around: the image, then two for each block of each stream. */
+/* Inputs of the layers with wide kernels: the image, then two for each block of each stream. */
 _Static_assert(ACF_PIXEL_BLOCKS <= ACF_ROW_BLOCKS, "a row has room for every block");
 #define SLOTS (1 + 4 * ACF_PIXEL_BLOCKS)
 enum { SLOT_IMAGE, SLOT_FIRST };
@@ -77,11 +78,11 @@ typedef struct stage {
     const acf_pass *pass;
 } stage;
 
-/* What rows of the vertical stream tell the horizontal one, block by block. */
-typedef struct tidings {
+/* Rows of the vertical stream as inputs of the horizontal one, block by block. */
+typedef struct vertical_rows {
     acf_tensor *first;                                          /* (N,h,w,F) */
     acf_tensor *aux[ACF_PIXEL_BLOCKS], *cond[ACF_PIXEL_BLOCKS]; /* (N,h,w,F), (N,h,w,2F) */
-} tidings;
+} vertical_rows;
 
 static void make_kernels(acf_tape *t, stage *s) {
     for (int i = 0; i < layer_of(s->n->shape.blocks, 0); i++)
@@ -96,9 +97,10 @@ static acf_tensor *at_point(acf_tape *t, const stage *s, int layer, acf_tensor *
     return convolve(t, s, layer, x, s->n->layer[layer].how);
 }
 
-/* A layer that looks around. On a part of the image, x is put to its place on the canvas first, unless it is there, and the part's
- * surroundings are taken from it. */
-static acf_tensor *look_around(acf_tape *t, const stage *s, int layer, int slot, acf_tensor *x, bool put, bool pair) {
+/* A layer with a wide kernel. On a part of the image, x is first put to its position on the canvas, unless it is there
+ * already, and the layer reads the surroundings from the canvas. */
+static acf_tensor *run_wide_layer(acf_tape *t, const stage *s, int layer, int slot, acf_tensor *x, bool put,
+                                  bool pair) {
     const acf_conv_layer *l = &s->n->layer[layer];
     if (!s->canvas[slot]) return convolve(t, s, layer, pair ? acf_crelu(t, ACF_ELU, x) : x, l->how);
     if (t->failure.status) return &t->empty;
@@ -114,30 +116,30 @@ static acf_tensor *run_block(acf_tape *t, const stage *s, int i, bool across, ac
                              acf_tensor *cond) {
     const int in = layer_of(i, across ? ACF_PIXEL_HIN : ACF_PIXEL_VIN),
               out = layer_of(i, across ? ACF_PIXEL_HOUT : ACF_PIXEL_VOUT);
-    acf_tensor *h = look_around(t, s, in, slot_of(i, across ? SLOT_HIN : SLOT_VIN), x, true, true);
+    acf_tensor *h = run_wide_layer(t, s, in, slot_of(i, across ? SLOT_HIN : SLOT_VIN), x, true, true);
     if (aux) h = acf_add(t, h, aux);
     h = acf_pass_dropout(t, s->pass, h, (uint32_t)(ACF_SITE_FLOW + 2 * i + across));
-    h = look_around(t, s, out, slot_of(i, across ? SLOT_HOUT : SLOT_VOUT), h, true, true);
+    h = run_wide_layer(t, s, out, slot_of(i, across ? SLOT_HOUT : SLOT_VOUT), h, true, true);
     return acf_gated(t, x, h, cond);
 }
 
-/* The vertical stream at s->at, whose embedding is e; `image` as in look_around. */
-static tidings run_down(acf_tape *t, const stage *s, acf_tensor *image, acf_tensor *e) {
-    tidings say;
-    acf_tensor *v = look_around(t, s, ACF_PIXEL_ABOVE, SLOT_IMAGE, image, false, false);
-    say.first = at_point(t, s, ACF_PIXEL_JOIN, v);
+/* The vertical stream at s->at, whose embedding is e; `image` as in run_wide_layer. */
+static vertical_rows run_vertical(acf_tape *t, const stage *s, acf_tensor *image, acf_tensor *e) {
+    vertical_rows rows;
+    acf_tensor *v = run_wide_layer(t, s, ACF_PIXEL_ABOVE, SLOT_IMAGE, image, false, false);
+    rows.first = at_point(t, s, ACF_PIXEL_JOIN, v);
     for (int i = 0; i < s->n->shape.blocks; i++) {
         v = run_block(t, s, i, false, v, NULL, at_point(t, s, layer_of(i, ACF_PIXEL_VCOND), e));
-        say.aux[i] = at_point(t, s, layer_of(i, ACF_PIXEL_HAUX), acf_crelu(t, ACF_ELU, v));
-        say.cond[i] = at_point(t, s, layer_of(i, ACF_PIXEL_HCOND), e);
+        rows.aux[i] = at_point(t, s, layer_of(i, ACF_PIXEL_HAUX), acf_crelu(t, ACF_ELU, v));
+        rows.cond[i] = at_point(t, s, layer_of(i, ACF_PIXEL_HCOND), e);
     }
-    return say;
+    return rows;
 }
 
-/* The horizontal stream, and what it says. */
-static acf_tensor *run_across(acf_tape *t, const stage *s, acf_tensor *image, const tidings *say) {
-    acf_tensor *h = acf_add(t, look_around(t, s, ACF_PIXEL_LEFT, SLOT_IMAGE, image, false, false), say->first);
-    for (int i = 0; i < s->n->shape.blocks; i++) h = run_block(t, s, i, true, h, say->aux[i], say->cond[i]);
+/* The horizontal stream, and its output. */
+static acf_tensor *run_horizontal(acf_tape *t, const stage *s, acf_tensor *image, const vertical_rows *rows) {
+    acf_tensor *h = acf_add(t, run_wide_layer(t, s, ACF_PIXEL_LEFT, SLOT_IMAGE, image, false, false), rows->first);
+    for (int i = 0; i < s->n->shape.blocks; i++) h = run_block(t, s, i, true, h, rows->aux[i], rows->cond[i]);
     return at_point(t, s, ACF_PIXEL_HEAD, acf_act(t, ACF_ELU, h));
 }
 
@@ -152,20 +154,20 @@ acf_tensor *acf_pixelcnn_run(acf_tape *t, const acf_pixelcnn *n, acf_tensor *z, 
     stage s = {.n = n, .pass = pass};
     make_kernels(t, &s);
     acf_tensor *image = picture(t, z, b);
-    const tidings say = run_down(t, &s, image, acf_image_embed_run(t, &n->embed, given, b));
-    return run_across(t, &s, image, &say);
+    const vertical_rows rows = run_vertical(t, &s, image, acf_image_embed_run(t, &n->embed, given, b));
+    return run_horizontal(t, &s, image, &rows);
 }
 
-/* ---- pixel by pixel ------------------------------------------------------------------------------------------------------------ */
+/* ---- pixel by pixel ---------------------------------------------------------------------------------------------- */
 
 struct acf_pixel_walk {
     stage s;
     acf_tensor *z, *b, *embedding;
-    tidings row;                   /* of the row that is being worked off */
-    acf_tape_mark begin, row_made; /* before the first row; behind this row's tidings */
+    vertical_rows row;             /* of the current row */
+    acf_tape_mark begin, row_made; /* before the first row; after this row's vertical stream */
 };
 
-/* The head's numbers y become times·y + plus: in its weights, so that nothing else has to know. */
+/* The head's numbers y become times·y + plus. The head's weights are changed, so no other code is affected. */
 static void change_head(acf_tape *t, stage *s, const acf_pixel_change *c) {
     const acf_conv_layer *head = &s->n->layer[ACF_PIXEL_HEAD];
     s->kernel[ACF_PIXEL_HEAD] = acf_weight_norm(t, acf_p(head->v), acf_mul(t, acf_p(head->g), c->times));
@@ -198,18 +200,18 @@ void acf_pixel_walk_row(acf_tape *t, acf_pixel_walk *k, int64_t r) {
     if (t->failure.status) return;
     acf_tape_rewind(t, k->begin);
     k->s.at = (acf_region){r, 0, 1, k->s.n->shape.W};
-    k->row = run_down(t, &k->s, NULL, acf_window(t, k->embedding, k->s.at));
+    k->row = run_vertical(t, &k->s, NULL, acf_window(t, k->embedding, k->s.at));
     k->row_made = acf_tape_position(t);
 }
 
 acf_tensor *acf_pixel_walk_at(acf_tape *t, acf_pixel_walk *k, int64_t c) {
     if (t->failure.status) return &t->empty;
-    const acf_region here = {0, c, 1, 1}; /* in this row's tidings */
-    tidings say = {.first = acf_window(t, k->row.first, here)};
+    const acf_region here = {0, c, 1, 1}; /* in this row of the vertical stream */
+    vertical_rows rows = {.first = acf_window(t, k->row.first, here)};
     for (int i = 0; i < k->s.n->shape.blocks; i++)
-        say.aux[i] = acf_window(t, k->row.aux[i], here), say.cond[i] = acf_window(t, k->row.cond[i], here);
+        rows.aux[i] = acf_window(t, k->row.aux[i], here), rows.cond[i] = acf_window(t, k->row.cond[i], here);
     k->s.at.left = c, k->s.at.width = 1;
-    return run_across(t, &k->s, NULL, &say);
+    return run_horizontal(t, &k->s, NULL, &rows);
 }
 
 void acf_pixel_walk_set(acf_tape *t, acf_pixel_walk *k, int64_t c, acf_tensor *pixel) {

@@ -1,4 +1,4 @@
-/* The PixelCNN: what it may look at, and that pixel by pixel it says what it says at once. */
+/* The PixelCNN: which pixels each output depends on, and that pixel by pixel gives the same as all at once. */
 #include "nn/pixelcnn.h"
 
 #include "harness/lab.h"
@@ -52,8 +52,9 @@ static acf_tensor *run(bench *k) {
     return p;
 }
 
-/* A pixel that is not observed is seen by all behind it in the same row or below within reach, and by none before it, nor by itself. */
-static void pixels_see_those_before(void **state) {
+/* A pixel that is not observed affects all behind it, in the same row or below within reach, and none before it, nor
+ * itself. */
+static void pixels_depend_on_those_before(void **state) {
     (void)state;
     bench k;
     open_bench(&k, 1, 3);
@@ -67,17 +68,17 @@ static void pixels_see_those_before(void **state) {
         const acf_real *after = run(&k)->data;
         for (int64_t i = 0; i < H * W; i++) {
             const bool same = memcmp(after + i * OUT, before + i * OUT, OUT * sizeof *after) == 0;
-            if (i <= at && !same) fail_msg("what is said of pixel %d depends on pixel %d", (int)i, (int)at);
-            /* Three blocks, two kernels each: 6 rows up and 6 columns aside, beside the first kernel's. */
-            if (i > at && same) fail_msg("what is said of pixel %d does not depend on pixel %d", (int)i, (int)at);
+            if (i <= at && !same) fail_msg("the output of pixel %d depends on pixel %d", (int)i, (int)at);
+            /* Three blocks, two kernels each: 6 rows up and 6 columns aside, plus the first kernel's reach. */
+            if (i > at && same) fail_msg("the output of pixel %d does not depend on pixel %d", (int)i, (int)at);
         }
         k.z[at] = was;
     }
     close_bench(&k);
 }
 
-/* An observed pixel is seen by all, also by those before it. */
-static void observed_pixels_are_seen_by_all(void **state) {
+/* An observed pixel affects all, also those before it. */
+static void observed_pixels_affect_all(void **state) {
     (void)state;
     bench k;
     open_bench(&k, 1, 1);
@@ -95,15 +96,15 @@ static void observed_pixels_are_seen_by_all(void **state) {
     close_bench(&k);
 }
 
-/* y becomes (1 + o/4)·y + o - 1 for number o about a pixel. */
+/* y becomes (1 + o/4)·y + o - 1 for output o of a pixel. */
 static acf_pixel_change some_change(bench *k, int64_t out) {
     acf_real times[64], plus[64];
     for (int64_t o = 0; o < out; o++) times[o] = 1 + (acf_real)o / 4, plus[o] = (acf_real)o - 1;
     return (acf_pixel_change){acf_tensor_input(k->l.t, times, 1, &out), acf_tensor_input(k->l.t, plus, 1, &out)};
 }
 
-/* Pixel by pixel, with what was computed before kept: the same numbers, up to rounding; or those changed as asked. */
-static void a_walk_says_the_same(void **state) {
+/* Pixel by pixel, with kept results: the same numbers up to rounding; or those changed as requested. */
+static void pixel_by_pixel_equals_all_at_once(void **state) {
     (void)state;
     for (int round = 0; round < 8; round++) {
         const int blocks = round / 2;
@@ -139,7 +140,7 @@ static void a_walk_says_the_same(void **state) {
 }
 
 /* A row at once is the row pixel by pixel; once with a change. */
-static void a_row_at_once_is_the_same(void **state) {
+static void a_row_at_once_equals_pixel_by_pixel(void **state) {
     (void)state;
     enum { K = 2, C = 3, A = C * 3 * K + 3 * K };
     for (int blocks = 0; blocks <= 3; blocks++) {
@@ -181,8 +182,8 @@ static void a_row_at_once_is_the_same(void **state) {
     }
 }
 
-/* Memory does not grow with the image: one row's pixels use again what the first one's had. */
-static void a_walk_does_not_grow(void **state) {
+/* Memory does not grow with the image: each row's pixels reuse the memory of the first row's. */
+static void pixel_by_pixel_memory_is_bounded(void **state) {
     (void)state;
     bench k;
     open_bench(&k, 1, 2);
@@ -203,6 +204,6 @@ static void a_walk_does_not_grow(void **state) {
     close_bench(&k);
 }
 
-ACF_TESTS(pixelcnn, cmocka_unit_test(pixels_see_those_before), cmocka_unit_test(observed_pixels_are_seen_by_all),
-          cmocka_unit_test(a_walk_says_the_same), cmocka_unit_test(a_row_at_once_is_the_same),
-          cmocka_unit_test(a_walk_does_not_grow))
+ACF_TESTS(pixelcnn, cmocka_unit_test(pixels_depend_on_those_before), cmocka_unit_test(observed_pixels_affect_all),
+          cmocka_unit_test(pixel_by_pixel_equals_all_at_once), cmocka_unit_test(a_row_at_once_equals_pixel_by_pixel),
+          cmocka_unit_test(pixel_by_pixel_memory_is_bounded))

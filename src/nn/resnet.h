@@ -1,9 +1,8 @@
-/* A residual network on images, as couplings and embeddings use it: weight-normed convolutions of one width, no batch norm.
+/* A residual network on images for couplings and embeddings: weight-normed convolutions of one width, no batch norm.
  *
  *     h = 3x3(x)              sum = 1x1(h)
  *     h = h + 1x1(relu(3x3(relu(1x1(relu(h))))))      sum = sum + 1x1(h)       for each block
- *     y = 1x1(relu(sum))
- */
+ *     y = 1x1(relu(sum)) */
 #ifndef ACF_NN_RESNET_H
 #define ACF_NN_RESNET_H
 
@@ -21,7 +20,7 @@ typedef struct acf_resnet {
     int blocks;
     acf_conv_layer first, skip, last;
     struct {
-        acf_conv_layer narrow, wide, back, skip; /* 1x1, 3x3, 1x1; and to the sum */
+        acf_conv_layer narrow, wide, back, skip; /* 1x1, 3x3, 1x1; and 1x1 to the sum */
     } block[ACF_RESNET_BLOCKS];
 } acf_resnet;
 

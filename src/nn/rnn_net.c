@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-/* One parameter as a tensor; NULL, remembered in *status, when it could not be declared. */
+/* One parameter as a tensor; NULL, kept in *status, if the declaration failed. */
 static acf_tensor *tensor(acf_params *ps, const char *prefix, const char *name, acf_init init, double scale,
                           int64_t rows, int64_t cols, acf_status *status) {
     if (*status) return NULL;
@@ -12,7 +12,8 @@ static acf_tensor *tensor(acf_params *ps, const char *prefix, const char *name, 
     return acf_p(p);
 }
 
-/* The usual range of a GRU is ±1/sqrt(H) for all of it. Recurrent weights start orthogonal: states neither explode nor fade. */
+/* The usual range of a GRU is ±1/sqrt(H) for all weights. Recurrent weights start orthogonal, so that states neither
+ * explode nor vanish. */
 static acf_status declare_layer(acf_gru *g, acf_params *ps, const char *name, int l, const acf_rnn_shape *s) {
     char prefix[96];
     acf_status status = ACF_OK;

@@ -6,7 +6,7 @@
 #include "ops/rnn_loop.h"
 
 typedef struct acf_rnn_shape {
-    int64_t known;   /* numbers told of each step besides the value before, E */
+    int64_t known;   /* inputs of each step besides the value before, E */
     int64_t context; /* width of the row's conditioning vector, C */
     int64_t units;   /* H of every layer */
     int layers;
@@ -15,8 +15,8 @@ typedef struct acf_rnn_shape {
     double out_scale; /* as in acf_mlp_shape */
 } acf_rnn_shape;
 
-/* Declares "name.0.wx", "name.0.wc", ... "name.head.w1", ... and fills *w with their tensors, valid as long as ps. The head's
- * hidden layer has as many units as the GRU, and relu. Fails: ACF_EMEMORY, ACF_EUSAGE. */
+/* Declares "name.0.wx", "name.0.wc", ... "name.head.w1", ... and fills *w with their tensors, valid as long as ps. The
+ * head's hidden layer has as many units as the GRU, and relu. Fails: ACF_EMEMORY, ACF_EUSAGE. */
 acf_status acf_rnn_declare(acf_rnn *w, acf_params *ps, const char *name, const acf_rnn_shape *shape);
 
 #endif

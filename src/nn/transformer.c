@@ -18,28 +18,28 @@ int acf_transformer_heads(int64_t width) {
 
 /* ---- parameters -------------------------------------------------------------------------------------------------- */
 
-/* Where a layer of this name hangs; failures stick. */
-typedef struct place {
+/* The prefix of a layer's name; failures stick. */
+typedef struct layer_prefix {
     acf_params *ps;
     char name[96];
     acf_status status;
-} place;
+} layer_prefix;
 
-static acf_param *declare(place *at, const char *part, acf_init init, double scale, int64_t rows, int64_t cols) {
+static acf_param *declare(layer_prefix *at, const char *part, acf_init init, double scale, int64_t rows, int64_t cols) {
     if (at->status) return NULL;
     acf_param *p = acf_declare(at->ps, at->name, part, init, scale, cols ? 2 : 1, (int64_t[]){rows, cols});
     if (!p) at->status = acf_error_status();
     return p;
 }
 
-static acf_dense_layer dense(place *at, const char *part, int64_t out, int64_t in) {
+static acf_dense_layer dense(layer_prefix *at, const char *part, int64_t out, int64_t in) {
     char w[32], b[32];
     snprintf(w, sizeof w, "%s.w", part), snprintf(b, sizeof b, "%s.b", part);
     return (acf_dense_layer){declare(at, w, ACF_INIT_UNIFORM, 1, out, in), declare(at, b, ACF_INIT_CONST, 0, out, 0)};
 }
 
-/* Scales and shifts are no weights that decay should draw to 0. */
-static acf_norm_layer norm(place *at, const char *part, int64_t W) {
+/* Scales and shifts have no weight decay. */
+static acf_norm_layer norm(layer_prefix *at, const char *part, int64_t W) {
     char scale[32], shift[32];
     snprintf(scale, sizeof scale, "%s.scale", part), snprintf(shift, sizeof shift, "%s.shift", part);
     acf_norm_layer n = {declare(at, scale, ACF_INIT_CONST, 1, W, 0), declare(at, shift, ACF_INIT_CONST, 0, W, 0)};
@@ -47,7 +47,7 @@ static acf_norm_layer norm(place *at, const char *part, int64_t W) {
     return n;
 }
 
-static acf_param *table(place *at, const char *part, int64_t rows, int64_t W) {
+static acf_param *table(layer_prefix *at, const char *part, int64_t rows, int64_t W) {
     acf_param *p = declare(at, part, ACF_INIT_NORMAL, 1, rows, W);
     if (p) p->decay = false;
     return p;
@@ -58,7 +58,7 @@ acf_status acf_transformer_declare(acf_transformer *net, acf_params *ps, const c
     const int64_t W = s->width;
     if (s->blocks < 1 || s->blocks > ACF_TRANSFORMER_BLOCKS)
         return acf_fail(ACF_EUSAGE, "%s: %d blocks; expected 1 to %d", name, s->blocks, ACF_TRANSFORMER_BLOCKS);
-    place at = {.ps = ps};
+    layer_prefix at = {.ps = ps};
     snprintf(at.name, sizeof at.name, "%s", name);
     *net = (acf_transformer){.width = W, .blocks = s->blocks, .heads = acf_transformer_heads(W), .site = site};
     net->times = table(&at, "times", s->reals, W), net->plus = table(&at, "plus", s->slots, W);
@@ -86,7 +86,7 @@ static acf_tensor *normed(acf_tape *t, acf_tensor *x, const acf_norm_layer *l) {
     return acf_layer_norm(t, x, acf_p(l->scale), acf_p(l->shift));
 }
 
-/* The tokens of one run: all of s, or where `token` is, n of them with what the cache has of those before. */
+/* The tokens of one run: all of s, or if `token` is set, n of them, with those before in the cache. */
 typedef struct run {
     const acf_transformer *net;
     const acf_subset *s;
@@ -95,15 +95,15 @@ typedef struct run {
     const acf_transformer_cache *cache; /* NULL: none is kept */
 } run;
 
-/* to = x, where no rewind reaches. */
+/* to = x, in memory that no rewind releases. */
 static void keep(acf_tape *t, acf_tensor *to, const acf_tensor *x) {
     if (t->failure.status) return;
     if (acf_device_copy(t->dev, to->data, x->data, (size_t)acf_tensor_count(x) * sizeof(acf_real), ACF_ON_DEVICE))
         acf_tape_fail(t, NULL);
 }
 
-/* The columns that are asked for. */
-static acf_tensor *asked(acf_tape *t, const run *r, int64_t n) {
+/* The embeddings of the columns to predict. */
+static acf_tensor *target_embeddings(acf_tape *t, const run *r, int64_t n) {
     acf_tensor *all = acf_embedding_columns(t, acf_p(r->net->next), r->s);
     return r->token ? acf_gather(t, all, r->token, n, 0) : all;
 }
@@ -146,7 +146,7 @@ static acf_tensor *block(acf_tape *t, const run *r, acf_tensor *h, int l) {
     return acf_transformer_block(t, h, param, &told);
 }
 
-/* The same. Without a backward to come, what it makes takes h's memory, and all else is free again. */
+/* The same. Without recording, the result takes h's memory, and all else is free again. */
 static acf_tensor *through_block(acf_tape *t, const run *r, acf_tensor *h, int l) {
     const acf_tape_mark mark = acf_tape_position(t);
     acf_tensor *y = block(t, r, h, l);
@@ -160,7 +160,7 @@ static acf_tensor *through(acf_tape *t, const run *r, acf_tensor *v, acf_told to
     const acf_transformer *net = r->net;
     if (t->failure.status) return &t->empty;
     acf_tensor *x = acf_token_embed(t, v, acf_p(net->times), acf_p(net->plus), told, n, r->token ? NULL : r->s);
-    acf_tensor *h = acf_add(t, apply(t, acf_gelu(t, x), &net->value), asked(t, r, n));
+    acf_tensor *h = acf_add(t, apply(t, acf_gelu(t, x), &net->value), target_embeddings(t, r, n));
     for (int l = 0; l < net->blocks; l++) h = through_block(t, r, h, l);
     return normed(t, h, &net->norm);
 }

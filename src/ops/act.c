@@ -1,6 +1,6 @@
-/* Activations: see act.h; derivatives from the output in docs/math.md, 1.
+/* Activations: see act.h. The derivatives from the output are in docs/math.md, 1.
  *
- * Workload: 1e5 to 1e7 elements a call; the loops below are vectorised, so tanh costs little more than relu. */
+ * Workload: 1e5 to 1e7 elements a call. The loops below are vectorised, so tanh costs little more than relu. */
 #include "ops/act.h"
 
 #include "base/vmath.h"

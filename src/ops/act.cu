@@ -2,7 +2,7 @@
 #include "ops/act.cuh"
 
 static __global__ void act_fwd(acf_act_kind kind, acf_real *y, const acf_real *x, int64_t n) {
-    acf_real v[ACF_PER_THREAD]; /* y may be x: all loads first, or each would wait for the store before it */
+    acf_real v[ACF_PER_THREAD]; /* y may be x: all loads come first, or each would wait for the store before it */
     ACF_EACH(i, n) v[each_] = x[i];
     ACF_EACH(i, n) y[i] = acf_act_value(kind, v[each_]);
 }

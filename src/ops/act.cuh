@@ -1,4 +1,4 @@
-/* Activations on the GPU, for every kernel that ends in one: see act.h. */
+/* Activations on the GPU, for every kernel that applies one to its result: see act.h. */
 #ifndef ACF_OPS_ACT_CUH
 #define ACF_OPS_ACT_CUH
 

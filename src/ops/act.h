@@ -29,7 +29,7 @@ void acf_act_fwd_cpu(acf_act_kind kind, acf_real *y, const acf_real *x, int64_t 
 /* dx[i] = dy[i] * act'(x[i]), from y = act(x); dx may be dy. */
 void acf_act_bwd_cpu(acf_act_kind kind, acf_real *dx, const acf_real *dy, const acf_real *y, int64_t n);
 
-/* ---- for kernels on other devices ---------------------------------------------------------------------------------- */
+/* ---- for kernels on other devices ------------------------------------------------------------------------------ */
 
 typedef struct acf_act_attrs {
     acf_act_kind kind;

@@ -1,4 +1,4 @@
-/* Activations alone: cases for the harness. */
+/* Tests of activations alone: cases for the harness. */
 #include "ops/act.h"
 
 #include "harness/naive.h"
@@ -23,7 +23,7 @@ static const acf_case cases[] = {
 };
 ACF_CASES(act, cases)
 
-/* Limits: what saturates must saturate to the exact value, and nothing overflows. */
+/* Limits: saturated outputs have the exact limit value, and nothing overflows. */
 static void saturates(void **state) {
     (void)state;
     acf_real x[2] = {ACF_R(-1e30), ACF_R(1e30)}, y[2];

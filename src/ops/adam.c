@@ -1,7 +1,7 @@
 /* The optimiser: see adam.h; formulas in docs/math.md, 9.
  *
- * Workload: one slab of 1e5 to 1e8 elements a step, far more than fits in cache, and a handful of FLOP for each: memory
- * bandwidth is the limit. So each function is one pass that reads and writes every number once:
+ * Workload: one slab of 1e5 to 1e8 elements a step, far more than fits in cache, and few FLOP per element: memory
+ * bandwidth is the limit. Each function is therefore one pass that reads and writes every number once:
  *
  *     norm      reads g                         4 bytes an element in float
  *     adam      reads g m v w, writes m v w    28
@@ -16,8 +16,8 @@
 
 /* ---- norm ------------------------------------------------------------------------------------------------------- */
 
-#define PARTS 256 /* partial sums at most: their number and size depend on n alone */
-#define LANES 32  /* independent sums within a part, so that additions need not wait for each other */
+#define PARTS 256 /* partial sums at most: their number and size depend only on n */
+#define LANES 32  /* independent sums within a part, so that additions do not wait for each other */
 
 static double sum_squares(const acf_real *x, int64_t n) {
     double lane[LANES] = {0}, sum = 0;
@@ -40,7 +40,8 @@ double acf_sum_squares_cpu(const acf_device *dev, const acf_real *x, int64_t n) 
     return sum;
 }
 
-/* The element to blame for a norm that is not finite: the first such, else (squares overflowed) the largest. */
+/* The element to report for a norm that is not finite: the first non-finite one, else (squares overflowed) the
+ * largest. */
 static int64_t worst_element(const acf_real *x, int64_t n) {
     int64_t worst = 0;
     for (int64_t i = 0; i < n; i++) {
@@ -50,7 +51,7 @@ static int64_t worst_element(const acf_real *x, int64_t n) {
     return worst;
 }
 
-/* Fails with the parameter that is to blame; grad is in host memory. */
+/* Fails with the parameter of that element; grad is in host memory. */
 static acf_status blame(const acf_params *ps, const acf_real *grad) {
     int64_t at = worst_element(grad, ps->total), row = 0, column = 0;
     const acf_param *p = acf_params_at(ps, at, &row, &column);
@@ -58,7 +59,7 @@ static acf_status blame(const acf_params *ps, const acf_real *grad) {
                     p ? p->name : "a gap", (double)grad[at], (long long)row, (long long)column);
 }
 
-/* The norm that the device worked out; when it is not finite, all gradients are fetched to see why. */
+/* The norm that the device computed. If it is not finite, all gradients are copied to the host to find the cause. */
 static acf_status fetch_norm(const acf_params *ps, double *norm) {
     const size_t bytes = (size_t)ps->total * sizeof(acf_real);
     double found;
@@ -92,7 +93,7 @@ double acf_clip_factor(double norm, double max_norm) { return max_norm > 0 && no
 /* ---- Adam ------------------------------------------------------------------------------------------------------- */
 
 static acf_adam_constants constants_of(const acf_adam *cfg, int64_t step, double scale) {
-    /* 1 - β^t without cancellation; log 0 = -inf gives 1, as it should. */
+    /* 1 - β^t without cancellation. log 0 = -inf gives 1, which is correct. */
     double bias1 = -expm1((double)step * log(cfg->beta1)), bias2 = -expm1((double)step * log(cfg->beta2));
     return (acf_adam_constants){(acf_real)scale,
                                 (acf_real)cfg->beta1,
@@ -137,7 +138,7 @@ static acf_status check_settings(const acf_params *ps, const acf_adam *cfg) {
         return acf_fail(ACF_EUSAGE, "adam: lr is %g and decay %g; expected numbers from 0", cfg->lr, cfg->decay);
     if (!in(cfg->beta1, 0, 1) || !in(cfg->beta2, 0, 1))
         return acf_fail(ACF_EUSAGE, "adam: beta1 is %g and beta2 %g; expected 0 <= beta < 1", cfg->beta1, cfg->beta2);
-    /* Below that, 0/0 where a gradient was always zero; bias correction shrinks eps, at most by sqrt(1-β2). */
+    /* Below that, 0/0 occurs where a gradient was always zero; bias correction shrinks eps, at most by sqrt(1-β2). */
     if (!in(cfg->eps * sqrt(1 - cfg->beta2), (double)FLT_MIN, most))
         return acf_fail(ACF_EUSAGE, "adam: eps is %g; expected at least 1e-30", cfg->eps);
     return ACF_OK;
@@ -157,14 +158,15 @@ acf_status acf_adam_step(acf_params *ps, const acf_adam *cfg, int64_t step, doub
     return ACF_OK;
 }
 
-/* ---- averaged weights -------------------------------------------------------------------------------------------- */
+/* ---- exponential moving average
+ * ------------------------------------------------------------------------------------ */
 
 void acf_ema_cpu(const acf_device *dev, acf_real *ema, const acf_real *value, int64_t n, double beta) {
     const acf_real left = (acf_real)(1 - beta);
     ACF_PARALLEL(dev, n)
     for (int64_t c = 0; c < n; c += ACF_CHUNK) {
         int64_t end = acf_min(c + ACF_CHUNK, n);
-        ACF_SIMD /* in this form an average that has arrived stays exactly there */
+        ACF_SIMD /* in this form an average that has converged stays exactly there */
         for (int64_t i = c; i < end; i++) ema[i] += left * (value[i] - ema[i]);
     }
 }
@@ -177,7 +179,7 @@ acf_status acf_ema_step(acf_params *ps, double beta) {
     return ACF_OK;
 }
 
-/* ---- on a GPU, without the host ------------------------------------------------------------------------------------- */
+/* ---- on a GPU, without the host -------------------------------------------------------------------------------- */
 
 acf_status acf_optimise(acf_params *ps, const acf_adam *cfg, double max_norm, double ema) {
     ACF_TRY(check_settings(ps, cfg));

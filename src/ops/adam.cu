@@ -1,14 +1,15 @@
 /* The optimiser on the GPU: see adam.h.
  *
- * Workload: slabs of 1e5 to 1e8 elements, bound by memory: the norm reads 4 bytes an element, the step with averaging moves 36 in one pass. All
- * that changes from step to step is in ps->pace, so both can be captured and replayed. */
+ * Workload: slabs of 1e5 to 1e8 elements, bound by memory: the norm reads 4 bytes an element, the step with
+ * averaging moves 36 in one pass. All that changes from step to step is in ps->pace, so both can be captured in a
+ * CUDA graph. */
 #include "ops/adam.cuh"
 
 extern "C" {
 #include "ops/adam.h"
 }
 
-#define NORM_BLOCKS 256 /* at most: their sums are added by the last, which has as many threads */
+#define NORM_BLOCKS 256 /* at most: their sums are added by the last block, which has as many threads */
 
 /* The constants of step pace->step at pace->lr, on gradients times `scale`: as constants_of in adam.c. */
 static __device__ acf_adam_constants constants_of(const acf_adam &cfg, const acf_pace *pace, double scale) {
@@ -24,7 +25,7 @@ static __device__ acf_adam_constants constants_of(const acf_adam &cfg, const acf
             (float)(1 - pace->lr * cfg.decay)};
 }
 
-/* What belongs to the step that is due. */
+/* Sets what belongs to the current step. */
 typedef struct due_step {
     bool is;
     acf_adam cfg;
@@ -32,8 +33,8 @@ typedef struct due_step {
     acf_fault *fault;
 } due_step;
 
-/* A kernel that met a matrix it could not use has noted it: the step is skipped, and that is all. What else may be noted is a defect of the
- * caller, and stays for the host. */
+/* A kernel that met a matrix it could not use recorded a fault: the step is skipped and the fault cleared. Other
+ * faults are errors of the caller and stay for the host. */
 static __device__ bool took_numeric_fault(acf_fault *f) {
     const int kind = f->kind;
     if (kind != ACF_FAULT_SINGULAR && kind != ACF_FAULT_CHOICE && kind != ACF_FAULT_COVARIANCE) return false;
@@ -41,7 +42,7 @@ static __device__ bool took_numeric_fault(acf_fault *f) {
     return true;
 }
 
-/* pace->norm and what follows from it for a step that is due. */
+/* Sets pace->norm and what follows from it for the current step. */
 static __device__ void finish_norm(acf_pace *pace, double sum, const due_step &due) {
     const double norm = sqrt(sum);
     pace->norm = norm;
@@ -78,7 +79,8 @@ acf_status acf_cuda_norm(const acf_params *ps, const acf_adam *cfg, double max_n
     return ACF_LAUNCHED("norm");
 }
 
-/* With pace->left, averaging in the same pass. An infinite second moment would stay, and stop its weight for ever. */
+/* With pace->left, updates the moving average in the same pass. The second moment is capped: an infinite one would
+ * stay, and stop its weight forever. */
 static __global__ void adam_step(acf_real *__restrict__ value, acf_real *__restrict__ m, acf_real *__restrict__ v,
                                  acf_real *__restrict__ ema, const acf_real *__restrict__ grad, int64_t n,
                                  int64_t decayed, const acf_pace *__restrict__ pace) {

@@ -1,4 +1,4 @@
-/* The optimiser against plain loops in double, and against what it is for. */
+/* Tests of the optimiser: comparison with plain loops in double, and convergence on simple functions. */
 #include "ops/adam.h"
 
 #include "harness/lab.h"
@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A device and a built set: two matrices (decayed) and two vectors with odd sizes, so that there are gaps, and where
- * `big`, enough elements for several chunks and threads. */
+/* A device and a built set: two matrices (decayed) and two vectors with odd sizes, so that there are gaps. With
+ * `big` there are enough elements for several chunks and threads. */
 typedef struct bench {
     acf_device *dev;
     acf_params *ps;
@@ -53,7 +53,7 @@ static double largest_difference(const acf_real *a, const double *b, int64_t n) 
     return most;
 }
 
-/* Six steps with decay, clipping and averaging, each as the formulas are written in the papers. */
+/* Six steps with decay, clipping and averaging, each as in the formulas of the papers. */
 static void follows_the_formulas(void **state) {
     (void)state;
     const acf_adam cfg = {.lr = 0.02, .beta1 = 0.9, .beta2 = 0.99, .eps = 1e-6, .decay = 0.3};
@@ -92,7 +92,7 @@ static void follows_the_formulas(void **state) {
     close_bench(&b);
 }
 
-/* A weight that gets no gradient moves only by its decay, and only where decay applies. */
+/* A weight without gradient changes only by its decay, and only where decay applies. */
 static void decays_only_what_decays(void **state) {
     (void)state;
     bench b;
@@ -105,7 +105,7 @@ static void decays_only_what_decays(void **state) {
     close_bench(&b);
 }
 
-/* f(w) = Σ k_i (w_i - i)², curvatures over three orders of magnitude: all weights arrive. */
+/* f(w) = Σ k_i (w_i - i)², curvatures over three orders of magnitude: all weights converge. */
 static void finds_the_minimum_of_a_quadratic(void **state) {
     (void)state;
     bench b;
@@ -158,7 +158,7 @@ static void same_bits_on_any_number_of_threads(void **state) {
                              ACF_OK);
             assert_int_equal(acf_ema_step(b.ps, 0.9), ACF_OK);
         }
-        for (int k = 0; k < 50; k++) { /* of many lengths: one sum may agree by chance */
+        for (int k = 0; k < 50; k++) { /* many lengths: one sum may agree by chance */
             double s = acf_sum_squares_cpu(b.dev, b.ps->grad, b.ps->total - k * 97);
             if (threads == 1) squares[k] = s;
             assert_true(s == squares[k]);
@@ -192,7 +192,7 @@ static void names_a_gradient_that_is_not_finite(void **state) {
     assert_int_equal(acf_params_zero_grad(b.ps), ACF_OK);
     assert_int_equal(acf_grad_norm(b.ps, &norm), ACF_OK);
     assert_true(norm == 0);
-    /* Finite, but its square is not (in float it is: the sum is double). */
+    /* A finite gradient whose square is not (in float it is finite: the sum is double). */
     acf_params_find(b.ps, "b1")->t.grad[7] = -ACF_REAL_MAX;
     acf_status status = acf_grad_norm(b.ps, &norm);
     if (sizeof(acf_real) == 8) {
@@ -240,7 +240,7 @@ static void refuses_settings_out_of_range(void **state) {
     };
     for (size_t k = 0; k < sizeof bad / sizeof bad[0]; k++)
         assert_int_equal(acf_adam_step(b.ps, &bad[k], 1, 1), ACF_EUSAGE);
-    const acf_adam good = {0.1, 0, 0, 1e-8, 0}; /* without memory: sign descent */
+    const acf_adam good = {0.1, 0, 0, 1e-8, 0}; /* no moments: sign descent */
     assert_int_equal(acf_adam_step(b.ps, &good, 1, (double)NAN), ACF_EUSAGE);
     assert_int_equal(acf_adam_step(b.ps, &good, 0, 1), ACF_EUSAGE);
     assert_string_equal(acf_error(), "adam: step is 0; steps count from 1");
@@ -249,7 +249,7 @@ static void refuses_settings_out_of_range(void **state) {
     close_bench(&b);
 }
 
-/* A set without parameters has nothing to step. */
+/* A set without parameters: every function succeeds. */
 static void an_empty_set_is_fine(void **state) {
     (void)state;
     bench b;
@@ -282,7 +282,7 @@ static void refuses_a_set_for_inference(void **state) {
     close_bench(&b);
 }
 
-/* ---- on another device ------------------------------------------------------------------------------------------------------- */
+/* ---- on another device ----------------------------------------------------------------------------------------- */
 
 static void put(bench *there, const bench *here) {
     const size_t bytes = (size_t)here->ps->total * sizeof(acf_real);
@@ -295,7 +295,7 @@ static void same_slab(const bench *there, const acf_real *slab, const acf_real *
     free(found);
 }
 
-/* Steps whose numbers come from the host, and steps that find all they need on the device: both as on the CPU. */
+/* Steps with numbers from the host, and steps with numbers from the device: both equal the CPU's. */
 static void a_device_takes_the_same_steps(void **state) {
     (void)state;
     const acf_adam cfg = {.lr = 0.02, .beta1 = 0.9, .beta2 = 0.99, .eps = 1e-6, .decay = 0.3};
@@ -332,7 +332,7 @@ static void a_device_takes_the_same_steps(void **state) {
     }
 }
 
-/* A gradient that is not finite: named where the host asks, and skipped and counted where it does not. */
+/* A gradient that is not finite: the host function names it; the device function skips the step and counts it. */
 static void a_device_skips_what_is_not_finite(void **state) {
     (void)state;
     const acf_adam cfg = {.lr = 0.02, .beta1 = 0.9, .beta2 = 0.99, .eps = 1e-6};

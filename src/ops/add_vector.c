@@ -1,4 +1,4 @@
-/* A vector added to all pixels: see add_vector.h. Bound by memory; sums over an image are one iteration's. */
+/* A vector added to all pixels: see add_vector.h. Bound by memory. One iteration sums over one image. */
 #include "ops/add_vector.h"
 
 #include "ops/arith.h"

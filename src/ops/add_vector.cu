@@ -1,4 +1,5 @@
-/* A vector added to all pixels, on the GPU: see add_vector.h. Bound by memory; a block sums 32 channels of an image, in order. */
+/* A vector added to all pixels, on the GPU: see add_vector.h. Bound by memory. A block sums 32 channels of an image,
+ * in order. */
 #include "ops/ops.cuh"
 
 extern "C" {

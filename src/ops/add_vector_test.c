@@ -1,4 +1,4 @@
-/* A vector added to all pixels: a case for the harness. */
+/* Tests of a vector added to all pixels: a case for the harness. */
 #include "ops/add_vector.h"
 
 #include "harness/lab.h"

@@ -1,12 +1,12 @@
 /* The affine flow: see affine.h; derivatives in docs/math.md, 7.
  *
- * Workload: T = 1e3 to 1e6 packed elements, one exp and one tanh each; 16 bytes an element forward and 40 backward in
- * float, so backward computes s again instead of storing it. Work is cut into blocks of ROWS ranks: within a block every
- * step is one contiguous span, and a block owns its rows, so their log-determinants are summed by one thread in the order
- * of the steps:
+ * Workload: T = 1e3 to 1e6 packed elements, one exp and one tanh each. Memory traffic in float is 16 bytes an
+ * element forward and 40 backward, so backward computes s again instead of storing it. Work is divided into blocks
+ * of ROWS ranks. Within a block every step is one contiguous span. A block owns its rows, so one thread sums their
+ * log-determinants in the order of the steps:
  *
  *     step 0   [ block 0 | block 1 | block 2 ]      rows are sorted by size, so later blocks have fewer steps:
- *     step 1   [ block 0 | block 1 | bl ]           they are handed out dynamically
+ *     step 1   [ block 0 | block 1 | bl ]           blocks are scheduled dynamically
  *     step 2   [ block 0 | b ]
  */
 #include "ops/affine.h"
@@ -15,12 +15,12 @@
 
 #define ROWS 128
 
-/* Elements of step t in the block that begins at rank r0: none when its rows have ended. */
+/* Elements of step t in the block that begins at rank r0; 0 once its rows have ended. */
 static int64_t span(const acf_subset *u, int64_t r0, int64_t t) {
     return t < u->steps ? acf_min(u->active[t] - r0, ROWS) : 0;
 }
 
-/* A span of st, taken apart. */
+/* A span of st, split into its parts. */
 typedef struct head {
     acf_real s[ROWS];     /* log-scale in the direction of the flow: s forward, -s for the inverse */
     acf_real e[ROWS];     /* e^s */
@@ -107,7 +107,7 @@ static void bwd_head(acf_real *dst, const acf_real *dy, const acf_real *dl, cons
 void acf_affine_bwd_cpu(const acf_device *dev, acf_real *dx, acf_real *dst, const acf_real *dy, const acf_real *dlogdet,
                         const acf_real *x, const acf_real *st, double bound, int64_t C, const acf_subset *u,
                         bool inverse) {
-    const acf_real none[ROWS] = {0}; /* stands for a dy that did not come back */
+    const acf_real none[ROWS] = {0}; /* replaces a dy that is NULL */
 #pragma omp parallel for schedule(dynamic) num_threads(acf_threads_for(dev, 8 * u->T))
     for (int64_t r0 = 0; r0 < u->N; r0 += ROWS) {
         acf_real dl[ROWS];

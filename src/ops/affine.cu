@@ -1,4 +1,5 @@
-/* The affine flow on the GPU: see affine.h; derivatives in docs/math.md, 7. Bound by memory: 16 bytes an element forward, 40 backward. */
+/* The affine flow on the GPU: see affine.h; derivatives in docs/math.md, 7. Bound by memory: 16 bytes an element
+ * forward, 40 backward. */
 #include "ops/rowmat.cuh"
 
 extern "C" {
@@ -7,7 +8,7 @@ extern "C" {
 
 #define LANES 8 /* steps at a time, for 32 neighbouring ranks */
 
-/* An element of st, taken apart; `inverse`: s and its slope are negated. */
+/* An element of st, split into its parts; `inverse`: s and its slope are negated. */
 typedef struct head {
     acf_real s, e, slope, shift; /* log-scale; e^s; ds/draw; t */
 } head;
@@ -19,7 +20,8 @@ template <int C> static __device__ inline head read_head(const acf_real *st, int
     return {s, expf(s), sign * (1 - th * th), v.y};
 }
 
-/* y, and the sum of s over each row: lane j of a rank takes steps j, j + LANES ..., and the lanes' sums are added in order. */
+/* y, and the sum of s over each row: lane j of a rank handles steps j, j + LANES ..., and the lanes' sums are added
+ * in order. */
 template <int C>
 static __global__ void affine_fwd(acf_real *y, acf_real *logdet, const acf_real *__restrict__ x,
                                   const acf_real *__restrict__ st, acf_real bound, bool inverse, acf_subset u) {
@@ -44,8 +46,10 @@ static __global__ void affine_fwd(acf_real *y, acf_real *logdet, const acf_real 
     logdet[r] = acf_float_from(sum);
 }
 
-/* forward   draw += (dl + dy x e^s) slope,         dt += dy
- * inverse   draw += (dl + dy (x - t) e^s) slope,   dt -= dy e^s;  dx += dy e^s in both. dy and dlogdet may be NULL: nothing came back. */
+/* Gradients. dy and dlogdet may be NULL (no gradient).
+ *     forward   draw += (dl + dy x e^s) slope,         dt += dy
+ *     inverse   draw += (dl + dy (x - t) e^s) slope,   dt -= dy e^s;      dx += dy e^s in both
+ */
 template <int C>
 static __global__ void affine_bwd(acf_real *dx, acf_real *dst, const acf_real *__restrict__ dy,
                                   const acf_real *__restrict__ dlogdet, const acf_real *__restrict__ x,

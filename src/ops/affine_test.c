@@ -1,11 +1,11 @@
-/* The affine flow: cases for the harness, and the mathematics of a flow. */
+/* Tests of the affine flow: cases for the harness, and the mathematics of a flow. */
 #include "ops/affine.h"
 
 #include "harness/lab.h"
 
 #include <math.h>
 
-/* What a case asks for, as bits of its variant. */
+/* Options of a case, as bits of its variant. */
 enum { INVERSE = 1, ADDITIVE = 2, LOGDET = 4, VALUE = 8, TIGHT = 16 };
 
 static double bound_of(const acf_lab *l) { return l->c->variant & TIGHT ? 0.5 : 2.0; }
@@ -34,7 +34,7 @@ static void naive(const acf_lab *l, double *const *out) {
     }
 }
 
-/* One x and one st used in both directions: their gradients must add up. */
+/* One x and one st used in both directions: their gradients add up. */
 static void build_there_and_back(acf_lab *l) {
     acf_tensor *x = acf_leaf_packed(l, "x", -2, 2, 0), *st = acf_leaf_packed(l, "st", -3, 3, 2), *there, *back;
     acf_result(l, acf_affine_forward(l->t, x, st, 2, l->u, &there));
@@ -57,7 +57,7 @@ static const acf_case cases[] = {
     {"inverse without log-determinant", build, naive, .variant = INVERSE | VALUE, .sizes = sizes, .big_N = 1500},
     {"additive", build, naive, .variant = ADDITIVE | VALUE | LOGDET, .sizes = sizes, .big_N = 1500},
     {"additive inverse", build, naive, .variant = INVERSE | ADDITIVE | VALUE | LOGDET, .sizes = sizes, .big_N = 1500},
-    /* Only the log-determinant is looked at here, which x and the shift do not enter. */
+    /* Only the log-determinant is checked here; it does not depend on x or the shift. */
     {"log-determinant alone", build, naive, .variant = LOGDET, .sizes = sizes, .big_N = 1500, .hides_nonfinite = true},
     {"log-determinant of the inverse alone", build, naive, .variant = INVERSE | LOGDET, .sizes = sizes, .big_N = 1500,
      .hides_nonfinite = true},
@@ -65,7 +65,8 @@ static const acf_case cases[] = {
 };
 ACF_CASES(affine, cases)
 
-/* inverse(forward(x)) = x, and the two log-determinants cancel: exactly, as both sum the same s in the same order. */
+/* inverse(forward(x)) = x, and the two log-determinants cancel exactly, because both sum the same s in the same
+ * order. */
 static void inverts(void **state) {
     (void)state;
     acf_lab l;
@@ -79,7 +80,7 @@ static void inverts(void **state) {
     acf_lab_close(&l);
 }
 
-/* The log-determinant is that of the map: of the diagonal matrix of differences of z in x. */
+/* The log-determinant is that of the map, computed from differences of z in x (a diagonal matrix). */
 static void logdet_is_that_of_the_map(void **state) {
     (void)state;
     const acf_real h = ACF_R(0.5); /* the map is affine in x, so any step is exact */
@@ -135,9 +136,9 @@ static void refuses_what_does_not_fit(void **state) {
     refuses(&l, x, st, 1, ACF_ESHAPE,
             "affine_forward: x is (6 packed) and st is (6, 2); both must be packed over the subset that was given");
     x = acf_leaf_packed(&l, "x", -1, 1, 0), st = acf_leaf_packed(&l, "plain", -1, 1, 2);
-    refuses(
-        &l, st, x, 1, ACF_ESHAPE,
-        "affine_forward: x is (6 packed, 2) and st is (6 packed); expected (T) and (T, 2), or (T, 1) for a shift alone");
+    refuses(&l, st, x, 1, ACF_ESHAPE,
+            "affine_forward: x is (6 packed, 2) and st is (6 packed); "
+            "expected (T) and (T, 2), or (T, 1) for a shift alone");
     x = acf_leaf_packed(&l, "x", -1, 1, 0), st = acf_leaf_packed(&l, "plain", -1, 1, 2);
     refuses(&l, x, st, 0, ACF_EUSAGE, "affine_forward: the bound of the scale is 0; expected a positive number");
     x = acf_leaf_packed(&l, "x", -1, 1, 0), st = acf_leaf_packed(&l, "plain", -1, 1, 2);

@@ -1,4 +1,4 @@
-/* Elementwise arithmetic: see arith.h. Bound by memory, so a flat loop in chunks is all there is to do.
+/* Elementwise arithmetic: see arith.h. Bound by memory: flat loops in chunks.
  *
  * A backward makes one pass per input: x and y may be the same tensor, whose gradient then gets both terms. */
 #include "ops/arith.h"
@@ -58,7 +58,7 @@ void acf_mul_bwd_cpu(const acf_device *dev, acf_real *dx, acf_real *dy, const ac
     if (dy) add_product(dev, dy, dz, x, n);
 }
 
-/* ---- a x + b y ---------------------------------------------------------------------------------------------------- */
+/* ---- a x + b y ------------------------------------------------------------------------------------------------- */
 
 static acf_status add_forward(acf_tape *t, acf_node *n) {
     const acf_add_attrs *k = n->attr;
@@ -100,7 +100,7 @@ acf_tensor *acf_sub(acf_tape *t, acf_tensor *x, acf_tensor *y) { return combine(
 acf_tensor *acf_axpy(acf_tape *t, double a, acf_tensor *x, acf_tensor *y) { return combine(t, a, x, 1, y); }
 acf_tensor *acf_scale(acf_tape *t, double a, acf_tensor *x) { return combine(t, a, x, 0, NULL); }
 
-/* ---- x y ---------------------------------------------------------------------------------------------------------- */
+/* ---- x y ------------------------------------------------------------------------------------------------------- */
 
 static acf_status mul_forward(acf_tape *t, acf_node *n) {
     acf_mul_fwd_cpu(t->dev, n->out[0]->data, n->in[0]->data, n->in[1]->data, acf_tensor_count(n->out[0]));

@@ -1,11 +1,12 @@
-/* Elementwise arithmetic on the GPU: see arith.h. A launch for each input's gradient, as x and y may be one tensor. */
+/* Elementwise arithmetic on the GPU: see arith.h. One launch per input's gradient, because x and y may be one
+ * tensor. */
 #include "ops/ops.cuh"
 
 extern "C" {
 #include "ops/arith.h"
 }
 
-/* ---- a x + b y -------------------------------------------------------------------------------------------------------- */
+/* ---- a x + b y ------------------------------------------------------------------------------------------------- */
 
 static __global__ void add_fwd(acf_real *__restrict__ z, acf_real a, const acf_real *__restrict__ x, acf_real b,
                                const acf_real *__restrict__ y, int64_t n) {
@@ -39,7 +40,7 @@ static acf_status add_backward(acf_tape *t, acf_node *n) {
 
 ACF_CUDA_OP(add, add_forward, add_backward);
 
-/* ---- x y -------------------------------------------------------------------------------------------------------------- */
+/* ---- x y ------------------------------------------------------------------------------------------------------- */
 
 static __global__ void mul_fwd(acf_real *__restrict__ z, const acf_real *__restrict__ x, const acf_real *__restrict__ y,
                                int64_t n) {

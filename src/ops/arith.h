@@ -1,4 +1,4 @@
-/* Elementwise arithmetic of tensors of one shape. Two operations stand behind it: a x + b y with constants, and x y. */
+/* Elementwise arithmetic of tensors of one shape. There are two operations: a x + b y with constants, and x y. */
 #ifndef ACF_OPS_ARITH_H
 #define ACF_OPS_ARITH_H
 
@@ -27,7 +27,7 @@ void acf_mul_fwd_cpu(const acf_device *dev, acf_real *z, const acf_real *x, cons
 void acf_mul_bwd_cpu(const acf_device *dev, acf_real *dx, acf_real *dy, const acf_real *dz, const acf_real *x,
                      const acf_real *y, int64_t n);
 
-/* ---- for kernels on other devices ---------------------------------------------------------------------------------- */
+/* ---- for kernels on other devices ------------------------------------------------------------------------------ */
 
 typedef struct acf_add_attrs {
     acf_real a, b;

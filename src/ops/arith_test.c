@@ -1,4 +1,4 @@
-/* Elementwise arithmetic: cases for the harness, refusals. */
+/* Tests of elementwise arithmetic: cases for the harness, refusals. */
 #include "ops/arith.h"
 
 #include "harness/lab.h"

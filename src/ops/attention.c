@@ -1,9 +1,9 @@
 /* Causal attention: see attention.h; formulas in docs/math.md, 21.
  *
- * Workload: 64 to 4,096 rows of 5 to 200 tokens, 2 to 8 heads of 16 to 64 numbers. A row and head is one piece of work:
- * its keys and values are copied together first, keys turned, so that every inner loop runs over neighbours.
- * With d tokens a row that is 2 d W multiply-adds a token, a few per cent of the products around it.
- * The backward makes the probabilities again, from the log-sum-exp that the forward kept. */
+ * Workload: 64 to 4,096 rows of 5 to 200 tokens, 2 to 8 heads of 16 to 64 numbers. One unit of work is a row and
+ * head. Its keys and values are first copied to contiguous memory, keys transposed, so that every inner loop is
+ * contiguous. With d tokens a row that is 2 d W multiply-adds a token, a few per cent of the products around it. The
+ * backward computes the probabilities again, from the log-sum-exp that the forward saved. */
 #include "ops/attention.h"
 
 #include "base/vmath.h"
@@ -14,25 +14,27 @@
 
 /* ---- one row and head -------------------------------------------------------------------------------------------- */
 
-#define LANES 16 /* scores that are made side by side; rooms are multiples */
+#define LANES 16 /* scores that are computed side by side; capacities are multiples */
 
-/* What a thread works on: L tokens of H numbers, matrices (L,H) or turned (H,room). */
-typedef struct desk {
+/* A thread's scratch: L tokens of H numbers, matrices (L,H) or transposed (H,capacity). */
+typedef struct workspace {
     int64_t L, H, capacity;
     acf_real scale;
-    acf_real *kt, *vt, *k, *v; /* kt, vt turned */
-    acf_real *p, *dp;          /* (L,room) probabilities, and the gradients of scores; the forward has one row of p */
-} desk;
+    acf_real *kt, *vt, *k, *v; /* kt, vt: transposed */
+    acf_real *p, *dp;          /* (L,capacity) probabilities, gradients of scores; the forward has one row of p */
+} workspace;
 
-static int64_t desk_room(const acf_attention_shape *p) { return acf_ceil_div(acf_max(p->steps, 1), LANES) * LANES; }
-
-int64_t acf_attention_scratch(const acf_attention_shape *p) {
-    return (4 * (p->W / p->heads) + 2 * acf_max(p->steps, 1)) * desk_room(p);
+static int64_t workspace_stride(const acf_attention_shape *p) {
+    return acf_ceil_div(acf_max(p->steps, 1), LANES) * LANES;
 }
 
-static desk desk_in(acf_real *memory, const acf_attention_shape *p, int64_t L) {
-    const int64_t H = p->W / p->heads, capacity = desk_room(p), part = H * capacity;
-    desk d = {.L = L, .H = H, .capacity = capacity, .scale = (acf_real)(1 / sqrt((double)H))};
+int64_t acf_attention_scratch(const acf_attention_shape *p) {
+    return (4 * (p->W / p->heads) + 2 * acf_max(p->steps, 1)) * workspace_stride(p);
+}
+
+static workspace workspace_in(acf_real *memory, const acf_attention_shape *p, int64_t L) {
+    const int64_t H = p->W / p->heads, capacity = workspace_stride(p), part = H * capacity;
+    workspace d = {.L = L, .H = H, .capacity = capacity, .scale = (acf_real)(1 / sqrt((double)H))};
     d.kt = memory, d.vt = d.kt + part, d.k = d.vt + part, d.v = d.k + part;
     d.p = d.v + part, d.dp = d.p + acf_max(p->steps, 1) * capacity;
     return d;
@@ -41,23 +43,24 @@ static desk desk_in(acf_real *memory, const acf_attention_shape *p, int64_t L) {
 /* Element of token t of the row of rank k. */
 static inline int64_t at(const acf_attention_shape *p, int64_t t, int64_t k) { return p->first[t] + k; }
 
-static void load_turned(acf_real *to, const desk *d, const acf_real *from, const acf_attention_shape *p, int64_t k) {
+static void load_turned(acf_real *to, const workspace *d, const acf_real *from, const acf_attention_shape *p,
+                        int64_t k) {
     for (int64_t t = 0; t < d->L; t++)
         for (int64_t c = 0; c < d->H; c++) to[c * d->capacity + t] = from[at(p, t, k) * 3 * p->W + c];
     for (int64_t c = 0; c < d->H; c++)
         for (int64_t t = d->L; t < d->capacity; t++) to[c * d->capacity + t] = 0;
 }
 
-static void load(acf_real *to, const desk *d, const acf_real *from, const acf_attention_shape *p, int64_t k) {
+static void load(acf_real *to, const workspace *d, const acf_real *from, const acf_attention_shape *p, int64_t k) {
     for (int64_t t = 0; t < d->L; t++)
         for (int64_t c = 0; c < d->H; c++) to[t * d->H + c] = from[at(p, t, k) * 3 * p->W + c];
 }
 
-/* The functions that are inlined have H written into them by their callers, so that sums stay in registers. */
+/* Callers pass H as a constant to the inlined functions, so that sums stay in registers. */
 #define INLINED static inline __attribute__((always_inline))
-#define MOST 64 /* numbers of a head that have such a caller, and at most */
+#define MOST 64 /* the largest number of a head that has such a caller */
 
-/* to (n, and up to LANES - 1 more) = scale Σ_c x_c turned (H,n). */
+/* to (n, and up to LANES - 1 more) = scale Σ_c x_c t_c, t the transposed matrix (H,n). */
 INLINED void dots(acf_real *to, const acf_real *x, const acf_real *turned, acf_real scale, int64_t n, int64_t H,
                   int64_t capacity) {
     for (int64_t j = 0; j < n; j += LANES) {
@@ -71,7 +74,7 @@ INLINED void dots(acf_real *to, const acf_real *x, const acf_real *turned, acf_r
     }
 }
 
-/* to (H) += Σ_j a_j x_j, with a_j apart numbers and x_j by rows of `stride`. */
+/* to (H) += Σ_j a_j x_j; stride `apart` of a, stride `stride` of the rows of x. */
 INLINED void weigh(acf_real *to, const acf_real *a, int64_t apart, const acf_real *x, int64_t stride, int64_t n,
                    int64_t H) {
     if (H > MOST) {
@@ -101,7 +104,7 @@ static acf_real softmax(acf_real *p, int64_t n) {
 
 /* ---- all tokens -------------------------------------------------------------------------------------------------- */
 
-/* What the passes read and write, at the head's numbers. */
+/* Arguments of the passes, with offsets at the head's numbers. */
 typedef struct pass {
     const acf_attention_shape *p;
     const acf_real *qkv, *dout, *saved; /* (T,3W), (T,W); saved: the forward's output */
@@ -119,7 +122,7 @@ static pass at_head(const pass *a, int64_t h) {
     return x;
 }
 
-INLINED void forward_row(const desk *d, const pass *a, int64_t k, int64_t H) {
+INLINED void forward_row(const workspace *d, const pass *a, int64_t k, int64_t H) {
     const int64_t W = a->p->W;
     load_turned(d->kt, d, a->qkv + W, a->p, k);
     load(d->v, d, a->qkv + 2 * W, a->p, k);
@@ -134,8 +137,8 @@ INLINED void forward_row(const desk *d, const pass *a, int64_t k, int64_t H) {
     }
 }
 
-/* d->p gets the probabilities of token t's query, d->dp the gradients of its scores before the scale. */
-INLINED void scores_back(const desk *d, const acf_real *q, const acf_real *out, const acf_real *dout, acf_real lse,
+/* Row t of p = the probabilities of token t's query; row t of dp = the gradients of its scores before the scale. */
+INLINED void scores_back(const workspace *d, const acf_real *q, const acf_real *out, const acf_real *dout, acf_real lse,
                          int64_t t, int64_t H) {
     acf_real *p = d->p + t * d->capacity, *dp = d->dp + t * d->capacity, dot = 0;
     for (int64_t c = 0; c < H; c++) dot += out[c] * dout[c];
@@ -148,9 +151,9 @@ INLINED void scores_back(const desk *d, const acf_real *q, const acf_real *out, 
     }
 }
 
-/* Tokens of a row are neither neighbours nor evenly apart: queries and gradients of outputs are copied together,
- * too, where d->v and d->vt were. */
-INLINED void backward_row(const desk *d, const pass *a, int64_t k, int64_t H) {
+/* Tokens of a row are not contiguous. Queries and gradients of outputs are therefore also copied to contiguous
+ * memory, where v and vt were. */
+INLINED void backward_row(const workspace *d, const pass *a, int64_t k, int64_t H) {
     const int64_t W = a->p->W, heads = a->p->heads;
     load_turned(d->kt, d, a->qkv + W, a->p, k);
     load_turned(d->vt, d, a->qkv + 2 * W, a->p, k);
@@ -188,7 +191,7 @@ void acf_attention_fwd_cpu(const acf_device *dev, acf_real *out, acf_real *lse, 
     for (int64_t i = 0; i < p->ranks * p->heads; i++) {
         const int64_t k = i / p->heads;
         const pass one = at_head(&all, i % p->heads);
-        const desk d = desk_in(acf_row_scratch(scratch, acf_attention_scratch(p)), p, p->size[p->row[k]]);
+        const workspace d = workspace_in(acf_row_scratch(scratch, acf_attention_scratch(p)), p, p->size[p->row[k]]);
         BY_HEAD(forward_row, &d, &one, k)
     }
 }
@@ -200,7 +203,7 @@ void acf_attention_bwd_cpu(const acf_device *dev, acf_real *dqkv, const acf_real
     for (int64_t i = 0; i < p->ranks * p->heads; i++) {
         const int64_t k = i / p->heads;
         const pass one = at_head(&all, i % p->heads);
-        const desk d = desk_in(acf_row_scratch(scratch, acf_attention_scratch(p)), p, p->size[p->row[k]]);
+        const workspace d = workspace_in(acf_row_scratch(scratch, acf_attention_scratch(p)), p, p->size[p->row[k]]);
         BY_HEAD(backward_row, &d, &one, k)
     }
 }
@@ -241,8 +244,8 @@ static acf_status backward(acf_tape *t, acf_node *n) {
 
 const acf_op acf_op_attention = {"attention", ACF_OP_attention, {forward, backward}};
 
-/* False, with a failed tape, where the heads do not share the width evenly; n is the number
- * of rows that qkv should have. */
+/* Checks that the heads share the width evenly; on failure the tape fails and the result is false. n is the expected
+ * number of rows of qkv. */
 static bool fits(acf_tape *t, const acf_op *op, const acf_tensor *qkv, int heads, int64_t n) {
     char sq[ACF_SHAPE_TEXT];
     if (heads < 1)
@@ -263,15 +266,15 @@ acf_tensor *acf_attention(acf_tape *t, acf_tensor *qkv, int heads, const acf_sub
 
 /* ---- one token of a row ------------------------------------------------------------------------------------------ */
 
-/* The token's place among those of its row. */
+/* The token's position among those of its row. */
 static int64_t step_of(const acf_attention_shape *p, int32_t token, int64_t k) {
     int64_t t = 0;
     while (at(p, t, k) < token) t++;
     return t;
 }
 
-/* Each score is a dot product with a key as it lies in the cache. */
-static void answer_from_cache(acf_real *out, const desk *d, const acf_real *cache, const acf_attention_shape *p,
+/* Each score is a dot product with a key in place in the cache. */
+static void answer_from_cache(acf_real *out, const workspace *d, const acf_real *cache, const acf_attention_shape *p,
                               int32_t token, int64_t k) {
     const int64_t W = p->W, n = step_of(p, token, k) + 1;
     const acf_real *q = cache + token * 3 * W;
@@ -302,7 +305,7 @@ void acf_attention_step_cpu(const acf_device *dev, acf_real *out, const int32_t 
             for (int64_t c = 0; c < H; c++) to[c] = 0;
             continue;
         }
-        const desk d = desk_in(acf_row_scratch(scratch, acf_attention_scratch(p)), p, p->steps);
+        const workspace d = workspace_in(acf_row_scratch(scratch, acf_attention_scratch(p)), p, p->steps);
         answer_from_cache(to, &d, cache + h * H, p, token[e], p->rank[p->row_of[token[e]]]);
     }
 }

@@ -1,21 +1,22 @@
-/* Causal attention over all tokens of a batch on the GPU: see attention.h; formulas in docs/math.md, 12. In float,
- * but for short rows in other precisions (attention_mma.cuh). One token of each row, with a cache: attention_step.cu.
+/* Causal attention over all tokens of a batch on the GPU: see attention.h; formulas in docs/math.md, 21. In float;
+ * short rows in other precisions use attention_mma.cuh. For one token of each row, with a cache, see
+ * attention_step.cu.
  *
- * Workload: 256 to 4,096 rows of 5 to 100 tokens, 2 to 8 heads of 16 to 64 numbers: bound by arithmetic,
- * and by what shared memory delivers to it. A block has a tile of at most 64 tokens of a row and head.
- * A query has a group of four lanes, which share its numbers (attention_pieces.cuh) so that a warp reads keys
- * and values from shared memory without conflicts, 16 bytes for 4 multiply-adds. Keys are taken four at a time:
- * each lane ends up with the score of one, and the softmax goes on as in FlashAttention, so that no row is too long.
- * The backward makes the probabilities again, twice: first for the gradient of queries, then with keys
- * in the place of queries, for those of keys and values. Each gradient is written by the one group that owns it,
- * in an order that never changes. Heads of more than 128 numbers take a plain way. */
+ * Workload: 256 to 4,096 rows of 5 to 100 tokens, 2 to 8 heads of 16 to 64 numbers: bound by arithmetic and by the
+ * bandwidth of shared memory. A block handles a tile of at most 64 tokens of a row and head. A group of four lanes
+ * shares the numbers of a query (attention_pieces.cuh). A warp then reads keys and values from shared memory without
+ * bank conflicts, 16 bytes for 4 multiply-adds. Keys are processed four at a time: each lane gets the score of one,
+ * and the softmax is updated online as in FlashAttention, so that the row length is not limited. The backward
+ * computes the probabilities again, twice: first for the gradient of queries, then, with keys in the role of
+ * queries, for those of keys and values. Each gradient is written by the one group that owns it, in a fixed order.
+ * Heads of more than 128 numbers use a simple kernel. */
 #include "ops/attention_mma.cuh"
 #include "ops/attention_pieces.cuh"
 
-/* Threads of a block at most: so many registers are there for a token's numbers, and for what is on its way. */
+/* Threads of a block at most. It leaves enough registers for a token's numbers and for loads in flight. */
 #define THREADS(V) ((V) == 8 ? 128 : 256)
 
-/* This lane's part of a head's numbers, added to what is there. */
+/* Adds this lane's part of a head's numbers. */
 template <int V> static __device__ void add_to(acf_real *x, const float4 (&from)[V], const sequences &s) {
 #pragma unroll
     for (int i = 0; i < V; i++) {
@@ -26,7 +27,7 @@ template <int V> static __device__ void add_to(acf_real *x, const float4 (&from)
     }
 }
 
-/* The largest of a group, in all its lanes. */
+/* The maximum over a group, in all its lanes. */
 static __device__ acf_real group_max(acf_real x) {
     x = fmaxf(x, __shfl_xor_sync(ALL, x, 2));
     return fmaxf(x, __shfl_xor_sync(ALL, x, 1));
@@ -40,8 +41,8 @@ static __device__ acf_real dealt_sum(const acf_real (&s)[GROUP]) {
 }
 static __device__ acf_real of_lane(acf_real x, int p) { return __shfl_sync(ALL, x, p, GROUP); }
 
-/* This lane's products of x with rows b = 0..3 of a tile (.,4V) in shared memory, summed over the group:
- * lane p gets that of row p. */
+/* This lane's products of x with rows b = 0..3 of a tile (.,4V) in shared memory, summed over the group. Lane p gets
+ * that of row p. */
 template <int V> static __device__ acf_real products(const float4 (&x)[V], const float4 *tile) {
     acf_real s[GROUP];
 #pragma unroll
@@ -53,8 +54,8 @@ template <int V> static __device__ acf_real products(const float4 (&x)[V], const
     return dealt_sum(s);
 }
 
-/* What was read from shared memory before is read again: kept in registers for `products` and
- * `add_row` alike it would not fit. */
+/* Makes the compiler read shared memory again. The values would not fit in registers for both `products` and
+ * `add_row`. */
 static __device__ void forget(void) { __syncwarp(); }
 
 /* to += weight × row b of the tile. */
@@ -65,11 +66,11 @@ template <int V> static __device__ void add_row(float4 (&to)[V], acf_real weight
 
 /* This block's row and head, and this group's token in the block's tile. */
 typedef struct seat {
-    int k, h, at; /* rank; head; where it begins among W numbers */
+    int k, h, at; /* rank; head; its offset among W numbers */
     int L, tile;  /* tokens of the row, and of a tile */
     int first;    /* token of the tile */
     int warp, t;  /* the warp's first token, and the group's own */
-    int g;        /* its place in the tile */
+    int g;        /* its position in the tile */
     bool live;    /* there is such a token */
 } seat;
 static __device__ seat seat_of(const sequences &s) {
@@ -81,7 +82,7 @@ static __device__ seat seat_of(const sequences &s) {
     return p;
 }
 
-/* Row g of two tiles = this group's token; behind the row's end they stay as they are. */
+/* Row g of two tiles = this group's token; rows after the last token are not written. */
 template <int V>
 static __device__ void fill(float4 *a, float4 *b, const acf_real *from_a, const acf_real *from_b, bool there,
                             const seat &p, const sequences &s) {
@@ -94,11 +95,11 @@ static __device__ void fill(float4 *a, float4 *b, const acf_real *from_a, const 
     }
 }
 
-extern __shared__ float4 tiles[]; /* two of (tokens,4V), then numbers of tokens */
+extern __shared__ float4 tiles[]; /* two of (tokens,4V), then some numbers per token */
 
 /* ---- forward ----------------------------------------------------------------------------------------------------- */
 
-/* Four more keys, of which the query sees the first `seen`; EDGE false: all of them. */
+/* Adds four more keys, of which the query sees the first `seen`; EDGE false: all of them. */
 template <int V, bool EDGE>
 static __device__ void see(view<V> &w, const float4 (&q)[V], const float4 *keys, const float4 *values, int seen) {
     acf_real score = products<V>(q, keys);
@@ -110,11 +111,11 @@ static __device__ void see(view<V> &w, const float4 (&q)[V], const float4 *keys,
 #pragma unroll
     for (int b = 0; b < GROUP; b++) {
         const acf_real weight = of_lane(p, b);
-        if (!EDGE || b < seen) add_row<V>(w.out, weight, values, b); /* what is not seen may be no number */
+        if (!EDGE || b < seen) add_row<V>(w.out, weight, values, b); /* masked values may be NaN */
     }
 }
 
-/* out (T,W), zeros behind the last token; lse (T,heads) or NULL. */
+/* out (T,W), zeros after the last token; lse (T,heads) or NULL. */
 template <int V>
 static __global__ void __launch_bounds__(THREADS(V), 2)
     attention_fwd(acf_real *__restrict__ out, acf_real *__restrict__ lse, const acf_real *__restrict__ qkv,
@@ -130,7 +131,7 @@ static __global__ void __launch_bounds__(THREADS(V), 2)
     load<V>(q, qkv + e * 3 * W + p.at, s);
 #pragma unroll
     for (int i = 0; i < V; i++) q[i] = times(s.scale, q[i]);
-    const int last = p.warp < p.L ? min(p.warp + TOKENS, p.L) : 0; /* behind what the warp sees */
+    const int last = p.warp < p.L ? min(p.warp + TOKENS, p.L) : 0; /* end of the keys that the warp sees */
     for (int j0 = 0; j0 <= p.first; j0 += p.tile) {
         const bool there = exists(s, j0 + p.g, p.k);
         const acf_real *from = qkv + element(s, there ? j0 + p.g : p.first, p.k) * 3 * W + p.at;
@@ -156,7 +157,7 @@ static __global__ void __launch_bounds__(THREADS(V), 2)
 
 /* ---- backward ---------------------------------------------------------------------------------------------------- */
 
-/* What a token's group knows of its own query: log-sum-exp, and Σ out dout. */
+/* What a token's group stores about its own query: log-sum-exp, and Σ out dout. */
 typedef struct note {
     acf_real lse, dot;
 } note;
@@ -171,14 +172,14 @@ static __device__ note note_of(const acf_real *out, const acf_real *dout, const 
     return {lse[e * s.heads + p.h], group_sum(sum)};
 }
 
-/* A row of a tile as registers. */
+/* A row of a tile, in registers. */
 template <int V> static __device__ void from_tile(float4 (&to)[V], const float4 *tile, int row) {
 #pragma unroll
     for (int i = 0; i < V; i++) to[i] = tile[(row * V + i) * GROUP + threadIdx.x % GROUP];
 }
 
-/* Tiles of the backward. Where a row has one tile at most, all four are there from the beginning;
- * else queries take turns with keys. */
+/* Tiles of the backward. If every row has at most one tile, all four are loaded at the start; else queries and keys
+ * share the memory. */
 typedef struct table {
     float4 *keys, *values, *queries, *douts; /* (tile,4V) each */
     note *notes;                             /* (tile) of the queries */
@@ -205,7 +206,7 @@ static __device__ void fill_queries(const table &b, const source &from, int t0, 
     if (threadIdx.x % GROUP == 0) b.notes[p.g] = n;
 }
 
-/* dq of four keys, of which the query sees the first `seen`; EDGE false: all of them. q is scaled. */
+/* Adds to dq the terms of four keys, of which the query sees the first `seen`; EDGE false: all of them. q is scaled. */
 template <int V, bool EDGE>
 static __device__ void query_back(float4 (&dq)[V], const float4 (&q)[V], const float4 (&d)[V], note own,
                                   const float4 *keys, const float4 *values, int seen, acf_real scale) {
@@ -225,7 +226,7 @@ template <int V, bool WHOLE>
 static __device__ void queries_bwd(acf_real *dqkv, const table &b, const source &from, const seat &p,
                                    const sequences &s) {
     const int64_t e = element(s, p.live ? p.t : p.first, p.k);
-    const int last = p.warp < p.L ? min(p.warp + TOKENS, p.L) : 0; /* behind what the warp sees */
+    const int last = p.warp < p.L ? min(p.warp + TOKENS, p.L) : 0; /* end of the keys that the warp sees */
     float4 q[V], d[V], dq[V] = {};
     note own;
     if (WHOLE) {
@@ -254,14 +255,14 @@ static __device__ void queries_bwd(acf_real *dqkv, const table &b, const source 
     if (p.live) add_to<V>(dqkv + e * 3 * s.W + p.at, dq, s);
 }
 
-/* dk and dv of four queries, whose notes begin at `asked`: those from..to-1 see the key;
- * EDGE false: all of them. k is scaled. */
+/* Adds to dk and dv the terms of four queries, whose notes begin at `first_note`. Queries from..to-1 see the key; EDGE
+ * false: all of them. k is scaled. */
 template <int V, bool EDGE>
 static __device__ void key_back(float4 (&dk)[V], float4 (&dv)[V], const float4 (&k)[V], const float4 (&v)[V],
-                                const note *asked, const float4 *queries, const float4 *douts, int from, int to,
+                                const note *first_note, const float4 *queries, const float4 *douts, int from, int to,
                                 acf_real scale) {
     const int lane = threadIdx.x % GROUP;
-    const note n = asked[lane];
+    const note n = first_note[lane];
     const bool seen = !EDGE || (lane >= from && lane < to);
     const acf_real weight = __expf(products<V>(k, queries) - n.lse);
     const acf_real back = weight * (products<V>(v, douts) - n.dot) * scale;
@@ -295,11 +296,11 @@ static __device__ void keys_bwd(acf_real *dqkv, const table &b, const source &fr
 #pragma unroll 1
         for (int t = max(t0, p.warp); t < min(t0 + p.tile, p.L); t += GROUP) {
             const int row = (t - t0) * GROUP * V;
-            const note *asked = b.notes + (t - t0);
+            const note *first_note = b.notes + (t - t0);
             if (t >= p.warp + TOKENS - 1 && t + GROUP <= p.L)
-                key_back<V, false>(dk, dv, k, v, asked, b.queries + row, b.douts + row, 0, GROUP, s.scale);
+                key_back<V, false>(dk, dv, k, v, first_note, b.queries + row, b.douts + row, 0, GROUP, s.scale);
             else
-                key_back<V, true>(dk, dv, k, v, asked, b.queries + row, b.douts + row, p.t - t, p.L - t, s.scale);
+                key_back<V, true>(dk, dv, k, v, first_note, b.queries + row, b.douts + row, p.t - t, p.L - t, s.scale);
         }
     }
     if (!p.live) return;
@@ -325,23 +326,23 @@ static __global__ void __launch_bounds__(THREADS(V), V == 1 ? 4 : 2)
 
 /* ---- heads of any width ------------------------------------------------------------------------------------------ */
 
-/* A block a row and head; room (blocks,D). */
-static __global__ void wide_fwd(acf_real *out, acf_real *lse, const acf_real *qkv, acf_real *capacity, sequences s) {
+/* One block per row and head; scratch `memory` (blocks,D). */
+static __global__ void wide_fwd(acf_real *out, acf_real *lse, const acf_real *qkv, acf_real *memory, sequences s) {
     for (int64_t i = s.first[s.D] * s.W + acf_thread(); i < s.T * s.W; i += (int64_t)gridDim.x * blockDim.x) out[i] = 0;
     const int64_t k = blockIdx.x / s.heads, h = blockIdx.x % s.heads, L = s.size[s.row[k]], at = h * s.H;
     for (int64_t t = 0; t < L; t++) {
         const int64_t e = element(s, t, k);
         const acf_real sum =
-            wide_answer(out + e * s.W + at, capacity + blockIdx.x * s.D, qkv + e * 3 * s.W + at, qkv + at, t + 1, k, s);
+            wide_answer(out + e * s.W + at, memory + blockIdx.x * s.D, qkv + e * 3 * s.W + at, qkv + at, t + 1, k, s);
         if (lse && threadIdx.x == 0) lse[e * s.heads + h] = sum;
     }
 }
 
-/* room (blocks,2,D): probabilities, and gradients of scores. */
+/* scratch `memory` (blocks,2,D): probabilities, and gradients of scores. */
 static __global__ void wide_bwd(acf_real *dqkv, const acf_real *dout, const acf_real *out, const acf_real *lse,
-                                const acf_real *qkv, acf_real *capacity, sequences s) {
+                                const acf_real *qkv, acf_real *memory, sequences s) {
     const int64_t k = blockIdx.x / s.heads, h = blockIdx.x % s.heads, L = s.size[s.row[k]], W = s.W, at = h * s.H;
-    acf_real *p = capacity + blockIdx.x * 2 * s.D, *ds = p + s.D;
+    acf_real *p = memory + blockIdx.x * 2 * s.D, *ds = p + s.D;
     for (int64_t t = 0; t < L; t++) {
         const int64_t e = element(s, t, k);
         const acf_real *q = qkv + e * 3 * W + at, *d = dout + e * W + at, *o = out + e * W + at;
@@ -349,7 +350,7 @@ static __global__ void wide_bwd(acf_real *dqkv, const acf_real *dout, const acf_
         wide_dots(ds, d, qkv + at + 2 * W, 3 * W, 1, t + 1, k, s);
         acf_real sum = 0;
         for (int64_t c = threadIdx.x; c < s.H; c += blockDim.x) sum += o[c] * d[c];
-        sum = acf_block_sum(sum); /* waits for the block */
+        sum = acf_block_sum(sum); /* synchronises the block */
         for (int64_t j = threadIdx.x; j <= t; j += blockDim.x) {
             p[j] = expf(p[j] - lse[e * s.heads + h]);
             ds[j] = p[j] * (ds[j] - sum) * s.scale;
@@ -371,7 +372,7 @@ static __global__ void wide_bwd(acf_real *dqkv, const acf_real *dout, const acf_
 
 /* ---- host side --------------------------------------------------------------------------------------------------- */
 
-/* The shape of launches over all tokens: two tiles of the forward fit into 48 KB. */
+/* The launch configuration over all tokens: two tiles of the forward fit into 48 KB. */
 typedef struct shape {
     dim3 grid;
     int threads;
@@ -386,8 +387,7 @@ static shape shape_of(const sequences &s) {
             (size_t)tile * 2 * row, (size_t)tile * ((s.D <= tile ? 4 : 2) * row + sizeof(note))};
 }
 
-/* Short rows: this many warps a row and head; 0 where tensor cores cannot take them,
- * or products are to be those of floats. */
+/* Warps per row and head for short rows; 0 if tensor cores cannot be used for them, or the precision is float. */
 static int short_warps(const acf_device *dev, const sequences &s) {
     const bool fits = s.aligned && (s.H == 32 || s.H == 64) && s.D <= SIDE * MOST_WARPS;
     return fits && dev->precision != ACF_PRECISION_FLOAT ? (int)acf_ceil_div(s.D, SIDE) : 0;
@@ -440,14 +440,14 @@ static acf_status forward(acf_tape *t, acf_node *n) {
     cudaStream_t stream = acf_cuda_stream(t->dev);
     if (n->save) a->lse = acf_tape_reals(t, s.T * s.heads);
     acf_mark mark = acf_arena_mark(t->mem);
-    acf_real *capacity = s.H > WIDEST ? acf_tape_reals(t, s.N * s.heads * s.D) : NULL;
+    acf_real *memory = s.H > WIDEST ? acf_tape_reals(t, s.N * s.heads * s.D) : NULL;
     ACF_TRY(acf_tape_status(t));
     if (s.N == 0 || s.D == 0) return ACF_OK;
     const shape p = shape_of(s);
     const int warps = short_warps(t->dev, s);
     if (warps) return launch_short_fwd(out->data, a->lse, qkv->data, warps, s, stream);
-    if (capacity)
-        wide_fwd<<<(unsigned)(s.N * s.heads), WIDE_THREADS, 0, stream>>>(out->data, a->lse, qkv->data, capacity, s);
+    if (memory)
+        wide_fwd<<<(unsigned)(s.N * s.heads), WIDE_THREADS, 0, stream>>>(out->data, a->lse, qkv->data, memory, s);
     else
         BY_WIDTH(attention_fwd, s.H, <<<p.grid, p.threads, p.forward, stream>>>(out->data, a->lse, qkv->data, s));
     acf_arena_release(t->mem, mark);
@@ -461,7 +461,7 @@ static acf_status backward(acf_tape *t, acf_node *n) {
     const sequences s = sequences_of(a->s, out->dim[1], a->heads, qkv->data, out->data, dqkv, out->grad);
     cudaStream_t stream = acf_cuda_stream(t->dev);
     acf_mark mark = acf_arena_mark(t->mem);
-    acf_real *capacity = dqkv && s.H > WIDEST ? acf_tape_reals(t, s.N * s.heads * 2 * s.D) : NULL;
+    acf_real *memory = dqkv && s.H > WIDEST ? acf_tape_reals(t, s.N * s.heads * 2 * s.D) : NULL;
     ACF_TRY(acf_tape_status(t));
     if (!dqkv || s.N == 0 || s.D == 0) return ACF_OK;
     const shape p = shape_of(s);
@@ -469,9 +469,9 @@ static acf_status backward(acf_tape *t, acf_node *n) {
     const int warps = short_warps(t->dev, s);
     if (warps) return launch_short_bwd(dqkv, from, warps, s, stream);
     acf_status status = ACF_OK;
-    if (capacity)
+    if (memory)
         wide_bwd<<<(unsigned)(s.N * s.heads), WIDE_THREADS, 0, stream>>>(dqkv, out->grad, out->data, a->lse, qkv->data,
-                                                                         capacity, s);
+                                                                         memory, s);
     else
         BY_WIDTH(status = launch_bwd, s.H, (dqkv, from, p, s, stream));
     acf_arena_release(t->mem, mark);

@@ -1,19 +1,19 @@
-/* Causal attention of short rows on tensor cores, where all that is read and written is bf16:
- * for heads of 32 and 64 numbers and rows of at most 64 tokens. Softmaxes and sums are float.
+/* Causal attention of short rows on tensor cores, with inputs and outputs in bf16: for heads of 32 and 64 numbers
+ * and rows of at most 64 tokens. Softmaxes and sums are float.
  *
- * A block has a row and head, and a warp for every 16 of its tokens: their queries in the forward,
- * and first their keys and then their queries in the backward, as in attention_mma.cuh.
- * The row's tokens are in shared memory as tiles (16 M,H) whose rows are 16 bytes longer than they need to be,
- * so that ldmatrix finds eight of them in different banks. One way to address 16 by 16 numbers serves for all factors:
+ * A block handles a row and head, with a warp for every 16 of its tokens: their queries in the forward; first their
+ * keys and then their queries in the backward, as in attention_mma.cuh. The row's tokens are in shared memory as
+ * tiles (16 M,H). Rows are padded by 16 bytes, so that ldmatrix reads eight of them from different banks. One
+ * addressing scheme for 16 by 16 numbers serves all factors:
  *
  *     r = ldmatrix           first factor {r0,r1,r2,r3};
  *                            second, by rows: {r0,r2} and {r1,r3} for eight columns of the result each
- *     r = ldmatrix.trans     second factor, by columns: {r0,r1} and {r2,r3}; first, turned: {r0,r2,r1,r3}
+ *     r = ldmatrix.trans     second factor, by columns: {r0,r1} and {r2,r3}; first, transposed: {r0,r2,r1,r3}
  *
- * The backward makes turned scores, keys by queries, so that probabilities and their gradients are in place
- * for values and keys; for queries gradients go through shared memory, where values and gradients of outputs were.
- * Results leave by the rows of queries, 16 bytes a lane. Every sum has one order, and every gradient one owner.
- * Behind a row's last token there are zeros. */
+ * The backward computes transposed scores, keys by queries, so that probabilities and their gradients are in the
+ * layout that values and keys need. For queries, gradients go through shared memory, where values and gradients of
+ * outputs were. Results are written by the rows of queries, 16 bytes a lane. Every sum has one order, and every
+ * gradient one owner. Rows after the last token hold zeros. */
 #ifndef ACF_OPS_ATTENTION_BF16_CUH
 #define ACF_OPS_ATTENTION_BF16_CUH
 
@@ -31,7 +31,7 @@ typedef struct short_rows {
     float scale;
 } short_rows;
 
-/* r = 16 by 16 numbers from row and column on, of a matrix in shared memory with so many numbers a row. */
+/* r = 16 by 16 numbers from (row, column) of a matrix in shared memory with this many numbers a row. */
 template <bool TURNED>
 static __device__ void load16(uint32_t (&r)[4], const bf16 *from, int pitch, int row, int column) {
     const int lane = (int)threadIdx.x % 32;
@@ -48,14 +48,14 @@ static __device__ void load16(uint32_t (&r)[4], const bf16 *from, int pitch, int
                      : "memory");
 }
 
-/* A block's row and head: where its tokens are, -1 behind the last. */
+/* The token elements of a block's row, -1 after the last. */
 template <int M> static __device__ void find(int *where, int k, const short_rows &s) {
     const int t = (int)threadIdx.x;
     if (t < SIDE * M) where[t] = t < s.D && k < s.active[t] ? s.first[t] + k : -1;
     __syncthreads();
 }
 
-/* tile (16 M,H) = a head's numbers of the row's tokens, on their way until arrive(). */
+/* Starts the copy of a head's numbers of the row's tokens to tile (16 M,H); arrive() completes it. */
 template <int H, int M> static __device__ void fetch(bf16 *tile, const bf16 *from, int64_t stride, const int *where) {
 #pragma unroll
     for (int i = 0; i < H / 16; i++) {
@@ -72,7 +72,7 @@ static __device__ void arrive(void) {
     __syncthreads();
 }
 
-/* Rows of 16 tokens = scale d (16,H), by way of a tile that is this warp's own. */
+/* Rows of 16 tokens = scale d (16,H), through a tile that this warp owns. */
 template <int H>
 static __device__ void leave(bf16 *to, int64_t stride, const int *where, bf16 *tile, const float (&d)[H / 8][4],
                              const float (&scale)[2]) {
@@ -92,7 +92,7 @@ static __device__ void leave(bf16 *to, int64_t stride, const int *where, bf16 *t
     }
 }
 
-/* This thread's share of the zeros in rows of so many numbers behind the last token. */
+/* This thread's share of the zeros in rows of this many numbers after the last token. */
 static __device__ void clear_tail(bf16 *x, int64_t width, const short_rows &s) {
     const int64_t end = s.T * width / 8, threads = (int64_t)gridDim.x * blockDim.x;
     for (int64_t i = s.first[s.D] * width / 8 + (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < end; i += threads)
@@ -131,7 +131,7 @@ static __device__ void by_columns(float (&d)[H / 8][4], const uint32_t (&a)[4], 
 
 /* ---- forward ----------------------------------------------------------------------------------------------------- */
 
-/* out (T,W), zeros behind the last token; lse (T,heads). */
+/* out (T,W), zeros after the last token; lse (T,heads). */
 template <int H, int M>
 static __global__ void __launch_bounds__(32 * M, 16 / M)
     narrow_fwd(bf16 *__restrict__ out, float *__restrict__ lse, const bf16 *__restrict__ qkv, short_rows s) {
@@ -154,7 +154,7 @@ static __global__ void __launch_bounds__(32 * M, 16 / M)
     for (int j = 0; j < M; j++)
         if (j <= w) {
             by_rows<H>(p[j], queries, SIDE * w, keys, SIDE * j);
-            go_on(most, p[j], j == w, g, t);
+            update_max(most, p[j], j == w, g, t);
         }
     const float scale = s.scale * LOG2_E;
 #pragma unroll
@@ -185,14 +185,14 @@ static __global__ void __launch_bounds__(32 * M, 16 / M)
 
 /* ---- backward ---------------------------------------------------------------------------------------------------- */
 
-/* dqkv (T,3W), zeros behind the last token. */
+/* dqkv (T,3W), zeros after the last token. */
 template <int H, int M>
 static __global__ void __launch_bounds__(32 * M, 16 / M)
     narrow_bwd(bf16 *__restrict__ dqkv, const bf16 *__restrict__ dout, const bf16 *__restrict__ out,
                const float *__restrict__ lse, const bf16 *__restrict__ qkv, short_rows s) {
     constexpr int P = H + 8, TILE = SIDE * M * P, TURN = SIDE * M + 8;
     __shared__ uint4 memory[4 * TILE / 8];
-    /* of a query: log-sum-exp by log2 e, and the product of out and dout */
+    /* of a query: log-sum-exp times log2 e, and the product of out and dout */
     __shared__ __align__(16) float2 notes[SIDE * M];
     __shared__ int where[SIDE * M];
     const int64_t W = s.W;
@@ -219,7 +219,7 @@ static __global__ void __launch_bounds__(32 * M, 16 / M)
                    __uint_as_float(a[j] & 0xffff0000u) * __uint_as_float(b[j] & 0xffff0000u);
 #pragma unroll
         for (int d = H / 16; d > 0; d /= 2) sum += __shfl_xor_sync(0xffffffffu, sum, d);
-        /* behind the last token probabilities are 0 */
+        /* after the last token probabilities are 0 */
         if (c == 0) notes[r] = {e < 0 ? INFINITY : lse[(int64_t)e * s.heads + h] * LOG2_E, sum};
     }
     arrive();
@@ -229,7 +229,7 @@ static __global__ void __launch_bounds__(32 * M, 16 / M)
     float dk[H / 8][4] = {}, dv[H / 8][4] = {};
     uint32_t ds[M][4];
 #pragma unroll
-    for (int j = 0; j < M; j++) { /* queries of the j-th warp behind this one */
+    for (int j = 0; j < M; j++) { /* queries of the j-th warp after this one */
         const int first = SIDE * (w + j);
         if (w + j >= M || where[first] < 0) continue;
         float p[2][4] = {}, dp[2][4] = {};

@@ -1,28 +1,28 @@
-/* Causal attention of short rows on tensor cores, in tf32: for heads of 32 and 64 numbers and rows of at most
- * 64 tokens. Softmaxes, sums, and all that is read and written are float.
+/* Causal attention of short rows on tensor cores, in tf32: for heads of 32 and 64 numbers and rows of at most 64
+ * tokens. Softmaxes, sums, inputs and outputs are float.
  *
- * A block has a row and head, and a warp for every 16 of its tokens: their queries in the forward, and first their keys
- * and then their queries in the backward. A block's tokens are in shared memory, rounded to tf32, as tiles (16 M,H).
- * Which number of a head and which token goes to which place of a fragment is free as long as both factors agree,
- * and so chosen that lanes read 16 bytes:
+ * A block handles a row and head, with a warp for every 16 of its tokens: their queries in the forward; first their
+ * keys and then their queries in the backward. A block's tokens are in shared memory, rounded to tf32, as tiles (16
+ * M,H). The assignment of head numbers and tokens to fragment positions is free as long as both factors agree. It is
+ * chosen so that lanes read 16 bytes:
  *
  *     both factors by rows (scores)   lane 4g + t has numbers 16i + 4t .. + 3 of token g, for two products of 8 numbers
  *     second factor by columns        tokens 2t and 2t + 1, numbers 4 turned(g) .. + 3 of 32, for four products;
  *                                     the first factor is what a product left in registers, and rows of the result
  *                                     have four neighbours in a lane, 16 in four
  *
- * Four numbers c of token r lie where c ^ turned(r) would, and no two of eight lanes that read together
- * want the same banks. The backward makes turned scores, keys by queries, whose probabilities and gradients
- * are in place for those of values and keys; for those of queries they are turned through shared memory,
- * where values and gradients of outputs were. Every sum has one order, and every gradient one owner.
- * A value that is no number reaches the tokens before it among its 16, too. */
+ * The four numbers c of token r are stored at c ^ turned(r), so that eight lanes that read together use different
+ * banks. The backward computes transposed scores, keys by queries, whose probabilities and gradients are in the
+ * layout that values and keys need. For queries they are transposed through shared memory, where values and
+ * gradients of outputs were. Every sum has one order, and every gradient one owner. A NaN value also reaches the
+ * tokens before it among its 16. */
 #ifndef ACF_OPS_ATTENTION_MMA_CUH
 #define ACF_OPS_ATTENTION_MMA_CUH
 
 #include "ops/attention_pieces.cuh"
 #include "ops/attention_scores.cuh"
 
-/* What the backward reads. */
+/* The arguments of the backward. */
 typedef struct source {
     const acf_real *dout, *out, *lse, *qkv;
 } source;
@@ -61,7 +61,7 @@ template <int H> static __device__ void by_columns(float (&d)[H / 8][4], const u
     }
 }
 
-/* Numbers 32i + 16half + 4t .. + 3 of row g, or g + 8, of what by_columns made. */
+/* Numbers 32i + 16half + 4t .. + 3 of row g, or g + 8, of the result of by_columns. */
 template <int H> static __device__ float4 made(const float (&d)[H / 8][4], int i, int half, int below) {
     const int c = 2 * below + half;
     return {d[4 * i][c], d[4 * i + 1][c], d[4 * i + 2][c], d[4 * i + 3][c]};
@@ -87,7 +87,7 @@ template <int H, int M> static __device__ void keep(float *tile, const float4 (&
     }
 }
 
-/* where (16 M) gets the elements of the row's tokens, -1 behind the last. */
+/* where (16 M) receives the elements of the row's tokens, -1 after the last. */
 template <int M> static __device__ void find(int *where, int k, const sequences &s) {
     const int t = (int)threadIdx.x;
     if (t < SIDE * M) where[t] = exists(s, t, k) ? (int)element(s, t, k) : -1;
@@ -96,7 +96,7 @@ template <int M> static __device__ void find(int *where, int k, const sequences 
 
 /* ---- forward ----------------------------------------------------------------------------------------------------- */
 
-/* This warp's queries against tokens b (16,H); q as rows_by_rows reads it. */
+/* Scores of this warp's queries against tokens b (16,H); q is in the layout that rows_by_rows reads. */
 template <int H> static __device__ void ask(float (&d)[2][4], const uint32_t (&q)[H / 8][4], const float *b) {
     const int lane = (int)threadIdx.x % 32, g = lane / 4, at = g * H + 4 * (lane % 4 ^ turned(g));
 #pragma unroll
@@ -109,7 +109,7 @@ template <int H> static __device__ void ask(float (&d)[2][4], const uint32_t (&q
         }
 }
 
-/* Queries of tokens e[0] and e[1], below 0: none; q as rows_by_rows would read it. */
+/* Queries of tokens e[0] and e[1] (negative: none), in the layout that rows_by_rows reads. */
 template <int H>
 static __device__ void fetch_queries(uint32_t (&q)[H / 8][4], const acf_real *from, int64_t stride, const int (&e)[2]) {
     const int t = (int)threadIdx.x % 4;
@@ -130,14 +130,14 @@ static __device__ void fetch_queries(uint32_t (&q)[H / 8][4], const acf_real *fr
         }
 }
 
-/* This thread's share of the zeros behind the last token. */
+/* This thread's share of the zeros after the last token. */
 static __device__ void clear_tail(acf_real *out, int64_t behind, const sequences &s) {
     const int64_t four = s.W / 4, threads = (int64_t)gridDim.x * blockDim.x;
     for (int64_t i = behind * four + (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < s.T * four; i += threads)
         ((float4 *)out)[i] = {0, 0, 0, 0};
 }
 
-/* out (T,W), zeros behind the last token; lse (T,heads) or NULL. */
+/* out (T,W), zeros after the last token; lse (T,heads) or NULL. */
 template <int H, int M>
 static __global__ void __launch_bounds__(32 * M, 16 / M)
     short_fwd(acf_real *__restrict__ out, acf_real *__restrict__ lse, const acf_real *__restrict__ qkv, sequences s) {
@@ -169,7 +169,7 @@ static __global__ void __launch_bounds__(32 * M, 16 / M)
     float most[2] = {-INFINITY, -INFINITY}, sum[2] = {0, 0};
 #pragma unroll
     for (int j = 0; j < M; j++)
-        if (j <= w) go_on(most, p[j], j == w, g, t);
+        if (j <= w) update_max(most, p[j], j == w, g, t);
     const float scale = s.scale * LOG2_E;
     float less[2];
 #pragma unroll
@@ -203,15 +203,15 @@ static __global__ void __launch_bounds__(32 * M, 16 / M)
 
 /* ---- backward ---------------------------------------------------------------------------------------------------- */
 
-/* Shared memory of the backward, in floats: keys, queries, values, gradients of outputs (16 M,H) each;
- * of scores (16 M,16 M + 8), where the last two were; two numbers of each query; elements. */
+/* Shared memory of the backward, in floats: keys, queries, values, gradients of outputs (16 M,H) each; gradients of
+ * scores (16 M,16 M + 8), in the memory of the last two; two numbers of each query; elements. */
 template <int H, int M> struct plan {
     static constexpr int tile = SIDE * M * H, stride = SIDE * M + 8, turn = SIDE * M * stride;
     static constexpr int notes = 2 * tile + (turn > 2 * tile ? turn : 2 * tile);
     static constexpr int where = notes + 2 * SIDE * M, all = where + SIDE * M;
 };
 
-/* Gradients to be added to are on their way to the L2 cache while the row is worked on. */
+/* Prefetches the gradients to be added to into the L2 cache while the row is processed. */
 template <int H, int M> static __device__ void announce(const acf_real *dqkv, const int *where, int64_t W) {
 #ifdef __CUDA_ARCH__
     for (int i = (int)threadIdx.x; i < SIDE * M * 3 * (H / 32); i += 32 * M) {
@@ -222,7 +222,7 @@ template <int H, int M> static __device__ void announce(const acf_real *dqkv, co
 #endif
 }
 
-/* Rows of tokens e[0] and e[1] += scale × what by_columns made. */
+/* Rows of tokens e[0] and e[1] += scale × the result of by_columns. */
 template <int H>
 static __device__ void add_made(acf_real *to, const float (&d)[H / 8][4], acf_real scale, int64_t stride,
                                 const int (&e)[2]) {
@@ -252,7 +252,7 @@ static __global__ void __launch_bounds__(32 * M, (H == 64 ? 12 : 16) / M)
     typedef plan<H, M> in;
     float *keys = (float *)tiles, *queries = keys + in::tile, *values = queries + in::tile, *douts = values + in::tile;
     float *turn = values;
-    float2 *notes = (float2 *)(keys + in::notes); /* of a query: log-sum-exp by log2 e, and Σ out dout */
+    float2 *notes = (float2 *)(keys + in::notes); /* of a query: log-sum-exp times log2 e, and Σ out dout */
     int *where = (int *)(keys + in::where);
     const int64_t W = s.W;
     const int k = (int)blockIdx.x / s.heads, h = (int)blockIdx.x % s.heads, at = h * H;
@@ -276,7 +276,7 @@ static __global__ void __launch_bounds__(32 * M, (H == 64 ? 12 : 16) / M)
             const int r = token_of<H, M>(i), e = where[r];
             float sum = a[i].x * b[i].x + a[i].y * b[i].y + a[i].z * b[i].z + a[i].w * b[i].w;
             for (int d = H / 8; d > 0; d /= 2) sum += __shfl_xor_sync(0xffffffffu, sum, d);
-            /* behind the last token probabilities are 0 */
+            /* after the last token probabilities are 0 */
             if (threadIdx.x % (H / 4) == 0)
                 notes[r] = {e < 0 ? INFINITY : from.lse[(int64_t)e * s.heads + h] * LOG2_E, sum};
         }
@@ -288,7 +288,7 @@ static __global__ void __launch_bounds__(32 * M, (H == 64 ? 12 : 16) / M)
     float dk[H / 8][4] = {}, dv[H / 8][4] = {};
     uint32_t ds[M][2][4];
 #pragma unroll
-    for (int j = 0; j < M; j++) { /* queries of the j-th warp behind this one */
+    for (int j = 0; j < M; j++) { /* queries of the j-th warp after this one */
         const int first = SIDE * (w + j);
         if (w + j >= M || where[first] < 0) continue;
         float p[2][4] = {}, dp[2][4] = {};

@@ -1,10 +1,11 @@
-/* What attention over all tokens of a batch (attention.cu) and of one token of each row (attention_step.cu)
- * share on the GPU: the batch's sequences, a head's numbers in registers, what a query has seen,
- * and the plain way of wide heads.
+/* What attention over all tokens of a batch (attention.cu) and of one token of each row (attention_step.cu) share on
+ * the GPU: the batch's sequences, a head's numbers in registers, the running softmax of a query, and the simple
+ * kernel of wide heads.
  *
  * A group of four lanes shares the numbers of a head:
  *
- *     lane 4 g + p of a warp    group g of 8     numbers 16 i + 4 p .. + 3 of the head, i = 0 .. V-1 */
+ *     lane 4 g + p of a warp    group g of 8     numbers 16 i + 4 p .. + 3 of the head, i = 0 .. V-1
+ */
 #ifndef ACF_OPS_ATTENTION_PIECES_CUH
 #define ACF_OPS_ATTENTION_PIECES_CUH
 
@@ -16,7 +17,7 @@ extern "C" {
 
 #define GROUP 4          /* lanes that share a head's numbers */
 #define TOKENS 8         /* groups of a warp */
-#define WIDEST 128       /* numbers of a head that a group has in registers */
+#define WIDEST 128       /* numbers of a head that fit in a group's registers */
 #define WIDE_THREADS 128 /* of a block for wider ones */
 #define ALL 0xffffffffu
 
@@ -30,7 +31,7 @@ typedef struct sequences {
 } sequences;
 
 static __device__ int64_t element(const sequences &s, int64_t t, int64_t k) { return s.first[t] + k; }
-/* Has it one? Known before the row's length is, which is two loads away. */
+/* True if the row has token t. Available before the row's length, which needs two dependent loads. */
 static __device__ bool exists(const sequences &s, int64_t t, int64_t k) { return t < s.D && k < s.active[t]; }
 
 /* ---- a head's numbers in a group --------------------------------------------------------------------------------- */
@@ -41,7 +42,7 @@ static __device__ void add(float4 &to, acf_real w, float4 x) {
 }
 static __device__ float4 times(acf_real w, float4 x) { return {w * x.x, w * x.y, w * x.z, w * x.w}; }
 
-/* Numbers c .. c + 3 of a head that begins at x; 0 behind its end. */
+/* Numbers c .. c + 3 of a head that begins at x; 0 after its end. */
 static __device__ float4 numbers(const acf_real *x, int c, const sequences &s) {
     if (s.aligned) return c < s.H ? *(const float4 *)(x + c) : float4{0, 0, 0, 0};
     return {c < s.H ? x[c] : 0, c + 1 < s.H ? x[c + 1] : 0, c + 2 < s.H ? x[c + 2] : 0, c + 3 < s.H ? x[c + 3] : 0};
@@ -53,7 +54,7 @@ static __device__ void put(acf_real *x, int c, float4 v, const sequences &s) {
         if (c + q < s.H) x[c + q] = n[q];
 }
 
-/* This lane's part of a head's numbers, from x on. */
+/* This lane's part of a head's numbers that begins at x. */
 template <int V> static __device__ void load(float4 (&to)[V], const acf_real *x, const sequences &s) {
 #pragma unroll
     for (int i = 0; i < V; i++) to[i] = numbers(x, 16 * i + 4 * (threadIdx.x % GROUP), s);
@@ -65,7 +66,7 @@ static __device__ acf_real group_sum(acf_real x) {
     return x + __shfl_xor_sync(ALL, x, 1);
 }
 
-/* What a query has seen: its softmax so far, sum for this lane's keys alone. */
+/* The running softmax of a query; `sum` covers only this lane's keys. */
 template <int V> struct view {
     float4 out[V];
     acf_real most, sum;
@@ -73,7 +74,7 @@ template <int V> struct view {
 
 /* ---- heads of any width ------------------------------------------------------------------------------------------ */
 
-/* p (n) = scale x · key_j, keys of the row of rank k from `keys` on: a warp a key. */
+/* p (n) = scale x · key_j; the keys of the row of rank k begin at `keys`. One warp per key. */
 static __device__ void wide_dots(acf_real *p, const acf_real *x, const acf_real *keys, int64_t stride, acf_real scale,
                                  int64_t n, int64_t k, const sequences &s) {
     for (int64_t j = threadIdx.x / 32; j < n; j += blockDim.x / 32) {
@@ -84,8 +85,8 @@ static __device__ void wide_dots(acf_real *p, const acf_real *x, const acf_real 
     }
 }
 
-/* out (H) of a query that sees n tokens of qkv (.,3W), which begins with this head; p (n) is scratch.
- * The log-sum-exp. Every thread must call it. */
+/* out (H) of a query that sees n tokens of qkv (.,3W), which begins with this head; p (n) is scratch. Returns the
+ * log-sum-exp. Every thread must call it. */
 static __device__ acf_real wide_answer(acf_real *out, acf_real *p, const acf_real *q, const acf_real *qkv, int64_t n,
                                        int64_t k, const sequences &s) {
     wide_dots(p, q, qkv + s.W, 3 * s.W, s.scale, n, k, s);
@@ -100,13 +101,13 @@ static __device__ acf_real wide_answer(acf_real *out, acf_real *p, const acf_rea
         for (int64_t j = 0; j < n; j++) all += expf(p[j] - most) * qkv[element(s, j, k) * 3 * s.W + 2 * s.W + c];
         out[c] = all / sum;
     }
-    __syncthreads(); /* p is the next query's */
+    __syncthreads(); /* the next query overwrites p */
     return most + logf(sum);
 }
 
 /* ---- host side --------------------------------------------------------------------------------------------------- */
 
-/* So many bytes can be read at once from where a is. */
+/* True if this many bytes can be read at once from a. */
 static bool on_four(const void *a) { return !a || (uintptr_t)a % sizeof(float4) == 0; }
 
 static sequences sequences_of(const acf_subset *u, int64_t W, int heads, const acf_real *a, const acf_real *b,
@@ -118,7 +119,7 @@ static sequences sequences_of(const acf_subset *u, int64_t W, int heads, const a
             u->D,   u->T,    W,       (int)H,   heads,     scale,     aligned};
 }
 
-/* The call for heads of this width, with V: lanes have 4 V numbers each. */
+/* The call for heads of this width, with V: a lane has 4 V numbers. */
 #define BY_WIDTH(kernel, H, ...)                                                                                       \
     do {                                                                                                               \
         if ((H) <= 16)                                                                                                 \

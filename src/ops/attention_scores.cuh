@@ -1,6 +1,6 @@
-/* What attention of short rows in tf32 (attention_mma.cuh) and in bf16 (attention_bf16.cuh) share:
- * a warp has 16 tokens, and their scores against 16 others are two fragments (16,8) of mma.cuh,
- * so that lane 4g + t has some of rows g and g + 8, and the four lanes of a row are neighbours. */
+/* What attention of short rows in tf32 (attention_mma.cuh) and in bf16 (attention_bf16.cuh) share. A warp has 16
+ * tokens. Their scores against 16 others are two fragments (16,8) of mma.cuh: lane 4g + t has some of rows g and g +
+ * 8, and the four lanes of a row are neighbours. */
 #ifndef ACF_OPS_ATTENTION_SCORES_CUH
 #define ACF_OPS_ATTENTION_SCORES_CUH
 
@@ -10,7 +10,7 @@
 #define MOST_WARPS 4 /* of a block */
 #define LOG2_E 1.4426950408889634f
 
-/* Over the four lanes of a row. */
+/* Reductions over the four lanes of a row. */
 static __device__ float quad_max(float x) {
     x = fmaxf(x, __shfl_xor_sync(0xffffffffu, x, 1));
     return fmaxf(x, __shfl_xor_sync(0xffffffffu, x, 2));
@@ -20,9 +20,9 @@ static __device__ float quad_sum(float x) {
     return x + __shfl_xor_sync(0xffffffffu, x, 2);
 }
 
-/* most, the largest score so far of rows g and g + 8, goes on over p. own: these are the queries' own tokens, of which
- * a query does not see those behind it. */
-static __device__ void go_on(float (&most)[2], float (&p)[2][4], bool own, int g, int t) {
+/* Updates most, the largest score so far of rows g and g + 8, with p. own: these are the queries' own tokens, and
+ * the causal mask applies. */
+static __device__ void update_max(float (&most)[2], float (&p)[2][4], bool own, int g, int t) {
 #pragma unroll
     for (int n = 0; n < 2; n++)
 #pragma unroll

@@ -1,12 +1,12 @@
-/* Causal attention of one token of each row on the GPU, with keys and values of the tokens before it in a cache: see
- * attention.h; attention.cu is for all tokens of a batch.
+/* Causal attention of one token of each row on the GPU, with a cache of keys and values of the tokens before it: see
+ * attention.h. attention.cu is for all tokens of a batch.
  *
- * Workload: 256 to 4,096 tokens, each behind up to 100 others, 2 to 8 heads of 16 to 64 numbers. A warp has a token and
- * head, and each of its groups of four lanes (attention_pieces.cuh) takes every eighth key.
- * Wider heads have a block. */
+ * Workload: 256 to 4,096 tokens, each after up to 100 others, 2 to 8 heads of 16 to 64 numbers. A warp handles a
+ * token and head, and each of its groups of four lanes (attention_pieces.cuh) handles every eighth key. Wider heads
+ * use a block. */
 #include "ops/attention_pieces.cuh"
 
-/* The token's place among those of its row, by all lanes: the tokens of the row before it. */
+/* The token's position among those of its row, found by all lanes: the number of the row's tokens before it. */
 static __device__ int64_t step_of(const sequences &s, int32_t token, int64_t k) {
     const int lane = threadIdx.x % 32;
     int64_t t = 0;
@@ -18,14 +18,14 @@ static __device__ int64_t step_of(const sequences &s, int32_t token, int64_t k) 
     return t;
 }
 
-/* cache: this head's part of the token's row, from qkv. */
+/* Copies this head's part of the token's row from qkv to the cache. */
 static __device__ void remember(acf_real *cache, const acf_real *qkv, const sequences &s, int lane, int lanes) {
     for (int64_t c = lane; c < s.H; c += lanes)
         for (int part = 0; part < 3; part++) cache[part * s.W + c] = qkv[part * s.W + c];
 }
 
-/* out (n,W): a warp a token and head. Each group goes through every eighth key,
- * and what the groups have seen is put together. */
+/* out (n,W): one warp per token and head. Each group handles every eighth key; then the groups' results are
+ * combined. */
 template <int V>
 static __global__ void __launch_bounds__(128)
     step_fwd(acf_real *__restrict__ out, acf_real *cache, const acf_real *__restrict__ qkv,
@@ -51,7 +51,7 @@ static __global__ void __launch_bounds__(128)
 #pragma unroll
         for (int c = 0; c < V; c++) score += dot(q[c], key[c]);
         score = group_sum(score) * s.scale;
-        if (j > t) continue; /* the last round, and no lane is waited for in what follows */
+        if (j > t) continue; /* the last iteration; no lane synchronises after it */
         const acf_real most = fmaxf(w.most, score), shrink = __expf(w.most - most), p = __expf(score - most);
         w.most = most, w.sum = w.sum * shrink + p;
 #pragma unroll
@@ -60,7 +60,7 @@ static __global__ void __launch_bounds__(128)
     __syncwarp();
     acf_real most = w.most;
     for (int d = 4; d < 32; d *= 2) most = fmaxf(most, __shfl_xor_sync(ALL, most, d));
-    const acf_real share = t < g ? 0 : __expf(w.most - most); /* a group may have seen none */
+    const acf_real share = t < g ? 0 : __expf(w.most - most); /* a group may have no keys */
     acf_real sum = w.sum * share;
     for (int d = 4; d < 32; d *= 2) sum += __shfl_xor_sync(ALL, sum, d);
 #pragma unroll
@@ -75,9 +75,9 @@ static __global__ void __launch_bounds__(128)
     remember(cache + (int64_t)own * 3 * W + at, here, s, lane, 32);
 }
 
-/* A block a token and head; room (blocks,D). */
+/* One block per token and head; scratch `memory` (blocks,D). */
 static __global__ void wide_step(acf_real *out, acf_real *cache, const acf_real *qkv, const int32_t *token,
-                                 acf_real *capacity, sequences s) {
+                                 acf_real *memory, sequences s) {
     const int64_t e = blockIdx.x / s.heads, at = blockIdx.x % s.heads * s.H;
     const int32_t own = token[e];
     for (int64_t c = threadIdx.x; own < 0 && c < s.H; c += blockDim.x) out[e * s.W + at + c] = 0;
@@ -85,7 +85,7 @@ static __global__ void wide_step(acf_real *out, acf_real *cache, const acf_real 
     const int64_t k = s.rank[s.row_of[own]], t = step_of(s, own, k);
     remember(cache + (int64_t)own * 3 * s.W + at, qkv + e * 3 * s.W + at, s, (int)threadIdx.x, (int)blockDim.x);
     __syncthreads();
-    wide_answer(out + e * s.W + at, capacity + blockIdx.x * s.D, qkv + e * 3 * s.W + at, cache + at, t + 1, k, s);
+    wide_answer(out + e * s.W + at, memory + blockIdx.x * s.D, qkv + e * 3 * s.W + at, cache + at, t + 1, k, s);
 }
 
 static acf_status forward(acf_tape *t, acf_node *n) {
@@ -95,12 +95,11 @@ static acf_status forward(acf_tape *t, acf_node *n) {
     const int64_t heads = qkv->dim[0] * s.heads;
     cudaStream_t stream = acf_cuda_stream(t->dev);
     acf_mark mark = acf_arena_mark(t->mem);
-    acf_real *capacity = s.H > WIDEST ? acf_tape_reals(t, heads * s.D) : NULL;
+    acf_real *memory = s.H > WIDEST ? acf_tape_reals(t, heads * s.D) : NULL;
     ACF_TRY(acf_tape_status(t));
     if (heads == 0) return ACF_OK;
-    if (capacity)
-        wide_step<<<(unsigned)heads, WIDE_THREADS, 0, stream>>>(out->data, cache->data, qkv->data, a->token, capacity,
-                                                                s);
+    if (memory)
+        wide_step<<<(unsigned)heads, WIDE_THREADS, 0, stream>>>(out->data, cache->data, qkv->data, a->token, memory, s);
     else
         BY_WIDTH(
             step_fwd, s.H,

@@ -1,5 +1,5 @@
-/* Causal attention: cases for the harness, where every softmax is formed anew; token by token against all at once;
- * what a token may not see. */
+/* Tests of causal attention: cases for the harness with a naive softmax; token by token against all at once;
+ * causality. */
 #include "ops/attention.h"
 
 #include "harness/sequence_lab.h"
@@ -22,7 +22,7 @@ static int64_t wide(const acf_lab *l) {
     return heads_of(l) * (l->big ? shapes[l->c->variant].big_H : shapes[l->c->variant].H);
 }
 
-/* Modelled cells are sequences too. */
+/* Subsets of modelled cells are sequences too. */
 static const acf_subset *sequence(acf_lab *l) { return l->c->variant == MODELLED ? l->u : sequence_of_lab(l); }
 
 static acf_tensor *leaf_of(acf_lab *l, const acf_subset *s, bool fixed) {
@@ -64,8 +64,8 @@ static void naive(const acf_lab *l, double *const *out) {
                 naive_token(l, s, i, t, h, out[0] + acf_subset_at(s, i, t) * W + h * H);
 }
 
-/* Token by token, the rows from the last to the first; what the cache does not hold yet is NaN.
- * The second result is that of the last step. */
+/* Token by token, rows from the last to the first. Unused entries of the cache are NaN. The second result is that of
+ * the last step. */
 static void build_steps(acf_lab *l) {
     const acf_subset *s = sequence(l), *host = l->mem && s ? host_sequence(l) : s;
     if (!s) return;
@@ -99,7 +99,7 @@ static const acf_size longer[] = {{1, 17, ACF_MASK_ALL},
                                   {-1, 0, ACF_MASK_RANDOM}};
 static const acf_size few[] = {{4, 3, ACF_MASK_ALL}, {3, 6, ACF_MASK_RANDOM}, {-1, 0, ACF_MASK_RANDOM}};
 
-/* A GPU's tensor cores take 16 tokens at a time, and 64 at most. */
+/* A GPU's tensor cores handle 16 tokens at a time, and 64 at most. */
 static const acf_size by_16[] = {{2, 1, ACF_MASK_ALL},  {3, 16, ACF_MASK_ALL},    {4, 17, ACF_MASK_RANDOM},
                                  {5, 21, ACF_MASK_ALL}, {3, 47, ACF_MASK_RANDOM}, {2, 64, ACF_MASK_ALL},
                                  {3, 65, ACF_MASK_ALL}, {-1, 0, ACF_MASK_RANDOM}};
@@ -133,7 +133,7 @@ static void open_lab(acf_lab *l, int64_t N, int64_t D, acf_lab_mask mask) {
         acf_lab_open(l, 1, N, D, mask, 3);
 }
 
-/* (count) random queries, keys and values, with another seed from place `from` on. */
+/* (count) random queries, keys and values, with another seed from position `from` on. */
 static acf_real *random_from(int64_t count, int64_t from) {
     acf_real *x = malloc((size_t)count * sizeof *x);
     assert_non_null(x);
@@ -154,7 +154,7 @@ static void one_token_is_its_value(void **state) {
     acf_lab_close(&l);
 }
 
-/* Tokens are packed step by step, so what comes later in any row lies behind. */
+/* Tokens are packed step by step, so later tokens of any row come later in memory. */
 static void try_seeing(int64_t N, int64_t D, int64_t W, int heads) {
     acf_lab l;
     open_lab(&l, N, D, ACF_MASK_RANDOM);
@@ -172,7 +172,7 @@ static void try_seeing(int64_t N, int64_t D, int64_t W, int heads) {
             free(x);
         }
         assert_memory_equal(found[0], found[1], (size_t)same * sizeof(acf_real));
-        int64_t alike = 0; /* what is rounded may be */
+        int64_t alike = 0; /* rounded results may be equal */
         for (int64_t i = same; i < all; i++) alike += found[0][i] == found[1][i];
         assert_true(l.dev->precision == ACF_PRECISION_FLOAT ? alike == 0 : alike * 50 <= all - same);
         free(found[0]), free(found[1]);
@@ -180,14 +180,14 @@ static void try_seeing(int64_t N, int64_t D, int64_t W, int heads) {
     acf_lab_close(&l);
 }
 
-static void nothing_is_seen_of_what_comes_later(void **state) {
+static void outputs_ignore_later_tokens(void **state) {
     (void)state;
     try_seeing(9, 7, W_HERE, HEADS_HERE);
     try_seeing(5, 40, 64, HEADS_HERE);
     try_seeing(2, 20, 64, 1);
 }
 
-/* Scores that exp cannot hold, -2^24, 2^24 - 1 and 2^24: only their differences count. */
+/* Scores that overflow exp, -2^24, 2^24 - 1 and 2^24: only their differences count. */
 static void scores_may_be_large(void **state) {
     (void)state;
     const acf_real q = 4096, x[3][3] = {{q, -q, 3}, {q, q - 1 / q, 2}, {q, q, 4}};
@@ -243,8 +243,8 @@ static void refuses_what_does_not_fit(void **state) {
     acf_lab_close(&l);
 }
 
-/* Scoring keeps no log-sum-exps: a number a token and head less than a recorded step. */
-static void keeps_nothing_without_recording(void **state) {
+/* Scoring stores no log-sum-exps: one number per token and head less than a recorded step. */
+static void saves_nothing_without_recording(void **state) {
     (void)state;
     size_t used[2];
     acf_lab l;
@@ -260,8 +260,8 @@ static void keeps_nothing_without_recording(void **state) {
     acf_lab_close(&l);
 }
 
-ACF_DEVICE_TESTS(attention, cmocka_unit_test(nothing_is_seen_of_what_comes_later))
+ACF_DEVICE_TESTS(attention, cmocka_unit_test(outputs_ignore_later_tokens))
 
-ACF_TESTS(attention, cmocka_unit_test(one_token_is_its_value), cmocka_unit_test(nothing_is_seen_of_what_comes_later),
+ACF_TESTS(attention, cmocka_unit_test(one_token_is_its_value), cmocka_unit_test(outputs_ignore_later_tokens),
           cmocka_unit_test(scores_may_be_large), cmocka_unit_test(refuses_what_does_not_fit),
-          cmocka_unit_test(keeps_nothing_without_recording))
+          cmocka_unit_test(saves_nothing_without_recording))

@@ -1,7 +1,7 @@
 /* Categories: see categorical.h; formulas in docs/math.md, 8.
  *
- * Workload: T = 1e3 to 3e4 elements with slices of 2 to some thousands of classes, one exp a class; the slice is
- * contiguous and the loops over it are vectorised, in double. Elements are independent: threads share them out. */
+ * Workload: T = 1e3 to 3e4 elements with slices of 2 to some thousands of classes, one exp a class. The slice is
+ * contiguous and the loops over it are vectorised, in double. Elements are independent and divided among threads. */
 #include "ops/categorical.h"
 
 #include "base/vmath.h"
@@ -10,7 +10,7 @@
 
 /* ---- log-probability -------------------------------------------------------------------------------------------- */
 
-/* The slice's largest logit, NaN passed over, and *sum = Σ e^(logit - largest), where a NaN surfaces. */
+/* The slice's largest logit, ignoring NaN, and *sum = Σ e^(logit - largest), in which a NaN propagates. */
 static double exp_sum(const acf_real *logit, int64_t n, double *sum) {
     double top = -(double)INFINITY, total = 0.0;
     for (int64_t k = 0; k < n; k++) top = (double)logit[k] > top ? (double)logit[k] : top;
@@ -31,8 +31,8 @@ void acf_categorical_logp_fwd_cpu(const acf_device *dev, acf_real *logp, const a
     }
 }
 
-/* d logp / d logit_k = [k = code] - softmax_k. The softmax is formed again in double: from a float logp it would be off
- * by a thousandth where the log-probability is -1e4. */
+/* d logp / d logit_k = [k = code] - softmax_k. The softmax is computed again in double: from a float logp it would
+ * be off by a thousandth where the log-probability is -1e4. */
 void acf_categorical_logp_bwd_cpu(const acf_device *dev, acf_real *dlogits, const acf_real *dlogp,
                                   const acf_real *logits, const int32_t *codes, const int32_t *column,
                                   const int32_t *first, const int32_t *count, int64_t T, int64_t W) {
@@ -50,7 +50,7 @@ void acf_categorical_logp_bwd_cpu(const acf_device *dev, acf_real *dlogits, cons
 
 /* ---- most probable class, sample -------------------------------------------------------------------------------- */
 
-/* The first largest of n numbers, -1 when one is NaN. */
+/* The first largest of n numbers, -1 if one is NaN. */
 static int32_t first_largest(const acf_real *x, int32_t n) {
     int32_t best = 0;
     for (int32_t k = 0; k < n; k++) {
@@ -67,7 +67,7 @@ void acf_categorical_argmax_fwd_cpu(const acf_device *dev, int32_t *codes, const
     for (int64_t i = 0; i < T; i++) codes[i] = first_largest(logits + i * W + first[column[i]], count[column[i]]);
 }
 
-/* Class k with probability softmax_k for a uniform u. Weights are formed twice rather than kept: a slice may have
+/* Class k with probability softmax_k for a uniform u. Weights are computed twice, not stored: a slice may have
  * thousands. */
 static int32_t pick(const acf_real *logit, int32_t n, double u) {
     double sum, top = exp_sum(logit, n, &sum), left = u * sum;
@@ -80,7 +80,7 @@ static int32_t pick(const acf_real *logit, int32_t n, double u) {
         left -= w;
         if (left < 0.0) break;
     }
-    return last; /* where rounding left a crumb: the last class that can happen */
+    return last; /* a remainder of rounding: the last class with positive probability */
 }
 
 void acf_categorical_sample_fwd_cpu(const acf_device *dev, int32_t *codes, const acf_real *logits, const acf_draw *d,
@@ -104,14 +104,14 @@ static const int32_t *keep_ints(acf_tape *t, const int32_t *x, int64_t n, acf_co
     return copy;
 }
 
-/* Classes of an element's column; none where a caller's cells name a column the table does not have. */
+/* Number of classes of an element's column; 0 if the caller's cells name a column that the table does not have. */
 static int32_t classes_at(const acf_categorical_attrs *a, int64_t i) {
     int32_t column = a->draw.at.column[i];
     return column >= 0 && column < a->classes.D ? a->classes.count[column] : 0;
 }
 
-/* The element of the lowest cell whose code is not a class of its column, -1 when all are; codes NULL: whose column has
- * no classes. Elements are step-major, so the first found is not the lowest. */
+/* The element of the lowest cell whose code is not a class of its column, -1 if all are. codes NULL: checks only
+ * that the columns have classes. Elements are step-major, so the first found is not the lowest. */
 static int64_t first_bad(const acf_categorical_attrs *a, const int32_t *codes, int64_t T) {
     const acf_cells *at = &a->draw.at;
     int64_t bad = -1;
@@ -133,7 +133,7 @@ static acf_status check_codes(const acf_categorical_attrs *a, const int32_t *cod
                     column, (int)codes[i], n, n - 1);
 }
 
-/* After argmax and sample, which leave -1 where the logits allow no choice. */
+/* Checks the results of argmax and sample, which are -1 where the logits allow no choice. */
 static acf_status check_found(const acf_categorical_attrs *a, int64_t T) {
     int64_t i = first_bad(a, a->found, T);
     if (i < 0) return ACF_OK;
@@ -183,7 +183,7 @@ const acf_op acf_op_categorical_logp = {"categorical_logp", ACF_OP_categorical_l
 const acf_op acf_op_categorical_argmax = {"categorical_argmax", ACF_OP_categorical_argmax, {argmax_forward, NULL}};
 const acf_op acf_op_categorical_sample = {"categorical_sample", ACF_OP_categorical_sample, {sample_forward, NULL}};
 
-/* The slices must lie inside the logits and, where the logits are packed, be as many as the table has columns. */
+/* Checks that the slices lie inside the logits and, where the logits are packed, that there is one per table column. */
 static bool classes_fit(acf_tape *t, const acf_op *op, const acf_tensor *logits, const acf_classes *c) {
     if (logits->sub && logits->sub->D != c->D) {
         acf_reject(t, op, "there are classes for %lld columns; the table has %lld", (long long)c->D,
@@ -234,7 +234,7 @@ acf_tensor *acf_categorical_logp(acf_tape *t, acf_tensor *logits, const int32_t 
     return acf_node_run(t, n);
 }
 
-/* The result is integers, so the node has no output tensor: it fills memory of its own. */
+/* The result is integers, so the node has no output tensor and allocates the result itself. */
 static const int32_t *run_for_codes(acf_tape *t, acf_node *n, int64_t T) {
     if (!n) return NULL;
     acf_categorical_attrs *a = n->attr;

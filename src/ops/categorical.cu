@@ -1,7 +1,8 @@
 /* Categories on the GPU: see categorical.h; formulas in docs/math.md, 8.
  *
- * Workload: up to 300,000 elements with slices of 2 to some thousands of classes. A warp an element: its lanes share the slice, and their sums,
- * in double, have one order. Elements behind the last of a packed tensor have column -1: their log-probability is 0 and their code -1. */
+ * Workload: up to 300,000 elements with slices of 2 to some thousands of classes. One warp per element: its lanes
+ * share the slice, and their sums, in double, have one order. Elements after the last of a packed tensor have column
+ * -1: their log-probability is 0 and their code -1. */
 #include "ops/classes.cuh"
 
 #include "base/rng.cuh"
@@ -21,12 +22,13 @@ static __device__ slice slice_at(const acf_categorical_attrs &a, const acf_real 
     return {n ? logits + i * W + a.classes.first[column] : logits, n, a.draw.at.row[i], column};
 }
 
-/* Notes what is wrong with an element's code, once a warp; an element that does not exist is fine. */
+/* Records a fault if an element's code is not valid, once a warp. Elements after the last are skipped. */
 static __device__ void refuse(const slice &s, int32_t code, acf_fault *fault, const char *op) {
     if (threadIdx.x % 32 == 0 && s.row >= 0) acf_report(fault, op, ACF_FAULT_CODE, s.row, s.column, code, s.n);
 }
 
-/* The slice's largest logit, NaN passed over, and *sum = Σ e^(logit - largest), where a NaN surfaces; in every lane. */
+/* The slice's largest logit, ignoring NaN, and *sum = Σ e^(logit - largest), in which a NaN propagates; in every
+ * lane. */
 static __device__ double exp_sum(const slice &s, double *sum) {
     acf_real top = -INFINITY;
     double total = 0;
@@ -37,7 +39,7 @@ static __device__ double exp_sum(const slice &s, double *sum) {
     return (double)top;
 }
 
-/* ---- log-probability ---------------------------------------------------------------------------------------------------------- */
+/* ---- log-probability ------------------------------------------------------------------------------------------- */
 
 static __global__ void logp_fwd(acf_real *__restrict__ logp, acf_categorical_attrs a,
                                 const acf_real *__restrict__ logits, int64_t T, int64_t W, acf_fault *fault,
@@ -56,7 +58,7 @@ static __global__ void logp_fwd(acf_real *__restrict__ logp, acf_categorical_att
     if (threadIdx.x % 32 == 0) logp[i] = acf_real_from_cuda(y);
 }
 
-/* dlogits += dlogp ([k = code] - softmax_k) inside the slices; the softmax is formed again, in double. */
+/* dlogits += dlogp ([k = code] - softmax_k) inside the slices; the softmax is computed again, in double. */
 static __global__ void logp_bwd(acf_real *__restrict__ dlogits, acf_categorical_attrs a,
                                 const acf_real *__restrict__ dlogp, const acf_real *__restrict__ logits, int64_t T,
                                 int64_t W) {
@@ -76,7 +78,7 @@ static acf_status logp_forward(acf_tape *t, acf_node *n) {
     acf_categorical_attrs *a = (acf_categorical_attrs *)n->attr;
     const int64_t T = n->in[0]->dim[0], W = n->in[0]->dim[1];
     cudaStream_t stream = acf_cuda_stream(t->dev);
-    if (n->save) { /* the caller's are borrowed for the call */
+    if (n->save) { /* the caller's codes are borrowed only for the call */
         int32_t *copy = acf_tape_ints(t, T);
         ACF_TRY(acf_tape_status(t));
         ACF_CUDA(cudaMemcpyAsync(copy, a->given, (size_t)T * sizeof *copy, cudaMemcpyDeviceToDevice, stream));
@@ -98,9 +100,9 @@ static acf_status logp_backward(acf_tape *t, acf_node *n) {
 
 ACF_CUDA_OP(categorical_logp, logp_forward, logp_backward);
 
-/* ---- most probable class, sample ------------------------------------------------------------------------------------------------ */
+/* ---- most probable class, sample ------------------------------------------------------------------------------- */
 
-/* The first largest, -1 when a logit is NaN; in every lane. */
+/* The first largest, -1 if a logit is NaN; in every lane. */
 static __device__ int32_t first_largest(const slice &s) {
     acf_real top = -INFINITY;
     int32_t best = INT32_MAX;
@@ -117,7 +119,8 @@ static __device__ int32_t first_largest(const slice &s) {
     return __any_sync(WHOLE, nan) ? -1 : best;
 }
 
-/* Class k with probability softmax_k for a uniform u: the first at which the sum of weights passes u times all of it. */
+/* Class k with probability softmax_k for a uniform u: the first at which the sum of weights exceeds u times their
+ * total. */
 static __device__ int32_t pick(const slice &s, double u) {
     double sum, top = exp_sum(s, &sum), before = 0;
     int32_t last = -1;
@@ -136,7 +139,7 @@ static __device__ int32_t pick(const slice &s, double u) {
         if (can) last = k0 + 31 - __clz((int)can);
         before += __shfl_sync(WHOLE, up_to, 31);
     }
-    return last; /* where rounding left a crumb: the last class that can happen */
+    return last; /* a remainder of rounding: the last class with positive probability */
 }
 
 static __global__ void choose(acf_categorical_attrs a, const acf_real *__restrict__ logits, int64_t T, int64_t W,

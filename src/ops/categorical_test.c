@@ -1,4 +1,4 @@
-/* Categories: cases for the harness, the identities of a probability, data errors. */
+/* Tests of categories: cases for the harness, the identities of a probability, data errors. */
 #include "ops/categorical.h"
 
 #include "harness/lab.h"
@@ -8,7 +8,7 @@
 
 /* ---- cases ------------------------------------------------------------------------------------------------------ */
 
-/* 3, 1, 5, 2, 3, 1 ... classes, one after another, behind two logits that belong to nobody. */
+/* 3, 1, 5, 2, 3, 1 ... classes, one after another, after two unused logits. */
 #define MAX_D 64
 static int32_t firsts[MAX_D], counts[MAX_D];
 
@@ -53,7 +53,7 @@ static void naive_logp(const acf_lab *l, double *const *out) {
     }
 }
 
-/* The same logits scored twice, with codes that differ: gradients must add up. */
+/* The same logits scored twice, with different codes: gradients add up. */
 static void build_twice(acf_lab *l) {
     int64_t W;
     acf_classes c = classes_of(l->D, &W);
@@ -103,7 +103,8 @@ static void naive_sample(const acf_lab *l, double *const *out) {
     }
 }
 
-/* A NaN may sit in the slice of another column, which the element does not look at; those it does are tried below. */
+/* A NaN may be in the slice of another column, which the element does not read; NaNs in its own slice are tested
+ * below. */
 static const acf_case cases[] = {
     {"logp", build_logp, naive_logp, .hides_nonfinite = true},
     {"logp, used twice", build_twice, NULL, .hides_nonfinite = true},
@@ -137,7 +138,7 @@ static void probabilities_sum_to_one(void **state) {
     acf_lab_close(&l);
 }
 
-/* Adding a number to every logit of the slice changes nothing; exactly, as long as the sums are exact. */
+/* Adding a number to every logit of the slice changes nothing: exactly, as long as the sums are exact. */
 static void logits_may_be_shifted(void **state) {
     (void)state;
     acf_lab l;
@@ -148,7 +149,7 @@ static void logits_may_be_shifted(void **state) {
     acf_lab_close(&l);
 }
 
-/* Only the slice gets a gradient, and that sums to zero. */
+/* Only the slice gets a gradient, and it sums to zero. */
 static void gradient_stays_in_the_slice(void **state) {
     (void)state;
     acf_lab l;
@@ -162,7 +163,7 @@ static void gradient_stays_in_the_slice(void **state) {
     acf_lab_close(&l);
 }
 
-/* The caller's codes may be gone when the backward comes. */
+/* The caller may free the codes before the backward. */
 static void keeps_the_codes(void **state) {
     (void)state;
     static const int32_t one_first[1] = {0}, one_count[1] = {3};
@@ -245,7 +246,7 @@ static void argmax_takes_the_first_of_equals(void **state) {
     acf_lab_close(&l);
 }
 
-/* The lowest cell is named, not the first in memory. */
+/* The message names the lowest cell, not the first in memory. */
 static void names_bad_codes(void **state) {
     (void)state;
     static const int32_t count[3] = {4, 1, 3};
@@ -263,7 +264,7 @@ static void names_bad_codes(void **state) {
     expect(&l, ACF_EDATA, "categorical_argmax: row 0, column 1: the column has no classes");
     assert_null(acf_categorical_sample(l.t, logits6(&l, row9), &empty, &(acf_draw){.seed = 1}));
     expect(&l, ACF_EDATA, "categorical_sample: row 0, column 1: the column has no classes");
-    /* Cells that a caller brings may name a column that is not there. */
+    /* Cells from the caller may name a column that does not exist. */
     const int32_t rows[6] = {0}, beyond[6] = {0, 1, 2, 3, 0, 0}, below[6] = {0, 1, 2, 0, -1, 0};
     assert_null(acf_categorical_argmax(l.t, logits6(&l, row9), &c, (acf_cells){rows, beyond}));
     expect(&l, ACF_EDATA, "categorical_argmax: row 0, column 3: the column has no classes");
@@ -272,7 +273,7 @@ static void names_bad_codes(void **state) {
     acf_lab_close(&l);
 }
 
-/* Inside the slice a NaN is seen by all three; integers cannot carry it, so a choice fails. */
+/* All three detect a NaN inside the slice. Integers cannot represent it, so a choice fails. */
 static void shows_nan_in_the_slice(void **state) {
     (void)state;
     static const int32_t count[3] = {4, 1, 3}, fine[6] = {0};
@@ -288,7 +289,7 @@ static void shows_nan_in_the_slice(void **state) {
     expect(&l, ACF_ENUMERIC, "categorical_argmax: row 0, column 2: the logits are not finite, no class can be chosen");
     assert_null(acf_categorical_sample(l.t, logits6(&l, bad), &c, &(acf_draw){.seed = 1}));
     expect(&l, ACF_ENUMERIC, "categorical_sample: row 0, column 2: the logits are not finite, no class can be chosen");
-    /* A logit of -inf is a class that cannot happen, as long as another can. */
+    /* A logit of -inf is a class with probability 0, as long as another class is possible. */
     bad[7] = -(acf_real)INFINITY;
     const int32_t *codes = acf_categorical_sample(l.t, logits6(&l, bad), &c, &(acf_draw){.seed = 1});
     assert_int_equal(acf_tape_status(l.t), ACF_OK);

@@ -1,7 +1,7 @@
-/* Cells of a table in device memory: see cells.h. N·D = 1e3 to 1e6 cells, one pass: not worth threads. */
+/* Cells of a table in device memory: see cells.h. N·D = 1e3 to 1e6 cells, one pass; too little work for threads. */
 #include "ops/cells.h"
 
-/* ---- columns of a batch ------------------------------------------------------------------------------------------- */
+/* ---- columns of a batch ---------------------------------------------------------------------------------------- */
 
 static acf_status reals_forward(acf_tape *t, acf_node *n) {
     const acf_take_attrs *a = n->attr;
@@ -70,7 +70,7 @@ acf_taken acf_take_classes(acf_tape *t, const acf_grid *g, const int32_t *column
     return out;
 }
 
-/* ---- masks and codes ---------------------------------------------------------------------------------------------- */
+/* ---- masks and codes ------------------------------------------------------------------------------------------- */
 
 static acf_status mask_forward(acf_tape *t, acf_node *n) {
     const uint8_t *mask = ((const acf_mask_numbers_attrs *)n->attr)->mask;

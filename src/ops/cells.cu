@@ -5,7 +5,7 @@ extern "C" {
 #include "ops/cells.h"
 }
 
-/* One thread a cell. x NULL: the columns are categories. */
+/* One thread per cell. x NULL: the columns are categories. */
 static __global__ void take(acf_take_attrs a, acf_real *__restrict__ x, acf_real *__restrict__ common) {
     const int64_t K = a.K;
     ACF_EACH(to, a.from.N * K) {

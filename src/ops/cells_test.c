@@ -1,4 +1,4 @@
-/* Cells of a table: cases for the harness, refusals. */
+/* Tests of cells of a table: cases for the harness, refusals. */
 #include "ops/cells.h"
 
 #include "harness/lab.h"
@@ -11,7 +11,7 @@ static void naive_mask(const acf_lab *l, double *const *out) {
     for (int64_t p = 0; p < l->N * l->D; p++) out[0][p] = l->b[p] != 0;
 }
 
-/* What is not modelled stays as it was. */
+/* Cells that are not modelled do not change. */
 static void build_put(acf_lab *l) {
     const int32_t *made = acf_leaf_ints(l, "made", 0, 59, l->u ? l->u->T : 0);
     const int32_t *before = acf_leaf_ints(l, "before", 60, 99, l->N * l->D);
@@ -31,7 +31,7 @@ enum { PUT_COLUMNS = 3 };
 static int32_t put_row(const acf_lab *l, int64_t p) { return p % 3 == 1 ? -1 : (int32_t)(l->N - 1 - p); }
 static int32_t put_column(int64_t p) { return (int32_t)((2 * p + 1) % PUT_COLUMNS); }
 
-/* Two rows of three get one number each; the others stay as they were. */
+/* Two rows of three get one number each; the others do not change. */
 static void build_put_reals(acf_lab *l) {
     acf_tensor *x = acf_leaf_fixed(l, "x", -1, 1, 2, (int64_t[]){l->N, PUT_COLUMNS}),
                *made = acf_leaf_fixed(l, "made", 2, 3, 1, &l->N);

@@ -1,11 +1,13 @@
-/* The head of a PixelCNN on the GPU: see chain_means.h. Bound by memory; a thread a number, each adding up what it gets in order. */
+/* The head of a PixelCNN on the GPU: see chain_means.h. Bound by memory. One thread per number, which sums its terms
+ * in order. */
 #include "ops/ops.cuh"
 
 extern "C" {
 #include "ops/chain_means.h"
 }
 
-/* Slopes of channel c by those before it begin at this multiple of K behind the mixtures: channels have 0, 1, 2 ... of them. */
+/* Slopes of channel c by those before it begin at this multiple of K after the mixtures: channels have 0, 1, 2 ...
+ * of them. */
 static __device__ inline int64_t slopes_of(int64_t c) { return c * (c - 1) / 2; }
 
 /* y (P·C,3K) from p (P,A), z (P,C). */

@@ -1,4 +1,4 @@
-/* The head of a PixelCNN: cases for the harness. The variant is the number of channels. */
+/* Tests of the head of a PixelCNN: cases for the harness. The variant is the number of channels. */
 #include "ops/chain_means.h"
 
 #include "harness/lab.h"
@@ -28,7 +28,7 @@ static void naive(const acf_lab *l, double *const *out) {
             }
 }
 
-/* A grey pixel's value does not enter its own mixture, nor does the last colour's. */
+/* The value of a grey pixel is not an input of its own mixture; neither is that of the last colour. */
 static const acf_case cases[] = {
     {"grey", build, naive, .variant = 1, .hides_nonfinite = true},
     {"two channels", build, naive, .variant = 2, .hides_nonfinite = true},

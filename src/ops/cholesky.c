@@ -1,8 +1,9 @@
 /* A Cholesky factor: see cholesky.h.
  *
- * Workload: 2 to 100 rows, one matrix for each row of a table and each component of its anchor. Rows are taken LANES at a time, one in each lane of a vector: all that is
- * done to an element is done to LANES of them, and there are no sums over lanes nor short ends of rows, of which dot products of ten elements mostly consist. Against those it takes 0.14 of the
- * time at n = 60 and 0.4 at n = 13 (AVX-512), 0.22 and 0.57 (AVX2). */
+ * Workload: 2 to 100 rows, one matrix for each row of a table and each component of its Gaussian mixture. LANES rows
+ * are processed at a time, one in each lane of a vector, so every operation on an element is done for LANES rows.
+ * There are no sums over lanes and no short row ends, which dominate dot products of ten elements. The time relative
+ * to dot products is 0.14 at n = 60 and 0.4 at n = 13 (AVX-512), 0.22 and 0.57 (AVX2). */
 #include "ops/cholesky.h"
 
 #include "base/real.h"
@@ -19,7 +20,7 @@ enum {
     LANES = VECTOR_BYTES / sizeof(double),
     AT_ONCE = 4,
     MOST = 256
-}; /* columns that are done together, and in all: as many vectors as a stack should hold */
+}; /* AT_ONCE: columns that are finished together; MOST: the largest n, bounded by the stack */
 typedef double lanes __attribute__((vector_size(VECTOR_BYTES)));
 
 /* Element by element. */
@@ -35,7 +36,8 @@ static int64_t by_elements(double *l, int64_t n, double least) {
     return -1;
 }
 
-/* Columns j .. j+3 of the rows in p, whose columns before j are done, against rows j .. j+3 of l, which are. by: 1 / l_jj. */
+/* Finishes columns j .. j+3 of the rows in p, whose columns before j are done, with rows j .. j+3 of l. by: 1 /
+ * l_jj. */
 static inline void finish_columns(lanes *p, const double *l, int64_t n, int64_t j, const double *by) {
     const double *a = l + j * n, *b = a + n, *c = b + n, *d = c + n;
     lanes of_a = p[j], of_b = p[j + 1], of_c = p[j + 2], of_d = p[j + 3];
@@ -46,7 +48,7 @@ static inline void finish_columns(lanes *p, const double *l, int64_t n, int64_t 
     p[j + 3] = (of_d - of_a * d[j] - of_b * d[j + 1] - of_c * d[j + 2]) * by[j + 3];
 }
 
-/* Column j, whose own row is in lane `own`: false where its pivot is too small. */
+/* Finishes column j, whose own row is in lane `own`; false if its pivot is too small. */
 static inline bool finish_pivot(lanes *p, int64_t j, int64_t own, double least, double *by) {
     lanes even = p[j], odd = {0}; /* two sums: neither waits for the other */
     int64_t k = 0;

@@ -4,8 +4,8 @@
 
 #include <stdint.h>
 
-/* l (n,n) row-major, lower: the Cholesky factor of a, whose lower half it holds on entry; the upper half is not touched. Returns the first place whose pivot is not
- * above `least`, where l is of no use, or -1 when there is none. */
+/* On entry the lower half of l (n,n), row-major, holds a matrix a; on return its Cholesky factor. The upper half is
+ * not touched. Returns the first index whose pivot is not above `least`, in which case l is undefined, or -1. */
 int64_t acf_cholesky(double *l, int64_t n, double least);
 
 #endif

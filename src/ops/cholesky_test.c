@@ -1,4 +1,4 @@
-/* Cholesky factors, on both sides of every size at which another way is taken. */
+/* Tests of Cholesky factors, on both sides of every size at which the method changes. */
 #include "ops/cholesky.h"
 
 #include "base/real.h"
@@ -10,9 +10,9 @@
 
 static const int64_t sizes[] = {1, 2, 3, 4, 5, 7, 8, 9, 12, 15, 16, 17, 23, 31, 32, 33, 60, 100, 255, 256, 257, 264};
 enum { SIZES = sizeof sizes / sizeof sizes[0] };
-#define UPPER 12345.0 /* what stands where nothing may be read or written */
+#define UPPER 12345.0 /* marks memory that must not be read or written */
 
-/* B Bᵀ of a random B, and something on its diagonal. */
+/* B Bᵀ of a random B, plus something on its diagonal. */
 static double *positive(int64_t n, double extra) {
     double *b = malloc((size_t)(n * n) * sizeof *b), *a = malloc((size_t)(n * n) * sizeof *a);
     assert_true(a && b);
@@ -47,8 +47,9 @@ static void factors_give_the_matrix_back(void **state) {
     }
 }
 
-/* The pivot at place p is the Schur complement there: where the diagonal leaves less of it than is asked for, the factor breaks off at p, and a little more is enough. */
-static void small_pivots_are_found_where_they_are(void **state) {
+/* The pivot p is the Schur complement there. If it is not above the threshold, the factorisation stops at p;
+ * slightly more suffices. */
+static void small_pivots_are_located(void **state) {
     (void)state;
     for (int s = 0; s < SIZES; s++) {
         const int64_t n = sizes[s];
@@ -64,7 +65,7 @@ static void small_pivots_are_found_where_they_are(void **state) {
             memcpy(l, a, (size_t)(n * n) * sizeof *l);
             l[p * n + p] -= pivot - 0.1001;
             const int64_t later = acf_cholesky(l, n, 0.1);
-            assert_true(later == -1 || later > p); /* which has less left of it */
+            assert_true(later == -1 || later > p); /* its Schur complement is smaller */
             memcpy(l, a, (size_t)(n * n) * sizeof *l);
             l[p * n + p] = NAN;
             assert_int_equal(acf_cholesky(l, n, 0), p);
@@ -73,5 +74,4 @@ static void small_pivots_are_found_where_they_are(void **state) {
     }
 }
 
-ACF_TESTS(cholesky, cmocka_unit_test(factors_give_the_matrix_back),
-          cmocka_unit_test(small_pivots_are_found_where_they_are))
+ACF_TESTS(cholesky, cmocka_unit_test(factors_give_the_matrix_back), cmocka_unit_test(small_pivots_are_located))

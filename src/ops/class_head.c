@@ -1,9 +1,9 @@
 /* The output layer of categories: see class_head.h; formulas in docs/math.md, 8.
  *
- * Workload: T = 1e3 to 6e4 elements, F = 64 to 512, 2 to some thousands of classes a column, 1 to some hundreds of columns. A tile is
- * up to 1024 elements of one column, and so few that their logits stay in cache between the product and the softmax; the
- * kernels of linear.h and categorical.h work on it. Tiles follow from the shapes and go one after another, so sums have one
- * order; the threads are inside the kernels. */
+ * Workload: T = 1e3 to 6e4 elements, F = 64 to 512, 2 to some thousands of classes a column, 1 to some hundreds of
+ * columns. A tile is up to 1024 elements of one column, few enough that their logits stay in cache between the
+ * product and the softmax. The kernels of linear.h and categorical.h process it. Tiles depend only on the shapes and
+ * run one after another, so sums have one order. The threads are inside the kernels. */
 #include "ops/class_head.h"
 
 #include "base/vmath.h"
@@ -14,16 +14,16 @@
 #include <string.h>
 
 #define TILE_ROWS 1024
-#define TILE_LEAST 32 /* rows of a tile even where their logits are more than ... */
+#define TILE_LEAST 32 /* rows of a tile even if their logits are more than ... */
 #define TILE_LOGITS ((int64_t)1 << 19)
 
-/* ---- tiles -------------------------------------------------------------------------------------------------------- */
+/* ---- tiles ----------------------------------------------------------------------------------------------------- */
 
 typedef struct tile {
     int64_t column, from, n; /* order[from .. from+n), all of one column */
 } tile;
 
-/* The tile behind x, the first behind {0}; false at the end. */
+/* The tile after x, the first after {0}; false at the end. */
 static bool next_tile(const acf_class_plan *p, tile *x) {
     int64_t from = x->from + x->n;
     while (x->column < p->D && p->end[x->column] == from) x->column++;
@@ -38,7 +38,7 @@ void acf_class_plan_fill(acf_class_plan *p, int32_t *end, int32_t *order, const 
     int32_t sum = 0;
     memset(end, 0, (size_t)p->D * sizeof *end);
     for (int64_t i = 0; i < n; i++) end[column[i]]++;
-    for (int64_t j = 0; j < p->D; j++) { /* counts become beginnings, and the filling moves those to the ends */
+    for (int64_t j = 0; j < p->D; j++) { /* turns counts into starts; filling moves the starts to the ends */
         int32_t count = end[j];
         end[j] = sum;
         sum += count;
@@ -60,12 +60,12 @@ static void tile_logits(const acf_device *dev, const acf_class_plan *p, const ac
                        p->count[x->column]);
 }
 
-/* s->code of a tile: places among the logits of its column. */
+/* s->code of a tile: class indices within its column. */
 static void tile_codes(const acf_class_plan *p, const acf_class_scratch *s, const tile *x, const int32_t *rows) {
     for (int64_t i = 0; i < x->n; i++) s->code[i] = rows[p->order[x->from + i]] - p->first[x->column];
 }
 
-/* ---- log-probability ------------------------------------------------------------------------------------------------- */
+/* ---- log-probability ------------------------------------------------------------------------------------------- */
 
 /* For the kernels of categorical.h a tile is a table of one column, whose logits begin at 0. */
 static const int32_t column_0[TILE_ROWS], first_0[1];
@@ -100,9 +100,9 @@ void acf_class_logp_bwd_cpu(const acf_device *dev, const acf_class_plan *p, cons
     }
 }
 
-/* ---- logits and probabilities ------------------------------------------------------------------------------------------ */
+/* ---- logits and probabilities ---------------------------------------------------------------------------------- */
 
-/* In place; a NaN makes all of them NaN. */
+/* Softmax in place; a NaN makes all of them NaN. */
 static void softmax(acf_real *y, int64_t n) {
     double top = -(double)INFINITY, sum = 0;
     for (int64_t k = 0; k < n; k++) top = (double)y[k] > top ? (double)y[k] : top;
@@ -127,9 +127,9 @@ void acf_class_scores_fwd_cpu(const acf_device *dev, const acf_class_plan *p, co
     }
 }
 
-/* ---- operations -------------------------------------------------------------------------------------------------------- */
+/* ---- operations ------------------------------------------------------------------------------------------------ */
 
-/* Scratch for the tiles, to be released by the caller; NULL pointers when the tape has failed. */
+/* Scratch for the tiles, released by the caller; NULL pointers when the tape has failed. */
 static acf_class_scratch scratch_of(acf_tape *t, const acf_class_plan *p, bool back) {
     return (acf_class_scratch){.h = acf_tape_reals(t, p->rows * p->F),
                                .dh = back ? acf_tape_reals(t, p->rows * p->F) : NULL,
@@ -139,7 +139,7 @@ static acf_class_scratch scratch_of(acf_tape *t, const acf_class_plan *p, bool b
                                .code = acf_tape_ints(t, p->rows)};
 }
 
-/* The plan, on the tape: copies of the classes, and the elements by column. */
+/* The plan, on the tape: copies of the classes, and the elements grouped by column. */
 static acf_status make_plan(acf_tape *t, acf_class_head_attrs *a, int64_t n) {
     acf_class_plan *p = &a->plan;
     size_t bytes = (size_t)p->D * sizeof(int32_t);
@@ -164,8 +164,8 @@ static acf_status check_rows(const acf_class_head_attrs *a, int64_t n) {
     }
     if (bad < 0) return ACF_OK;
     int32_t j = column[bad], first = a->plan.first[j];
-    return acf_fail(ACF_EDATA, "row %d, column %d: row %d of w; the column has %d from row %d on", row[bad], j,
-                    a->rows[bad], a->plan.count[j], first);
+    return acf_fail(ACF_EDATA, "row %d, column %d: the class is row %d of w; expected one of %d rows from row %d on",
+                    row[bad], j, a->rows[bad], a->plan.count[j], first);
 }
 
 static acf_status logp_forward(acf_tape *t, acf_node *n) {
@@ -208,15 +208,15 @@ static acf_status scores_forward(acf_tape *t, acf_node *n) {
 const acf_op acf_op_class_logp = {"class_logp", ACF_OP_class_logp, {logp_forward, logp_backward}};
 const acf_op acf_op_class_scores = {"class_scores", ACF_OP_class_scores, {scores_forward, NULL}};
 
-/* The slices must lie inside w and, where h is packed, be as many as the table has columns. */
+/* Checks that the slices lie inside w and, where h is packed, that there is one per table column. */
 static bool classes_fit(acf_tape *t, const acf_op *op, const acf_tensor *h, const acf_tensor *w, const acf_classes *c) {
     if (h->sub && h->sub->D != c->D)
         acf_reject(t, op, "there are classes for %lld columns; the table has %lld", (long long)c->D,
                    (long long)h->sub->D);
     for (int64_t j = 0; j < c->D && !t->failure.status; j++)
         if (c->first[j] < 0 || c->count[j] < 0 || (int64_t)c->first[j] + c->count[j] > w->dim[0])
-            acf_reject(t, op, "column %lld: %d classes from row %d of w on; w has %lld", (long long)j, (int)c->count[j],
-                       (int)c->first[j], (long long)w->dim[0]);
+            acf_reject(t, op, "column %lld: %d classes from row %d of w on; w has %lld rows", (long long)j,
+                       (int)c->count[j], (int)c->first[j], (long long)w->dim[0]);
     return !t->failure.status;
 }
 

@@ -1,14 +1,15 @@
 /* The output layer of categories on the GPU: see class_head.h; formulas in docs/math.md, 8.
  *
- * Workload: up to 300,000 elements, F = 64 to 512, 2 to some thousands of classes a column, 1 to some hundreds of columns. Elements are grouped
- * by column, in their order, and a block multiplies TILE of one group with TILE classes of that column at a time, in the device's precision;
- * softmax and sums are float or double:
+ * Workload: up to 300,000 elements, F = 64 to 512, 2 to some thousands of classes a column, 1 to some hundreds of
+ * columns. Elements are grouped by column, in their order. A block multiplies TILE elements of one group with TILE
+ * classes of that column at a time, in the device's precision; softmax and sums are float or double:
  *
- *     forward     logits of a tile, chunk of classes by chunk; largest and sum (in double) go along
+ *     forward     logits of a tile, chunk of classes by chunk; the largest and the sum (in double) are updated online
  *     backward    logits again, as the gradient of a chunk; then either dh (a block has a tile, all chunks)
- *                 or dw and db (a block has a chunk and a piece of the tiles; pieces are added up in order)
+ *                 or dw and db (a block has a chunk and a piece of the tiles; pieces are added in order)
  *
- * How many tiles a column has is known on the device only: the grid has room for all there can be, and blocks find out which is theirs. */
+ * Only the device knows how many tiles a column has. The grid covers the largest possible number, and each block
+ * finds its tile. */
 #include "ops/classes.cuh"
 #include "ops/mma.cuh"
 
@@ -17,29 +18,29 @@ extern "C" {
 }
 
 #define TILE 64
-#define STEP 32        /* of the inner dimension, on chip */
-#define PAD (TILE + 1) /* so that columns of a tile are in different banks */
-#define SIDE 16        /* a block is SIDE x SIDE threads; each has 4 x 4 products, SIDE apart */
+#define STEP 32        /* of the inner dimension, in shared memory */
+#define PAD (TILE + 1) /* places columns of a tile in different banks */
+#define SIDE 16        /* a block is SIDE x SIDE threads; each has 4 x 4 products, stride SIDE */
 #define EACH 4
 #define THREADS (SIDE * SIDE)
-#define MOST_PIECES 64 /* of the tiles, for dw */
+#define MOST_PIECES 64 /* pieces of the tiles, for dw */
 #define WHOLE 0xffffffffu
 
-/* What the kernels read. */
+/* The arguments of the kernels. */
 typedef struct head {
     const int32_t *first, *count; /* (D) classes */
-    const int32_t *begin;         /* (D+1) where a column's elements begin in order */
-    const int32_t *tile, *chunk;  /* (D+1) a column's first tile and chunk of classes, counted through */
+    const int32_t *begin;         /* (D+1) start of a column's elements in order */
+    const int32_t *tile, *chunk;  /* (D+1) a column's first tile and first chunk of classes, cumulative */
     const int32_t *order;         /* (n) */
     const acf_real *h, *w, *b;    /* (n,F), (W,F), (W) */
     int64_t D, F;
 } head;
 
-/* ---- groups --------------------------------------------------------------------------------------------------------------- */
+/* ---- groups ---------------------------------------------------------------------------------------------------- */
 
 static __device__ int32_t tiles_of(int32_t n) { return (n + TILE - 1) / TILE; }
 
-/* size (D): a block a column. */
+/* size (D): one block per column. */
 static __global__ void group_sizes(int32_t *size, const int32_t *__restrict__ column, int64_t n) {
     int32_t found = 0;
     for (int64_t p = threadIdx.x; p < n; p += blockDim.x) found += column[p] == (int32_t)blockIdx.x;
@@ -64,7 +65,7 @@ static __global__ void group(int32_t *begin, int32_t *tile, int32_t *chunk, int3
         const int64_t p = p0 + threadIdx.x;
         const bool mine = p < n && column[p] == j;
         const unsigned all = __ballot_sync(WHOLE, mine);
-        __syncthreads(); /* the round before may still be reading */
+        __syncthreads(); /* the previous iteration may still be reading */
         if (lane == 0) warp[k] = __popc(all);
         __syncthreads();
         int32_t at = before + __popc(all & ((1u << lane) - 1));
@@ -89,7 +90,7 @@ static __device__ int32_t find(const int32_t *first, int64_t D, int32_t x) {
     return (int32_t)low;
 }
 
-/* ---- products of a tile -------------------------------------------------------------------------------------------------------- */
+/* ---- products of a tile ---------------------------------------------------------------------------------------- */
 
 /* A tile: elements order[from .. from + rows) of column j, which has `classes` rows of w from `first` on. */
 typedef struct tile_of {
@@ -101,7 +102,8 @@ static __device__ tile_of tile_at(const head &g, int32_t j, int32_t number) {
     return {j, from, min(TILE, g.begin[j + 1] - from), g.first[j], g.count[j]};
 }
 
-/* On chip: the two factors, or in their place what tensor cores made of them; and the gradient of a chunk's logits, class by element. */
+/* In shared memory: the two factors, or the fragments of tensor cores in the same memory; and the gradient of a
+ * chunk's logits, class by element. */
 typedef struct chip {
     union {
         struct {
@@ -112,7 +114,7 @@ typedef struct chip {
     acf_real d[TILE][PAD];
 } chip;
 
-/* Where a lane's part of a (16,32) piece of the tile begins: eight warps share it out, four down and two across. */
+/* Start of a lane's part of a (16,32) piece of the tile: eight warps share the tile, four down and two across. */
 typedef struct fragment {
     int row, column, g, t;
 } fragment;
@@ -155,7 +157,8 @@ static __device__ inline void multiply_bf16(acf_real acc[EACH][EACH], const acf_
     }
 }
 
-/* acc += aᵀ·b, (TILE,TILE) from STEP rows of both: in float as 4 x 4 products SIDE apart, else as fragments until settle. */
+/* acc += aᵀ·b, (TILE,TILE) from STEP rows of both: in float as 4 x 4 products with stride SIDE, else as fragments
+ * until settle. */
 template <int P>
 static __device__ inline void multiply(acf_real acc[EACH][EACH], const acf_real (*a)[PAD], const acf_real (*b)[PAD]) {
     if (P == ACF_PRECISION_TF32) return multiply_tf32(acc, a, b);
@@ -172,13 +175,13 @@ static __device__ inline void multiply(acf_real acc[EACH][EACH], const acf_real 
     }
 }
 
-/* What multiply left in acc becomes 4 x 4 products SIDE apart: fragments are laid out on chip over the factors, and read again. The next
- * write to the factors stands behind a barrier. Every thread must call it. */
+/* Converts the result of multiply in acc to 4 x 4 products with stride SIDE: fragments are written to shared memory
+ * over the factors, and read again. A barrier precedes the next write to the factors. Every thread must call it. */
 template <int P> static __device__ inline void settle(acf_real acc[EACH][EACH], chip *m) {
     if (P == ACF_PRECISION_FLOAT) return;
     const fragment f = fragment_of();
     const int ty = threadIdx.x / SIDE, tx = threadIdx.x % SIDE;
-    __syncthreads(); /* the factors are read */
+    __syncthreads(); /* the factors have been read */
 #pragma unroll
     for (int n = 0; n < EACH; n++)
 #pragma unroll
@@ -190,7 +193,8 @@ template <int P> static __device__ inline void settle(acf_real acc[EACH][EACH], 
         for (int c = 0; c < EACH; c++) acc[r][c] = m->sum[ty + SIDE * r][tx + SIDE * c];
 }
 
-/* to[s][i] = column f0 + s of the rows; row i is from + i of x, or with `order` the one that lists it. Zero outside. */
+/* to[s][i] = column f0 + s of the rows. Row i is from + i of x or, with `order`, the row that it lists. Zero
+ * outside. */
 static __device__ inline void load_rows(acf_real (*to)[PAD], const acf_real *x, const int32_t *order, int32_t from,
                                         int32_t rows, int64_t f0, int64_t F) {
     const int s = threadIdx.x % STEP;
@@ -210,8 +214,8 @@ static __device__ inline void load_across(acf_real (*to)[PAD], const acf_real *x
     }
 }
 
-/* Logits of a tile's elements for the classes [c0, c0 + TILE) of its column: thread (ty,tx) has those of elements ty + SIDE r and classes
- * tx + SIDE c. */
+/* Logits of a tile's elements for the classes [c0, c0 + TILE) of its column: thread (ty,tx) has those of elements ty
+ * + SIDE r and classes tx + SIDE c. */
 template <int P>
 static __device__ void tile_logits(chip *m, acf_real acc[EACH][EACH], const head &g, const tile_of &x, int32_t c0) {
     const int32_t classes = min(TILE, x.classes - c0);
@@ -219,7 +223,7 @@ static __device__ void tile_logits(chip *m, acf_real acc[EACH][EACH], const head
     for (int r = 0; r < EACH; r++)
         for (int c = 0; c < EACH; c++) acc[r][c] = 0;
     for (int64_t f0 = 0; f0 < g.F; f0 += STEP) {
-        __syncthreads(); /* what was there may still be read */
+        __syncthreads(); /* the previous content may still be read */
         load_rows(m->a, g.h, g.order, x.from, x.rows, f0, g.F);
         load_rows(m->b, g.w, NULL, x.first + c0, classes, f0, g.F);
         __syncthreads();
@@ -232,15 +236,15 @@ static __device__ void tile_logits(chip *m, acf_real acc[EACH][EACH], const head
     }
 }
 
-/* ---- log-probability ---------------------------------------------------------------------------------------------------------- */
+/* ---- log-probability ------------------------------------------------------------------------------------------- */
 
-/* What forward leaves to the backward, by element: the largest logit and Σ e^(logit - largest). */
+/* Saved by the forward for the backward, by element: the largest logit and Σ e^(logit - largest). */
 typedef struct softmax {
     double *sum;   /* (n) */
     acf_real *top; /* (n) */
 } softmax;
 
-/* Over the SIDE neighbouring threads that share an element; the order is always the same. */
+/* Reductions over the SIDE neighbouring threads that share an element, in a fixed order. */
 template <typename T> static __device__ inline T side_max(T x) {
     for (int lane = SIDE / 2; lane > 0; lane /= 2) x = max(x, __shfl_xor_sync(WHOLE, x, lane));
     return x;
@@ -250,7 +254,8 @@ template <typename T> static __device__ inline T side_sum(T x) {
     return x;
 }
 
-/* A chunk's logits enter largest, sum and, where it is among them, the element's own logit. code: its place in the column, or -1. */
+/* Updates largest, sum and, if the chunk contains it, the element's own logit with a chunk's logits. code: the class
+ * within the column, or -1. */
 static __device__ void take_chunk(acf_real *top, double *sum, double *own, const acf_real *acc, int32_t c0,
                                   int32_t classes, int32_t code) {
     const int tx = threadIdx.x % SIDE;
@@ -265,12 +270,11 @@ static __device__ void take_chunk(acf_real *top, double *sum, double *own, const
     for (int c = 0; c < EACH; c++)
         if (c0 + tx + SIDE * c < classes) more += exp((double)acc[c] - (double)most);
     more = side_sum(more);
-    *sum =
-        (*sum > 0 ? *sum * exp((double)*top - (double)most) : *sum) + more; /* at first there is nothing, and no top */
+    *sum = (*sum > 0 ? *sum * exp((double)*top - (double)most) : *sum) + more; /* top is unset at first */
     *top = most;
 }
 
-/* The place of element p's class among those of its column, noted where it is none of them. */
+/* The class of element p within its column; records a fault if it is invalid. */
 static __device__ int32_t code_of(const head &g, const tile_of &x, const int32_t *rows, const int32_t *row_of,
                                   int32_t p, acf_fault *fault, const char *op) {
     const int64_t code = (int64_t)rows[p] - x.first;
@@ -310,7 +314,8 @@ static __global__ void __launch_bounds__(THREADS)
     }
 }
 
-/* m->d (class, element) = the gradient of the logits of a chunk: dlogp ([k = code] - softmax_k), zero outside. Every thread must call it. */
+/* m->d (class, element) = the gradient of the logits of a chunk: dlogp ([k = code] - softmax_k), zero outside. Every
+ * thread must call it. */
 template <int P>
 static __device__ void chunk_gradient(chip *m, const head &g, const tile_of &x, int32_t c0, softmax kept,
                                       const acf_real *dlogp, const int32_t *rows) {
@@ -332,7 +337,7 @@ static __device__ void chunk_gradient(chip *m, const head &g, const tile_of &x, 
     __syncthreads();
 }
 
-/* dh of a tile's elements, which no other block has. */
+/* dh of a tile's elements, which no other block writes. */
 template <int P>
 static __global__ void __launch_bounds__(THREADS, 3)
     logp_h_bwd(acf_real *__restrict__ dh, head g, softmax kept, const acf_real *__restrict__ dlogp,
@@ -351,7 +356,7 @@ static __global__ void __launch_bounds__(THREADS, 3)
                 __syncthreads();
                 load_across(m.b, g.w, NULL, x.first + c0 + k0, classes - k0, f0, g.F);
                 __syncthreads();
-                multiply<P>(acc, m.d + k0, m.b); /* classes behind the last have gradient 0 */
+                multiply<P>(acc, m.d + k0, m.b); /* classes after the last have gradient 0 */
             }
             settle<P>(acc, &m);
             for (int r = 0; r < EACH; r++)
@@ -363,8 +368,8 @@ static __global__ void __launch_bounds__(THREADS, 3)
     }
 }
 
-/* Block (chunk,piece): the sum over every gridDim.y-th tile of the chunk's column, to part (pieces,chunks,TILE,F+1), where b's gradient is the
- * last. */
+/* Block (chunk,piece): the sum over every gridDim.y-th tile of the chunk's column, to part (pieces,chunks,TILE,F+1);
+ * the last entry is b's gradient. */
 template <int P>
 static __global__ void __launch_bounds__(THREADS, 3)
     logp_w_bwd(acf_real *__restrict__ part, head g, softmax kept, const acf_real *__restrict__ dlogp,
@@ -379,7 +384,7 @@ static __global__ void __launch_bounds__(THREADS, 3)
     for (int64_t i = threadIdx.x; i < classes * width; i += THREADS) to[i] = 0;
     for (int32_t n = (int32_t)blockIdx.y; n < tiles; n += (int32_t)gridDim.y) {
         const tile_of x = tile_at(g, j, n);
-        chunk_gradient<P>(&m, g, x, c0, kept, dlogp, rows); /* its barriers also stand behind the zeros above */
+        chunk_gradient<P>(&m, g, x, c0, kept, dlogp, rows); /* its barriers also order the zeros above */
         if (threadIdx.x < (unsigned)classes) {
             acf_real sum = 0;
             for (int i = 0; i < TILE; i++) sum += m.d[threadIdx.x][i];
@@ -421,9 +426,9 @@ static __global__ void add_pieces(acf_real *dw, acf_real *db, const acf_real *__
     }
 }
 
-/* ---- logits and probabilities ------------------------------------------------------------------------------------------------ */
+/* ---- logits and probabilities ---------------------------------------------------------------------------------- */
 
-/* y (n,M), which is zero: the logits. */
+/* y (n,M), zero on entry: the logits. */
 template <int P>
 static __global__ void __launch_bounds__(THREADS) scores_fwd(acf_real *__restrict__ y, head g, int64_t M) {
     __shared__ chip m;
@@ -442,7 +447,7 @@ static __global__ void __launch_bounds__(THREADS) scores_fwd(acf_real *__restric
     }
 }
 
-/* In place: a warp an element. A NaN makes all of them NaN. */
+/* Softmax in place: one warp per element. A NaN makes all of them NaN. */
 static __global__ void probs_fwd(acf_real *y, const int32_t *__restrict__ column, const int32_t *__restrict__ count,
                                  int64_t D, int64_t n, int64_t M) {
     const int64_t p = acf_thread() / 32;
@@ -457,16 +462,16 @@ static __global__ void probs_fwd(acf_real *y, const int32_t *__restrict__ column
     for (int32_t k = lane; k < classes; k += 32) row[k] = (acf_real)(exp((double)row[k] - (double)top) / sum);
 }
 
-/* ---- operations --------------------------------------------------------------------------------------------------------------- */
+/* ---- operations ------------------------------------------------------------------------------------------------ */
 
-/* What forward saves; in the step's host memory, arrays in device memory. */
+/* Saved by the forward; in the step's host memory, arrays in device memory. */
 typedef struct saved {
     head g;
     softmax kept;
-    int64_t tiles, chunks;   /* room for tiles; chunks, which are known */
+    int64_t tiles, chunks;   /* capacity for tiles; the number of chunks */
     int64_t most;            /* classes of a column */
-    bool apart;              /* no two columns have a row of w in common */
-    acf_precision precision; /* of the forward, whose logits the backward forms again */
+    bool apart;              /* no two columns share a row of w */
+    acf_precision precision; /* of the forward, whose logits the backward computes again */
 } saved;
 
 /* A kernel's instance for a precision. */
@@ -517,7 +522,7 @@ static acf_status logp_forward(acf_tape *t, acf_node *n) {
     a->saved = s;
     cudaStream_t stream = acf_cuda_stream(t->dev);
     ACF_CUDA(
-        cudaMemsetAsync(n->out[0]->data, 0, (size_t)T * sizeof(acf_real), stream)); /* behind the last element, too */
+        cudaMemsetAsync(n->out[0]->data, 0, (size_t)T * sizeof(acf_real), stream)); /* also after the last element */
     LAUNCH(logp_fwd, s->precision, (unsigned)acf_max(s->tiles, 1), stream, n->out[0]->data, s->kept, s->g, a->rows,
            a->at.row, acf_cuda_fault(t->dev), n->op->name);
     return ACF_LAUNCHED("class_logp");
@@ -527,7 +532,7 @@ static acf_status logp_forward(acf_tape *t, acf_node *n) {
 static acf_status add_weights(acf_tape *t, const saved *s, acf_real *dw, acf_real *db, const acf_real *dlogp,
                               const int32_t *rows) {
     const int64_t width = s->g.F + 1,
-                  capacity = ((int64_t)1 << 24) / (s->chunks * TILE * width); /* 64 MB at most, but for the first */
+                  capacity = ((int64_t)1 << 24) / (s->chunks * TILE * width); /* 64 MB at most, except for the first */
     const int64_t wanted = acf_ceil_div(4 * acf_cuda_processors(t->dev), s->chunks);
     const int64_t pieces = acf_max(acf_min(acf_min(wanted, capacity), MOST_PIECES), 1);
     acf_mark mark = acf_arena_mark(t->mem);

@@ -1,4 +1,5 @@
-/* The output layer of categories: cases for the harness, the same through all logits at once, tiles, refusals. */
+/* Tests of the output layer of categories: cases for the harness, comparison with all logits at once, tiles,
+ * refusals. */
 #include "ops/class_head.h"
 
 #include "harness/lab.h"
@@ -9,9 +10,9 @@
 
 /* ---- cases ------------------------------------------------------------------------------------------------------ */
 
-/* 3, 1, 5, 2, 3, 1 ... classes behind one row of w that belongs to nobody. */
+/* 3, 1, 5, 2, 3, 1 ... classes after one unused row of w. */
 #define MAX_D 64
-enum { FEW, MANY }; /* variants; many: columns of more classes than a GPU's tile */
+enum { FEW, MANY }; /* variants; MANY: columns of more classes than a GPU's tile */
 static int32_t firsts[MAX_D], counts[MAX_D];
 
 static acf_classes classes_of(int64_t D, int64_t *W, int variant) {
@@ -57,7 +58,7 @@ static void build_logp(acf_lab *l) {
     acf_result(l, acf_class_logp(l->t, x.h, x.w, x.b, x.rows, &x.c, l->u));
 }
 
-/* The same parameters used twice: gradients must add up. */
+/* The same parameters used twice: gradients add up. */
 static void build_twice(acf_lab *l) {
     head x = head_of(l);
     acf_result(l, acf_class_logp(l->t, x.h, x.w, x.b, x.rows, &x.c, l->u));
@@ -102,7 +103,7 @@ static void naive_scores(const acf_lab *l, double *const *out) {
 
 static const acf_size some[] = {{5, 3, ACF_MASK_RANDOM}, {2, 1, ACF_MASK_ALL}, {-1, 0, ACF_MASK_RANDOM}};
 
-/* A NaN may sit in a row of w that no element looks at; those that are looked at are tried below. */
+/* A NaN may be in a row of w that no element reads; NaNs in rows that are read are tested below. */
 static const acf_case cases[] = {
     {"logp", build_logp, naive_logp, .hides_nonfinite = true},
     {"logp, used twice", build_twice, NULL, .hides_nonfinite = true},
@@ -116,8 +117,8 @@ ACF_CASES(class_head, cases)
 
 /* ---- identities ------------------------------------------------------------------------------------------------- */
 
-/* Columns of 3000 and 2 classes with about 1200 elements each: tiles end inside both, for their logits or for their rows. All
- * logits at once, by the operations this one stands for, must give the same values and gradients. */
+/* Columns of 3000 and 2 classes with about 1200 elements each. One tile is limited by its logits, the other by its
+ * rows. The same computed with all logits at once must give the same values and gradients. */
 enum { N = 2400, F = 2, CLASSES = 3002 };
 static const int32_t first2[2] = {0, 3000}, count2[2] = {3000, 2};
 
@@ -153,7 +154,7 @@ static void many_tiles(void **state) {
     for (int64_t i = 0; i < CLASSES; i++) acf_assert_close(db[0][i], db[1][i], tol, "db");
 }
 
-/* ---- errors ------------------------------------------------------------------------------------------------------- */
+/* ---- errors ---------------------------------------------------------------------------------------------------- */
 
 static void expect(acf_lab *l, acf_status status, const char *sentence) {
     assert_int_equal(acf_tape_status(l->t), status);
@@ -182,13 +183,13 @@ static void refuses_what_does_not_fit(void **state) {
     acf_lab_open(&l, 1, 2, 3, ACF_MASK_ALL, 1);
     head x = small(&l, 1);
     acf_class_logp(l.t, x.h, x.w, x.b, wrong, &x.c, l.u);
-    expect(&l, ACF_EDATA, "class_logp: row 1, column 0: row 2 of w; the column has 2 from row 0 on");
+    expect(&l, ACF_EDATA, "class_logp: row 1, column 0: the class is row 2 of w; expected one of 2 rows from row 0 on");
     x = small(&l, 1);
     acf_class_logp(l.t, x.h, x.w, x.b, below, &x.c, l.u);
-    expect(&l, ACF_EDATA, "class_logp: row 0, column 1: row 1 of w; the column has 3 from row 2 on");
+    expect(&l, ACF_EDATA, "class_logp: row 0, column 1: the class is row 1 of w; expected one of 3 rows from row 2 on");
     x = small(&l, 1);
     acf_class_logp(l.t, x.h, x.w, x.b, fine, &(acf_classes){3, far, count7}, l.u);
-    expect(&l, ACF_ESHAPE, "class_logp: column 2: 2 classes from row 6 of w on; w has 7");
+    expect(&l, ACF_ESHAPE, "class_logp: column 2: 2 classes from row 6 of w on; w has 7 rows");
     x = small(&l, 1);
     acf_class_logp(l.t, x.h, x.w, x.b, fine, &(acf_classes){2, first7, count7}, l.u);
     expect(&l, ACF_ESHAPE, "class_logp: there are classes for 2 columns; the table has 3");
@@ -204,7 +205,7 @@ static void refuses_what_does_not_fit(void **state) {
     acf_lab_close(&l);
 }
 
-/* A NaN among the classes of a column reaches its elements, and those only. */
+/* A NaN among the classes of a column reaches only its elements. */
 static void shows_nan_in_the_column(void **state) {
     (void)state;
     static const int32_t rows[6] = {0, 1, 2, 3, 5, 6};

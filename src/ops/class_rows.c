@@ -1,4 +1,5 @@
-/* Categories as rows of a table: see class_rows.h. Integers only, n = 1e3 to 1e5, one pass: not worth threads. */
+/* Categories as rows of a table: see class_rows.h. Integers only, n = 1e3 to 1e5, one pass; too little work for
+ * threads. */
 #include "ops/class_rows.h"
 
 static int64_t row_of(const acf_class_cells *c, int64_t D, int64_t p) { return c->at.row ? c->at.row[p] : p / D; }
@@ -6,7 +7,7 @@ static int64_t column_of(const acf_class_cells *c, int64_t D, int64_t p) {
     return c->at.column ? c->at.column[p] : p % D;
 }
 
-/* Packed elements are step-major, so the first bad one need not be the lowest cell: all are seen. */
+/* Packed elements are step-major, so the first bad one need not be the lowest cell: all are checked. */
 int64_t acf_class_rows_fwd_cpu(int32_t *rows, const int32_t *codes, const acf_class_cells *cells,
                                const acf_classes *classes, int64_t n) {
     int64_t D = classes->D, bad = -1, lowest = 0;

@@ -1,4 +1,5 @@
-/* Categories as rows of a table, on the GPU: see class_rows.h. A thread a cell; cells behind the last of a subset have row -1 and get -1. */
+/* Categories as rows of a table, on the GPU: see class_rows.h. One thread per cell; cells after the last of a subset
+ * have row -1 and get -1. */
 #include "ops/classes.cuh"
 
 extern "C" {

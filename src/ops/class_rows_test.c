@@ -1,4 +1,4 @@
-/* Rows of classes: every way to say which cells, cells that must not be read, codes that must be refused. */
+/* Tests of rows of classes: every way to select cells, cells that must not be read, codes that must be refused. */
 #include "ops/class_rows.h"
 
 #include "harness/lab.h"
@@ -17,7 +17,7 @@ static acf_classes classes_of(int64_t D) {
     return (acf_classes){D, firsts, counts};
 }
 
-/* Codes (N,D) that fit where l->b and l->m say modelled or observed, and cannot be read elsewhere: they fit no column. */
+/* Codes (N,D) that are valid where l->b and l->m say modelled or observed. Elsewhere no column has such a code. */
 static const int32_t *table_of(acf_lab *l, bool modelled) {
     if (!acf_leaf_ints(l, "codes", 0, 59, l->N * l->D)) return NULL;
     const int32_t *raw = l->leaf[l->leaf_at - 1].ints;
@@ -82,7 +82,7 @@ static void takes_the_columns_given(void **state) {
     acf_lab_close(&l);
 }
 
-/* The lowest cell is named, not the first in memory. */
+/* The message names the lowest cell, not the first in memory. */
 static void names_bad_codes(void **state) {
     (void)state;
     acf_lab l;

@@ -1,4 +1,4 @@
-/* What the CUDA twins of the operations on categories share: see categorical.h. */
+/* What the CUDA kernels of the operations on categories share: see categorical.h. */
 #ifndef ACF_OPS_CLASSES_CUH
 #define ACF_OPS_CLASSES_CUH
 
@@ -8,8 +8,8 @@ extern "C" {
 #include "ops/categorical.h"
 }
 
-/* (2,D) in device memory: first, then count. The caller's where it keeps them there, else a copy on the tape, which a step that is captured
- * could not make; NULL after a failure. */
+/* (2,D) in device memory: first, then count. The caller's array if it has one there, else a copy on the tape, which
+ * a captured step cannot make. NULL after a failure. */
 static inline const int32_t *acf_cuda_classes(acf_tape *t, const acf_classes *c) {
     if (c->there) return c->there;
     int32_t *copy = acf_tape_ints(t, 2 * c->D);

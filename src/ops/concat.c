@@ -1,7 +1,7 @@
-/* Joining and cutting along the last axis: see concat.h. Each is the other's adjoint.
+/* Joining and slicing along the last axis: see concat.h. Each is the adjoint of the other.
  *
- * Workload: M = 1e3 to 1e5 packed elements; a network's input such as (previous value, context, mask) with widths 1, 256,
- * 60. One input at a time: it streams through once, and y is written in runs of that input's width. */
+ * Workload: M = 1e3 to 1e5 packed elements; a network's input such as (previous value, context, mask) with widths 1,
+ * 256, 60. One input at a time: it is read once in order, and y is written in runs of that input's width. */
 #include "ops/concat.h"
 
 void acf_concat_fwd_cpu(const acf_device *dev, acf_real *y, const acf_real *x, int64_t from, int64_t width, int64_t M,
@@ -76,7 +76,7 @@ static acf_tensor *with_last(acf_tape *t, const acf_tensor *x, int64_t last) {
     return y;
 }
 
-/* The same lines along the last axis: (M,C) or (M), or images (N,H,W,C). */
+/* True if x and y agree in all axes but the last: (M,C) or (M), or images (N,H,W,C). */
 static bool same_lines(const acf_tensor *a, const acf_tensor *b) {
     if (a->ndim < 1 || b->ndim < 1 || a->sub != b->sub) return false;
     if (a->ndim <= 2 && b->ndim <= 2) return a->dim[0] == b->dim[0];

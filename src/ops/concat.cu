@@ -1,12 +1,12 @@
-/* Joining and cutting along the last axis on the GPU: see concat.h. One launch for each input; a block's threads walk along the wider rows in
- * order, so that what they write lies together. */
+/* Joining and slicing along the last axis on the GPU: see concat.h. One launch for each input. A block's threads run
+ * along the wider rows in order, so that their writes are contiguous. */
 #include "ops/ops.cuh"
 
 extern "C" {
 #include "ops/concat.h"
 }
 
-/* Numbers m of (M,width) and their twins in columns [from, from + width) of (M,C). */
+/* Element m of (M,width) and its counterpart in columns [from, from + width) of (M,C). */
 static __global__ void put_columns(acf_real *__restrict__ wide, const acf_real *__restrict__ narrow, int64_t from,
                                    int64_t width, int64_t M, int64_t C) {
     ACF_EACH(i, M * width) {

@@ -1,11 +1,11 @@
-/* Joining and cutting along the last axis: cases for the harness, refusals. */
+/* Tests of joining and slicing along the last axis: cases for the harness, refusals. */
 #include "ops/concat.h"
 
 #include "harness/lab.h"
 
 static int64_t wide(const acf_lab *l) { return l->big ? 129 : 5; }
 
-/* A number, a vector, and the vector once more: its gradient gets two terms. variant 1: plain rows instead of packed. */
+/* A number, a vector, and the vector again: its gradient gets two terms. variant 1: plain rows instead of packed. */
 static void build(acf_lab *l) {
     int64_t C = wide(l);
     acf_tensor *a = l->c->variant ? acf_leaf(l, "a", -1, 1, 1, &l->N) : acf_leaf_packed(l, "a", -1, 1, 0);
@@ -41,7 +41,7 @@ static void naive_slice(const acf_lab *l, double *const *out) {
         }
 }
 
-/* Images are joined along their channels, and cut there. */
+/* Images are joined and sliced along their channels. */
 static void build_images(acf_lab *l) {
     acf_tensor *a = acf_leaf(l, "a", -1, 1, 4, (int64_t[]){l->N, l->D, 2, 2}),
                *b = acf_leaf(l, "b", -1, 1, 4, (int64_t[]){l->N, l->D, 2, 3});
@@ -66,7 +66,7 @@ static const acf_case cases[] = {
 };
 ACF_CASES(concat, cases)
 
-/* A number per row counts as a column, so it can be cut and is a matrix afterwards. */
+/* A number per row counts as a column: it can be sliced, and the result is a matrix. */
 static void numbers_are_columns(void **state) {
     (void)state;
     acf_lab l;

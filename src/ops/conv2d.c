@@ -1,16 +1,18 @@
 /* Convolution of images: see conv2d.h; formulas in docs/math.md.
  *
- * Workload: N = 16 to 128 images of 4x4 to 64x64 pixels, 32 to 512 channels, kernels 1x1, 2x3 and 3x3. All three products of a convolution
- * are sums of outer products, and one tile of them, held in vector registers, does them all:
+ * Workload: N = 16 to 128 images of 4x4 to 64x64 pixels, 32 to 512 channels, kernels 1x1, 2x3 and 3x3. All three
+ * products of a convolution are sums of outer products. One tile of them, held in vector registers, computes all
+ * three:
  *
  *     acc (TILE, nv vectors) += Σ_t a_i[t] · b[t]        TILE numbers that are broadcast, times a row of channels
  *
- *     y     a: pixels of x as a place of the kernel sees them, t over input channels;   b: weights (place, in, out)
- *     dx    the same of dy, with the kernel turned round and its channels exchanged: nothing is scattered
+ *     y     a: pixels of x at one position of the kernel, t over input channels;        b: weights (place, in, out)
+ *     dx    the same of dy, with the kernel rotated by 180° and its channels exchanged: no scatter
  *     dw    a: input channels of x, t over pixels of a row;                             b: dy
  *
- * So patches are read where they are and never gathered (y and dx of a 1x1 convolution are plain products). Weights are laid out for it once per call; blocks of them stay in a core's cache while
- * pixels stream by. Blocks depend on the shape alone, and so do the bits. Beside im2col on OpenBLAS and oneDNN: docs/RESULTS.md. */
+ * Patches are read in place and never gathered (y and dx of a 1x1 convolution are plain products). Weights are
+ * packed once per call; blocks of them stay in a core's cache while pixels are streamed. Blocks, and therefore the
+ * bits, depend only on the shape. Compared with im2col on OpenBLAS and with oneDNN in experiments/NOTES.md. */
 #include "ops/conv2d.h"
 
 #include "ops/linear.h"
@@ -18,7 +20,7 @@
 #include <omp.h>
 #include <string.h>
 
-/* ---- the tile ------------------------------------------------------------------------------------------------------------ */
+/* ---- the tile -------------------------------------------------------------------------------------------------- */
 
 #ifdef __AVX512F__
 #define VECTOR_BYTES 64
@@ -39,13 +41,13 @@ INLINE void add_products(vec acc[TILE][VECTORS], const acf_real *const a[TILE], 
         vec row[VECTORS];
         for (int j = 0; j < nv; j++) row[j] = *(const vec *)(b + t * sb + j * LANES);
         for (int i = 0; i < TILE; i++) {
-            const vec x = a[i][t * sa] - (vec){0}; /* the number in all lanes */
+            const vec x = a[i][t * sa] - (vec){0}; /* broadcasts the number to all lanes */
             for (int j = 0; j < nv; j++) acc[i][j] += x * row[j];
         }
     }
 }
 
-/* A vector of which only the first n numbers are in memory; by value, so that sums stay in registers. */
+/* A vector of which only the first n numbers are in memory; passed by value, so that sums stay in registers. */
 INLINE vec load_vector(const acf_real *from, int64_t n) {
     if (n >= LANES) return *(const vec *)from;
     vec v = {0};
@@ -60,7 +62,7 @@ INLINE void store_vector(acf_real *to, vec v, int64_t n) {
         for (int64_t k = 0; k < n; k++) to[k] = v[k];
 }
 
-/* Sums to and from rows of `width` numbers. */
+/* Loads and stores sums from and to rows of `width` numbers. */
 INLINE void load_sums(vec acc[TILE][VECTORS], const acf_real *const y[TILE], int64_t width, const int nv) {
     for (int i = 0; i < TILE; i++)
         for (int j = 0; j < nv; j++) acc[i][j] = load_vector(y[i] + j * LANES, width - j * LANES);
@@ -71,30 +73,28 @@ INLINE void store_sums(vec acc[TILE][VECTORS], acf_real *const y[TILE], int64_t 
         for (int j = 0; j < nv; j++) store_vector(y[i] + j * LANES, acc[i][j], width - j * LANES);
 }
 
-/* ---- sizes and scratch ------------------------------------------------------------------------------------------------------- */
+/* ---- sizes and scratch ----------------------------------------------------------------------------------------- */
 
 #define TASK 192           /* output pixels that a thread takes at a time: a multiple of TILE */
-#define WEIGHTS_NEAR 49152 /* numbers of a block of weights that stays in cache while a task's pixels pass */
-#define RUNS 64            /* rows of pixels whose products are summed before a tile is put away */
-#define NEAR 65536         /* pixels times channels of them, at most, so that they stay in cache */
-#define DW_PIECES 16       /* of the sum over pixels of dw, at most; */
-#define DW_NUMBERS 8388608 /* and numbers of all their sums */
+#define WEIGHTS_NEAR 49152 /* numbers of a block of weights that stays in cache while a task's pixels are processed */
+#define RUNS 64            /* rows of pixels whose products are summed before a tile is stored */
+#define NEAR 65536         /* pixels times channels of them at most, so that they stay in cache */
+#define DW_PIECES 16       /* pieces of the sum over pixels of dw, at most */
+#define DW_NUMBERS 8388608 /* numbers of all their sums, at most */
 
 static int64_t places(const acf_conv_shape *s) { return s->kh * s->kw; }
 static int64_t pixels(const acf_conv_shape *s) { return s->N * s->Ho * s->Wo; }
 static int64_t padded(int64_t channels) { return acf_ceil_div(channels, LANES) * LANES; }
-static int64_t round16(int64_t n) {
-    return acf_ceil_div(n, 16) * 16;
-} /* pieces of scratch begin where vectors like to */
+static int64_t round16(int64_t n) { return acf_ceil_div(n, 16) * 16; } /* aligns pieces of scratch to vectors */
 
-/* The forward's scratch: weights, zeros that stand for what is outside the image, and for each thread a row nobody looks at and the table of a
- * task's pixels. The table comes first: it holds pointers. */
-typedef struct desk {
+/* The forward's scratch: packed weights, zeros for positions outside the image, and for each thread a dummy output
+ * row and the table of a task's pixels. The table comes first: it holds pointers. */
+typedef struct workspace {
     const acf_real **table; /* (threads, TASK, places) */
     acf_real *weights, *zeros, *spare;
-} desk;
+} workspace;
 
-static size_t lay_out(const acf_device *dev, const acf_conv_shape *s, void *scratch, desk *d) {
+static size_t lay_out(const acf_device *dev, const acf_conv_shape *s, void *scratch, workspace *d) {
     const int64_t threads = acf_max(dev->threads, 1), pointers = round16(threads * TASK * places(s));
     const int64_t weights = round16(places(s) * s->Ci * padded(s->Co)), zeros = round16(acf_max(s->Ci, WIDE));
     d->table = scratch;
@@ -105,14 +105,14 @@ static size_t lay_out(const acf_device *dev, const acf_conv_shape *s, void *scra
 }
 
 size_t acf_conv2d_fwd_scratch(const acf_device *dev, const acf_conv_shape *s) {
-    desk d;
-    return lay_out(dev, s, (void *)ACF_HOST_ALIGN, &d); /* addresses are counted, not used */
+    workspace d;
+    return lay_out(dev, s, (void *)ACF_HOST_ALIGN, &d); /* computes the size only; the addresses are not used */
 }
 
-/* ---- y, and dx ------------------------------------------------------------------------------------------------------------------ */
+/* ---- y, and dx ------------------------------------------------------------------------------------------------- */
 
-/* to: for each block of WIDE outputs (place, in, out), what is missing of the last vector 0. `turned`: w belongs to the convolution whose dx this
- * is, (in, places from the last to the first, out). */
+/* to: for each block of WIDE outputs (place, in, out), the last vector padded with zeros. `turned`: w belongs to the
+ * convolution whose dx this is, stored (in, places from the last to the first, out). */
 static void pack_weights(const acf_device *dev, acf_real *to, const acf_real *w, bool turned, const acf_conv_shape *s) {
     const int64_t P = places(s), blocks = acf_ceil_div(s->Co, WIDE);
     ACF_PARALLEL(dev, P * s->Ci * s->Co)
@@ -128,13 +128,13 @@ static void pack_weights(const acf_device *dev, acf_real *to, const acf_real *w,
     }
 }
 
-/* Place h of an image that is spread out by `up`, on the image itself; -1: outside, or between its pixels. */
+/* Row h of an image dilated by `up`, mapped to the image itself; -1: outside, or between its pixels. */
 INLINE int64_t source(int64_t h, int64_t H, int64_t up) {
-    if (up == 1) return h < H ? h : -1; /* below 0 stays so; no division for the many */
+    if (up == 1) return h < H ? h : -1; /* below 0 stays so; avoids the division in the common case */
     return h >= 0 && h % up == 0 && h / up < H ? h / up : -1;
 }
 
-/* Where pixels [r0,r1) of the result find what each place of the kernel multiplies. */
+/* Addresses of the input pixels at each kernel position, for output pixels [r0,r1). */
 static void look_up(const acf_real **table, const acf_real *x, const acf_real *zeros, const acf_conv_shape *s,
                     int64_t r0, int64_t r1) {
     int64_t n = r0 / (s->Ho * s->Wo), p = r0 / s->Wo % s->Ho, q = r0 % s->Wo;
@@ -151,10 +151,10 @@ static void look_up(const acf_real **table, const acf_real *x, const acf_real *z
     }
 }
 
-/* What a tile of pixels is made from. */
+/* Inputs of a tile of pixels. */
 typedef struct strip {
-    acf_real *y[TILE];               /* sums, of which `width` are real, */
-    const acf_real *start[TILE];     /* and what they begin with */
+    acf_real *y[TILE];               /* sums, of which the first `width` are stored */
+    const acf_real *start[TILE];     /* initial values of the sums */
     const acf_real *const *in[TILE]; /* rows of the table */
     const acf_real *weights;         /* (places, Ci, nv·LANES) */
     int64_t places, Ci, from, to;    /* input channels [from,to) */
@@ -183,9 +183,11 @@ static void any_strip(const strip *k) {
     }
 }
 
-/* All tiles of pixels [r0,r1) for outputs from o0 on and input channels [c0,c1); start (width): what each pixel begins with, NULL: what is there. */
-static void run_tiles(acf_real *y, const acf_real *start, const desk *d, const acf_real *const *table, acf_real *spare,
-                      const acf_conv_shape *s, int64_t r0, int64_t r1, int64_t o0, int64_t c0, int64_t c1) {
+/* All tiles of pixels [r0,r1) for outputs from o0 on and input channels [c0,c1). start (width): the initial value of
+ * each pixel; NULL: the stored one. */
+static void run_tiles(acf_real *y, const acf_real *start, const workspace *d, const acf_real *const *table,
+                      acf_real *spare, const acf_conv_shape *s, int64_t r0, int64_t r1, int64_t o0, int64_t c0,
+                      int64_t c1) {
     const int64_t P = places(s);
     for (int64_t r = r0; r < r1; r += TILE) {
         strip k = {.weights = d->weights + o0 * P * s->Ci,
@@ -203,9 +205,9 @@ static void run_tiles(acf_real *y, const acf_real *start, const desk *d, const a
     }
 }
 
-/* y (pixels,Co) = or += the convolution of x with the packed weights; act comes last. */
+/* y (pixels,Co) = or += the convolution of x with the packed weights; act is applied at the end. */
 static void convolve(const acf_device *dev, acf_real *y, const acf_real *x, const acf_real *b, acf_act_kind act,
-                     bool add, const acf_conv_shape *s, const desk *d) {
+                     bool add, const acf_conv_shape *s, const workspace *d) {
     const int64_t all = pixels(s), tasks = acf_ceil_div(all, TASK),
                   near = acf_max(WEIGHTS_NEAR / (places(s) * WIDE), 16);
     memset(d->zeros, 0, (size_t)acf_max(s->Ci, WIDE) * sizeof *d->zeros);
@@ -217,7 +219,7 @@ static void convolve(const acf_device *dev, acf_real *y, const acf_real *x, cons
         look_up(table, x, d->zeros, s, r0, r1);
         memset(spare, 0, WIDE * sizeof *spare);
         for (int64_t o0 = 0; o0 < s->Co; o0 += WIDE)
-            for (int64_t c0 = 0; c0 == 0 || c0 < s->Ci; c0 += near) /* once also where there is nothing to add */
+            for (int64_t c0 = 0; c0 == 0 || c0 < s->Ci; c0 += near) /* also runs once if Ci = 0 */
                 run_tiles(y,
                           c0 || add ? NULL
                           : b       ? b + o0
@@ -227,14 +229,15 @@ static void convolve(const acf_device *dev, acf_real *y, const acf_real *x, cons
     }
 }
 
-/* Pixels as they are: a plain product. (As many pixels on both sides: then there is no stride, or but one pixel.) */
+/* True if the convolution is a plain product: a 1x1 kernel on pixels in place. (Equal numbers of pixels on both
+ * sides mean no stride, or a single pixel.) */
 static bool is_plain(const acf_conv_shape *s) {
     return places(s) == 1 && !s->top && !s->left && s->H == s->Ho && s->W == s->Wo;
 }
 
 void acf_conv2d_fwd_cpu(const acf_device *dev, acf_real *y, const acf_real *x, const acf_real *w, const acf_real *b,
                         acf_act_kind act, const acf_conv_shape *s, void *scratch) {
-    desk d;
+    workspace d;
     if (is_plain(s)) {
         acf_linear_fwd_cpu(dev, y, x, w, b, act, pixels(s), s->Ci, s->Co);
         return;
@@ -244,7 +247,7 @@ void acf_conv2d_fwd_cpu(const acf_device *dev, acf_real *y, const acf_real *x, c
     convolve(dev, y, x, b, act, false, s, &d);
 }
 
-/* dx as a convolution of dy: sizes change places, and a stride becomes zeros between dy's pixels. */
+/* dx as a convolution of dy: sizes are exchanged, and a stride becomes zeros between dy's pixels. */
 static acf_conv_shape turned(const acf_conv_shape *s) {
     return (acf_conv_shape){.N = s->N,
                             .H = s->Ho,
@@ -261,9 +264,9 @@ static acf_conv_shape turned(const acf_conv_shape *s) {
                             .left = s->kw - 1 - s->left};
 }
 
-/* ---- dw -------------------------------------------------------------------------------------------------------------------------- */
+/* ---- dw -------------------------------------------------------------------------------------------------------- */
 
-/* Pixels of one row of dy, and of x as one place of the kernel sees them. */
+/* Pixels of one row of dy, and of x at one position of the kernel. */
 typedef struct run {
     const acf_real *x, *dy;
     int64_t n;
@@ -281,7 +284,8 @@ static int64_t dw_pieces(const acf_conv_shape *s) {
     return acf_max(1, acf_min(acf_min(DW_PIECES, DW_NUMBERS / size), blocks));
 }
 
-/* Rows [r0,r1) as place (i,j) sees them: how many have anything inside the image. dy (r1 - r0, Wo, stride of `wide`). */
+/* Runs of rows [r0,r1) at kernel position (i,j); returns how many overlap the image. dy (r1 - r0, Wo, stride
+ * `wide`). */
 static int find_runs(run *to, const acf_real *x, const acf_real *dy, int64_t wide, const acf_conv_shape *s, int64_t r0,
                      int64_t r1, int64_t i, int64_t j) {
     const int64_t first = s->left - j, q0 = first > 0 ? acf_ceil_div(first, s->stride) : 0;
@@ -297,7 +301,7 @@ static int find_runs(run *to, const acf_real *x, const acf_real *dy, int64_t wid
     return n;
 }
 
-/* to (rows of the sums) += over all runs x[c..] · dy. */
+/* to (rows of the sums) += Σ over all runs of x[c..] · dy. */
 INLINE void run_sums(acf_real *const to[TILE], const run *k, int runs, const int64_t channel[TILE], int64_t step,
                      int64_t wide, int64_t o0, const int nv) {
     vec acc[TILE][VECTORS];
@@ -310,7 +314,7 @@ INLINE void run_sums(acf_real *const to[TILE], const run *k, int runs, const int
     store_sums(acc, to, nv * LANES, nv);
 }
 
-/* sums (Ci,wide) of one place += the runs'. */
+/* sums (Ci,wide) of one kernel position += those of the runs. */
 static void sum_place(acf_real *sums, const run *k, int runs, acf_real *spare, int64_t wide, const acf_conv_shape *s) {
     const int64_t step = s->stride * s->Ci;
     for (int64_t o0 = 0; o0 < wide; o0 += WIDE)
@@ -332,23 +336,24 @@ static void sum_place(acf_real *sums, const run *k, int runs, acf_real *spare, i
         }
 }
 
-/* A thread's part of the scratch of dw: rows of dy whose channels are padded to whole vectors, and a row nobody looks at. */
-static int64_t dy_room(const acf_conv_shape *s) {
+/* Numbers in a thread's part of the scratch of dw: rows of dy with channels padded to whole vectors, and a dummy
+ * row. */
+static int64_t dy_scratch(const acf_conv_shape *s) {
     return round16(s->Co % LANES ? block_rows(s) * s->Wo * padded(s->Co) : 0) + WIDE;
 }
 
 /* sums (places,Ci,wide) += rows [r0,r1) of dy. */
-static void sum_block(acf_real *sums, const acf_real *dy, const acf_real *x, acf_real *capacity,
-                      const acf_conv_shape *s, int64_t r0, int64_t r1) {
+static void sum_block(acf_real *sums, const acf_real *dy, const acf_real *x, acf_real *memory, const acf_conv_shape *s,
+                      int64_t r0, int64_t r1) {
     const int64_t wide = padded(s->Co);
-    acf_real *spare = capacity + dy_room(s) - WIDE;
+    acf_real *spare = memory + dy_scratch(s) - WIDE;
     const acf_real *rows = dy + r0 * s->Wo * s->Co;
     memset(spare, 0, WIDE * sizeof *spare);
     for (int64_t p = 0; wide != s->Co && p < (r1 - r0) * s->Wo; p++) {
-        memcpy(capacity + p * wide, rows + p * s->Co, (size_t)s->Co * sizeof *capacity);
-        memset(capacity + p * wide + s->Co, 0, (size_t)(wide - s->Co) * sizeof *capacity);
+        memcpy(memory + p * wide, rows + p * s->Co, (size_t)s->Co * sizeof *memory);
+        memset(memory + p * wide + s->Co, 0, (size_t)(wide - s->Co) * sizeof *memory);
     }
-    if (wide != s->Co) rows = capacity;
+    if (wide != s->Co) rows = memory;
     for (int64_t k = 0; k < places(s); k++) {
         run list[RUNS];
         const int runs = find_runs(list, x, rows, wide, s, r0, r1, k / s->kw, k % s->kw);
@@ -356,18 +361,18 @@ static void sum_block(acf_real *sums, const acf_real *dy, const acf_real *x, acf
     }
 }
 
-/* dw (Co,places,Ci) += pieces of the pixels, each summed by one thread, then added up in order. */
+/* dw (Co,places,Ci) += pieces of the pixels, each summed by one thread, then added in order. */
 static void weight_gradient(const acf_device *dev, acf_real *dw, const acf_real *dy, const acf_real *x,
                             const acf_conv_shape *s, acf_real *scratch) {
     const int64_t P = places(s), wide = padded(s->Co), size = P * s->Ci * wide, step = block_rows(s),
                   blocks = acf_ceil_div(s->N * s->Ho, step);
     const int64_t each = acf_ceil_div(blocks, dw_pieces(s)), used = each ? acf_ceil_div(blocks, each) : 0;
-    acf_real *capacity = scratch + round16(dw_pieces(s) * size);
+    acf_real *memory = scratch + round16(dw_pieces(s) * size);
 #pragma omp parallel for schedule(static) num_threads(acf_threads_for(dev, pixels(s) * P * s->Ci))
     for (int64_t p = 0; p < used; p++) {
         memset(scratch + p * size, 0, (size_t)size * sizeof *scratch);
         for (int64_t k = p * each; k < acf_min((p + 1) * each, blocks); k++)
-            sum_block(scratch + p * size, dy, x, capacity + omp_get_thread_num() * dy_room(s), s, k * step,
+            sum_block(scratch + p * size, dy, x, memory + omp_get_thread_num() * dy_scratch(s), s, k * step,
                       acf_min((k + 1) * step, s->N * s->Ho));
     }
     ACF_PARALLEL(dev, used * size)
@@ -382,7 +387,7 @@ static void weight_gradient(const acf_device *dev, acf_real *dw, const acf_real 
 size_t acf_conv2d_bwd_scratch(const acf_device *dev, const acf_conv_shape *s) {
     const acf_conv_shape back = turned(s);
     const int64_t sums =
-        round16(dw_pieces(s) * places(s) * s->Ci * padded(s->Co)) + acf_max(dev->threads, 1) * dy_room(s);
+        round16(dw_pieces(s) * places(s) * s->Ci * padded(s->Co)) + acf_max(dev->threads, 1) * dy_scratch(s);
     const size_t a = (size_t)sums * sizeof(acf_real), b = acf_conv2d_fwd_scratch(dev, &back);
     return a > b ? a : b;
 }
@@ -393,7 +398,7 @@ void acf_conv2d_bwd_cpu(const acf_device *dev, acf_real *dx, acf_real *dw, acf_r
         acf_linear_bwd_cpu(dev, dx, NULL, NULL, dy, NULL, x, w, NULL, ACF_IDENTITY, pixels(s), s->Ci, s->Co);
     } else if (dx) {
         const acf_conv_shape back = turned(s);
-        desk d;
+        workspace d;
         lay_out(dev, &back, scratch, &d);
         pack_weights(dev, d.weights, w, true, &back);
         convolve(dev, dx, dy, NULL, ACF_IDENTITY, true, &back, &d);
@@ -402,7 +407,7 @@ void acf_conv2d_bwd_cpu(const acf_device *dev, acf_real *dx, acf_real *dw, acf_r
     if (db) acf_cpu_colsum(dev, db, dy, pixels(s), s->Co, s->Co);
 }
 
-/* ---- the operation ------------------------------------------------------------------------------------------------------- */
+/* ---- the operation --------------------------------------------------------------------------------------------- */
 
 static acf_status forward(acf_tape *t, acf_node *n) {
     const acf_conv2d_attrs *a = n->attr;
@@ -440,7 +445,7 @@ static acf_status backward(acf_tape *t, acf_node *n) {
 
 const acf_op acf_op_conv2d = {"conv2d", ACF_OP_conv2d, {forward, backward}};
 
-#define LARGEST ((int64_t)1 << 24) /* of a padding: sums of sizes stay far from overflow */
+#define LARGEST ((int64_t)1 << 24) /* largest padding: sums of sizes stay far from overflow */
 
 static bool sizes_fit(const acf_conv *how, acf_conv_shape *s) {
     const int64_t pad[4] = {how->top, how->left, how->bottom, how->right};

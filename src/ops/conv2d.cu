@@ -1,13 +1,15 @@
 /* Convolution of images on the GPU: see conv2d.h.
  *
- * Workload: N = 16 to 256 images of 4x4 to 64x64 pixels, 32 to 256 channels. Three ways:
+ * Workload: N = 16 to 256 images of 4x4 to 64x64 pixels, 32 to 256 channels. There are three methods:
  *
- *     plain    every output is a product with one run of x: 1x1, and a kernel that covers its image (a pixel of a PixelCNN that is drawn)
- *     cuDNN    where it is there (device/cuda_dnn.cuh). It pads both sides alike; a convolution that does not gets a copy of what it sees of x, with
- *              zeros around it and edges cut off
- *     own      patches of x, gathered in pieces, and products: the machine has no cuDNN, or it cannot do this one
+ *     plain    every output is a product with one run of x: a 1x1 kernel, or a kernel that covers its image
+ *              (sampling one pixel of a PixelCNN)
+ *     cuDNN    if it is installed (device/cuda_dnn.cuh). It pads both sides equally; for other paddings it gets
+ *              a copy of the part of x that is seen, with zeros around it and edges cut off
+ *     own      patches of x, gathered in pieces, and products: without cuDNN, or if it rejects the convolution
  *
- * Gradients of weights go beside the others where a captured step allows it. What is chosen depends on shapes alone, and sums have one order. */
+ * Gradients of weights run on the second stream where a captured step allows it. The method depends only on shapes,
+ * and sums have one order. */
 #include "device/cuda_dnn.cuh"
 #include "ops/act.cuh"
 
@@ -15,9 +17,9 @@ extern "C" {
 #include "ops/conv2d.h"
 }
 
-/* ---- copies that pad and cut ---------------------------------------------------------------------------------------------- */
+/* ---- copies that pad and cut ----------------------------------------------------------------------------------- */
 
-/* V is float, or float4 where channels come in fours: C counts such. */
+/* V is float, or float4 if the channels are a multiple of four: C counts V. */
 template <typename V> static __device__ inline V nothing(void);
 template <> __device__ inline float nothing<float>(void) { return 0; }
 template <> __device__ inline float4 nothing<float4>(void) { return make_float4(0, 0, 0, 0); }
@@ -30,7 +32,8 @@ static bool in_fours(int64_t C, const void *a, const void *b) {
     return C % 4 == 0 && ((uintptr_t)a | (uintptr_t)b) % sizeof(float4) == 0;
 }
 
-/* to (N,h,w,C): pixel (p,q) is pixel (p - top, q - left) of from (N,H,W,C), 0 outside; with `add`, added to what is there. */
+/* to (N,h,w,C): pixel (p,q) is pixel (p - top, q - left) of from (N,H,W,C), 0 outside; with `add`, added to what is
+ * there. */
 template <typename V>
 static __global__ void place_image(V *__restrict__ to, const V *__restrict__ from, int64_t n, int64_t h, int64_t w,
                                    int64_t H, int64_t W, int64_t C, int64_t top, int64_t left, bool add) {
@@ -67,7 +70,7 @@ static acf_status finish(acf_device *dev, acf_real *y, const acf_real *b, acf_ac
     return ACF_LAUNCHED("conv2d");
 }
 
-/* ---- plain products ---------------------------------------------------------------------------------------------------------- */
+/* ---- plain products -------------------------------------------------------------------------------------------- */
 
 static int64_t patch_width(const acf_conv_shape *s) { return s->kh * s->kw * s->Ci; }
 static int64_t pixels(const acf_conv_shape *s) { return s->N * s->Ho * s->Wo; }
@@ -88,21 +91,22 @@ static acf_gemm to_dw(acf_real *dw, const acf_real *dy, const acf_real *a, int64
     return {true, false, Co, K, M, 1, dy, acf_max(Co, 1), a, acf_max(K, 1), 1, dw, acf_max(K, 1)};
 }
 
-/* ---- cuDNN --------------------------------------------------------------------------------------------------------------------- */
+/* ---- cuDNN ----------------------------------------------------------------------------------------------------- */
 
-/* What cuDNN is asked for: a convolution with padding as it knows it, or with none on a copy of what is seen of x. */
+/* The convolution passed to cuDNN: with equal padding on both sides, or without padding on a copy of the seen part
+ * of x. */
 typedef struct request {
     acf_dnn_shape shape;
     bool copied;
     int64_t H, W; /* of the copy, or of x */
 } request;
 
-/* False where the sizes are none of cuDNN's. */
+/* False if cuDNN does not support the sizes. */
 static bool ask_for(request *r, const acf_conv_shape *s) {
     const int64_t h = (s->Ho - 1) * s->stride + s->kh,
-                  w = (s->Wo - 1) * s->stride + s->kw; /* rows and columns that are seen */
+                  w = (s->Wo - 1) * s->stride + s->kw; /* rows and columns that the kernel sees */
     const int64_t down = s->H + 2 * s->top - s->kh,
-                  across = s->W + 2 * s->left - s->kw; /* where the last output begins, padded alike */
+                  across = s->W + 2 * s->left - s->kw; /* where the last output begins with equal padding */
     const bool alike = s->top >= 0 && s->left >= 0 && s->top < s->kh && s->left < s->kw && down >= 0 && across >= 0 &&
                        down / s->stride + 1 == s->Ho && across / s->stride + 1 == s->Wo;
     r->copied = !alike;
@@ -124,21 +128,21 @@ static bool ask_for(request *r, const acf_conv_shape *s) {
     return true;
 }
 
-/* The workspace: the stream's scratch, or the tape's memory; NULL when that ran out. */
+/* The workspace: the stream's scratch, or the tape's memory; NULL when memory ran out. */
 static void *workspace(acf_tape *t, const acf_dnn_plan *p) {
     const size_t bytes = acf_dnn_bytes(p);
     return bytes <= ACF_SCRATCH ? acf_cuda_scratch(t->dev)
                                 : acf_tape_reals(t, (int64_t)acf_ceil_div((int64_t)bytes, (int64_t)sizeof(acf_real)));
 }
 
-/* x as cuDNN sees it. */
+/* x in the form that cuDNN gets. */
 static acf_status see(acf_tape *t, const request *r, const acf_real *x, const acf_conv_shape *s, acf_real **out) {
     *out = r->copied ? acf_tape_reals(t, s->N * r->H * r->W * s->Ci) : (acf_real *)x;
     ACF_TRY(acf_tape_status(t));
     return r->copied ? place(t->dev, *out, x, s->N, r->H, r->W, s->H, s->W, s->Ci, s->top, s->left, false) : ACF_OK;
 }
 
-/* Each of the three: *done says whether cuDNN has done it. Memory is the caller's to give back. */
+/* Each of the three: *done is true if cuDNN computed it. The caller releases the memory. */
 static acf_status dnn_forward(acf_tape *t, acf_real *y, const acf_real *x, const acf_real *w, const acf_real *b,
                               acf_act_kind act, const acf_conv_shape *s, bool *done) {
     request r;
@@ -180,15 +184,15 @@ static acf_status dnn_dw(acf_tape *t, acf_real *dw, const acf_real *dy, const ac
     return acf_dnn_run(t->dev, p, &work, done, NULL);
 }
 
-/* ---- patches ------------------------------------------------------------------------------------------------------------------- */
+/* ---- patches --------------------------------------------------------------------------------------------------- */
 
-#define PIECE_NUMBERS ((int64_t)16 << 20) /* of a piece of patches */
+#define PIECE_NUMBERS ((int64_t)16 << 20) /* numbers in a piece of patches */
 
 static int64_t piece_rows(const acf_conv_shape *s) {
     return acf_min(acf_max(PIECE_NUMBERS / acf_max(patch_width(s), 1), 1), acf_max(pixels(s), 1));
 }
 
-/* patch (rows, kh·kw·Ci): what output pixels [r0, r0 + rows) see of x; C counts V. */
+/* patch (rows, kh·kw·Ci): the inputs of output pixels [r0, r0 + rows) in x; C counts V. */
 template <typename V>
 static __global__ void gather_patches(V *__restrict__ patch, const V *__restrict__ x, acf_conv_shape s, int64_t C,
                                       int64_t r0, int64_t n) {
@@ -215,7 +219,7 @@ static acf_status gather(acf_device *dev, acf_real *patch, const acf_real *x, co
     return ACF_LAUNCHED("conv2d");
 }
 
-/* y = or += patches of x · wᵀ. patch has piece_rows. */
+/* y = or += patches of x · wᵀ. patch has piece_rows rows. */
 static acf_status own_products(acf_device *dev, acf_real *y, const acf_real *x, const acf_real *w, bool add,
                                const acf_conv_shape *s, acf_real *patch) {
     const int64_t K = patch_width(s), rows = piece_rows(s);
@@ -236,7 +240,7 @@ static acf_status own_forward(acf_tape *t, acf_real *y, const acf_real *x, const
     return finish(t->dev, y, b, act, pixels(s), s->Co);
 }
 
-/* turned (Ci,kh,kw,Co): w (Co,kh,kw,Ci) with its channels exchanged, from the last place of the kernel to the first. */
+/* turned (Ci,kh,kw,Co): w (Co,kh,kw,Ci) with its channels exchanged and the kernel rotated by 180°. */
 static __global__ void turn_weights(acf_real *__restrict__ to, const acf_real *__restrict__ w, int64_t places,
                                     int64_t Ci, int64_t Co) {
     ACF_EACH(i, Ci * places * Co) {
@@ -245,7 +249,7 @@ static __global__ void turn_weights(acf_real *__restrict__ to, const acf_real *_
     }
 }
 
-/* dx as a convolution of dy: sizes change places, and a stride becomes zeros between dy's pixels. */
+/* dx as a convolution of dy: sizes are exchanged, and a stride becomes zeros between dy's pixels. */
 static acf_conv_shape turned(const acf_conv_shape *s) {
     acf_conv_shape b = *s;
     b.H = s->Ho, b.W = s->Wo, b.Ci = s->Co, b.Ho = s->H, b.Wo = s->W, b.Co = s->Ci;
@@ -277,7 +281,7 @@ static acf_status own_dw(acf_tape *t, acf_real *dw, const acf_real *dy, const ac
     return ACF_OK;
 }
 
-/* ---- the operation ------------------------------------------------------------------------------------------------------------- */
+/* ---- the operation --------------------------------------------------------------------------------------------- */
 
 static acf_status run_forward(acf_tape *t, const acf_conv_shape *s, acf_act_kind act, acf_real *y, const acf_real *x,
                               const acf_real *w, const acf_real *b) {
@@ -323,7 +327,8 @@ static acf_status image_gradient(acf_tape *t, acf_real *dx, const acf_real *dy, 
     return done ? ACF_OK : own_dx(t, dx, dy, w, s);
 }
 
-/* May w's gradient go aside? Whoever waits for it must wait there: nobody does for a parameter's, and weight_norm goes there itself. */
+/* True if w's gradient can run on the second stream. Its consumers must synchronise with it: a parameter's gradient
+ * has none in the step, and weight_norm uses that stream itself. */
 static bool nobody_waits(const acf_node *n, const acf_tensor *w) {
     const acf_op *by = w ? acf_made_by(n, w) : NULL;
     return !by || by->id == ACF_OP_weight_norm;

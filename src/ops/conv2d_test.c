@@ -1,11 +1,11 @@
-/* Convolution: cases for the harness, and identities. */
+/* Tests of convolution: cases for the harness, and identities. */
 #include "ops/conv2d.h"
 
 #include "harness/naive.h"
 
 #include <stdlib.h>
 
-/* One kind of convolution; a case's variant is its place in the list. */
+/* One kind of convolution; a case's variant is its index in the list. */
 typedef struct kind {
     int64_t kh, kw;
     acf_conv how;
@@ -21,7 +21,7 @@ static const kind kinds[] = {
     [CORNER] = {2, 2, {1, 1, 1, 0, 0, ACF_SIGMOID}, false},  /* above and to the left, here included */
     [BEFORE] = {1, 2, {0, 0, 2, 0, -1, ACF_IDENTITY}, true}, /* to the left only */
     [WIDE] = {4, 2, {2, 3, 2, 2, 1, ACF_TANH}, false},       /* an even kernel, uneven paddings, stride 2 */
-    [CUT] = {1, 1, {2, 0, -1, 1, 2, ACF_IDENTITY}, true},    /* a 1x1 that is no plain product */
+    [CUT] = {1, 1, {2, 0, -1, 1, 2, ACF_IDENTITY}, true},    /* a 1x1 that is not a plain product */
 };
 
 /* Sizes of a lab's images: uneven, and 1x1 for D = 1. */
@@ -72,7 +72,7 @@ static void naive(const acf_lab *l, double *const *out) {
             out[0][r * s.Co + o] = naive_at(l, &s, r / (s.Ho * s.Wo), r / s.Wo % s.Ho, r % s.Wo, o);
 }
 
-/* A weight and an image used twice: gradients must add up. */
+/* A weight and an image used twice: gradients add up. */
 static void build_twice(acf_lab *l) {
     acf_tensor *x = acf_leaf(l, "x", -1, 1, 4, (int64_t[]){l->N, l->D, 3, 2}),
                *w = acf_leaf(l, "w", -1, 1, 4, (int64_t[]){2, 3, 3, 2});
@@ -96,7 +96,8 @@ static const acf_case cases[] = {
 };
 ACF_CASES(conv2d, cases)
 
-/* Large enough for many blocks of pixels, of inputs and of outputs: against the definition; dw against the sum over two halves of the batch. */
+/* Large enough for many blocks of pixels, inputs and outputs: y against the definition, dw against the sum over two
+ * halves of the batch. */
 static void many_blocks(void **state) {
     (void)state;
     enum { N = 8, H = 16, C = 190, O = 73, PER = H * H };

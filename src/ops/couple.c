@@ -1,13 +1,13 @@
 /* The affine coupling of images: see couple.h; formulas in docs/math.md.
  *
- * Workload: 20 to 40 times a step on N = 16 to 64 images of 1e3 to 1e4 numbers; beside its network it costs little. Images are
- * handled one per iteration, so that sums over an image have one order. */
+ * Workload: 20 to 40 times a step on N = 16 to 64 images of 1e3 to 1e4 numbers; little time compared with its
+ * network. One iteration handles one image, so that sums over an image have one order. */
 #include "ops/couple.h"
 
 #include "base/vmath.h"
 #include "ops/reduce.h"
 
-/* Which of a pixel's C channels are u's and on the side asked for: kept or moving. */
+/* Marks which of a pixel's C channels are in u and on the given side: kept or moving. */
 static inline bool moves(const acf_couple_shape *s, const acf_real *u, int64_t pixel, int64_t c) {
     const int64_t h = pixel / s->W % s->H, w = pixel % s->W;
     return acf_mask_on(u[pixel * s->C + c]) && !acf_pattern_keeps(s->p, h, w, c, s->C);
@@ -19,7 +19,7 @@ static inline bool known(const acf_couple_shape *s, const acf_real *b, const acf
            (acf_mask_on(u[pixel * s->C + c]) && acf_pattern_keeps(s->p, h, w, c, s->C));
 }
 
-/* ---- what the network sees ------------------------------------------------------------------------------------------------- */
+/* ---- what the network sees ------------------------------------------------------------------------------------- */
 
 void acf_couple_input_fwd_cpu(const acf_device *dev, acf_real *y, const acf_real *x, const acf_real *b,
                               const acf_real *u, const acf_couple_shape *s) {
@@ -50,9 +50,9 @@ void acf_couple_input_bwd_cpu(const acf_device *dev, acf_real *dx, const acf_rea
     }
 }
 
-/* ---- scale and shift --------------------------------------------------------------------------------------------------------- */
+/* ---- scale and shift ------------------------------------------------------------------------------------------- */
 
-/* One image; the sum of s over what moves. */
+/* One image; returns the sum of s over the moving numbers. */
 static double move_image(acf_real *y, const acf_real *x, const acf_real *st, acf_real g, acf_real g0, const acf_real *u,
                          const acf_couple_shape *s, int64_t n) {
     const int64_t C = s->C, size = s->H * s->W;
@@ -82,7 +82,7 @@ void acf_couple_fwd_cpu(const acf_device *dev, acf_real *y, acf_real *logdet, co
     }
 }
 
-/* One number that moves. With d = dy and l = dlogdet,
+/* One moving number. With d = dy and l = dlogdet,
  *     forward   dx += d e^s,    dt += d e^s,    ds =  d (x + t) e^s + l
  *     inverse   dx += d e^-s,   dt -= d,        ds = -d x e^-s - l
  * and draw += ds g (1 - tanh²), dg += ds tanh, dg0 += ds. */
@@ -128,7 +128,7 @@ void acf_couple_bwd_cpu(const acf_device *dev, acf_real *dx, acf_real *dst, acf_
     if (dg0) dg0[0] += (acf_real)total[1];
 }
 
-/* ---- the operations ------------------------------------------------------------------------------------------------------------ */
+/* ---- the operations -------------------------------------------------------------------------------------------- */
 
 static acf_status input_forward(acf_tape *t, acf_node *n) {
     acf_couple_input_fwd_cpu(t->dev, n->out[0]->data, n->in[0]->data, n->in[1]->data, n->in[2]->data, n->attr);
@@ -168,7 +168,7 @@ const acf_op acf_op_couple_input = {"couple_input", ACF_OP_couple_input, {input_
 const acf_op acf_op_couple_forward = {"couple_forward", ACF_OP_couple_forward, {forward, backward}};
 const acf_op acf_op_couple_inverse = {"couple_inverse", ACF_OP_couple_inverse, {forward, backward}};
 
-/* Images that a pattern can split, in x's shape; *s receives the sizes. */
+/* Checks that a pattern can split images of x's shape; *s receives the sizes. */
 static bool splits(const acf_tensor *x, acf_pattern p, bool inverse, acf_couple_shape *s) {
     if (x->ndim != 4 || (p.kind == ACF_QUARTER && x->dim[3] % 4)) return false;
     *s = (acf_couple_shape){x->dim[0], x->dim[1], x->dim[2], x->dim[3], p, inverse};

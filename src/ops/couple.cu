@@ -1,14 +1,14 @@
 /* The affine coupling of images on the GPU: see couple.h.
  *
- * Workload: 20 to 40 times a step on N = 16 to 256 images of 1e3 to 1e4 numbers: bound by memory. Sums are double: an image's are those of its
- * blocks, in order, added up by the one that comes last. */
+ * Workload: 20 to 40 times a step on N = 16 to 256 images of 1e3 to 1e4 numbers: bound by memory. Sums are double.
+ * The last block of an image adds its blocks' sums in order. */
 #include "ops/ops.cuh"
 
 extern "C" {
 #include "ops/couple.h"
 }
 
-/* What number i of the image is: acf_pattern_keeps. */
+/* acf_pattern_keeps for number i of the image. */
 static __device__ inline bool is_kept(const acf_couple_shape &s, int64_t i) {
     const acf_cell pixel = acf_cell_of(i, s.C);
     if (s.p.kind == ACF_QUARTER) return (4 * pixel.column / s.C % 2 != 0) == s.p.other;
@@ -18,7 +18,7 @@ static __device__ inline bool is_kept(const acf_couple_shape &s, int64_t i) {
 
 static __device__ inline bool is_on(acf_real m) { return m > 0.5f; }
 
-/* ---- what the network sees ------------------------------------------------------------------------------------------------- */
+/* ---- what the network sees ------------------------------------------------------------------------------------- */
 
 static __global__ void input_fwd(acf_real *__restrict__ y, const acf_real *__restrict__ x,
                                  const acf_real *__restrict__ b, const acf_real *__restrict__ u, acf_couple_shape s,
@@ -64,12 +64,12 @@ static acf_status input_backward(acf_tape *t, acf_node *n) {
 
 ACF_CUDA_OP(couple_input, input_forward, input_backward);
 
-/* ---- scale and shift --------------------------------------------------------------------------------------------------------- */
+/* ---- scale and shift ------------------------------------------------------------------------------------------- */
 
 #define IMAGE_BLOCKS 16    /* of an image, at most */
-#define BLOCK_NUMBERS 1024 /* that make a block worth while */
+#define BLOCK_NUMBERS 1024 /* least numbers of a block */
 
-/* Block (n,p): every so many runs of threads of image n, from the p-th on. logdet may be NULL. */
+/* Block (n,p): every pieces-th run of threads of image n, from the p-th on. logdet may be NULL. */
 static __global__ void move_fwd(acf_real *__restrict__ y, acf_real *logdet, double *part, unsigned *tickets,
                                 const acf_real *__restrict__ x, const acf_real *__restrict__ st, const acf_real *gp,
                                 const acf_real *g0p, const acf_real *__restrict__ u, acf_couple_shape s, int64_t size) {
@@ -113,7 +113,7 @@ static acf_status forward(acf_tape *t, acf_node *n) {
     return ACF_LAUNCHED("couple");
 }
 
-/* Where gradients come from, and go to; NULL where there is none, or none is needed. */
+/* Incoming and outgoing gradients; NULL: none, or not needed. */
 typedef struct slopes {
     acf_real *dx, *dst, *dg, *dg0;
     const acf_real *dy, *dlogdet;
@@ -121,7 +121,7 @@ typedef struct slopes {
 
 #define BACK_BLOCKS ACF_THREADS /* at most: their sums are added by the last */
 
-/* With d = dy and l = dlogdet, of a number that moves:
+/* With d = dy and l = dlogdet, for a moving number:
  *     forward   dx += d e^s,    dt += d e^s,    ds =  d (x + t) e^s + l
  *     inverse   dx += d e^-s,   dt -= d,        ds = -d x e^-s - l
  * and draw += ds g (1 - tanh²), dg += ds tanh, dg0 += ds. */

@@ -1,4 +1,4 @@
-/* The affine coupling of images: cases for the harness, and the mathematics of a flow. */
+/* Tests of the affine coupling of images: cases for the harness, and the mathematics of a flow. */
 #include "ops/couple.h"
 
 #include "harness/lab.h"
@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-/* What a case asks for, as bits of its variant. */
+/* Options of a case, as bits of its variant. */
 enum { QUARTERS = 1, OTHER = 2, INVERSE = 4, LOGDET = 8, VALUE = 16 };
 
 static acf_pattern pattern_of(int what) {
@@ -20,7 +20,7 @@ static acf_tensor *image(acf_lab *l, const char *name, double lo, double hi, int
     return fixed ? acf_leaf_fixed(l, name, lo, hi, 4, dim) : acf_leaf(l, name, lo, hi, 4, dim);
 }
 
-/* Is number i kept by the pattern? Written from the definition. */
+/* True if number i is kept by the pattern; written from the definition. */
 static bool keeps(const acf_lab *l, int64_t i) {
     const int64_t C = channels(l), W = width(l), c = i % C, w = i / C % W, h = i / C / W % l->D;
     const bool even = l->c->variant & QUARTERS ? c == 0 || c == 2 : (h + w) % 2 == 0;
@@ -70,7 +70,7 @@ static void naive(const acf_lab *l, double *const *out) {
     }
 }
 
-/* Both ways on one x and one st: gradients must add up. */
+/* Both directions on one x and one st: gradients add up. */
 static void build_both(acf_lab *l) {
     acf_tensor *x = image(l, "x", -2, 2, 1, false), *st = image(l, "st", -2, 2, 2, false),
                *g = acf_leaf(l, "g", 0.5, 1.5, 0, NULL);
@@ -81,7 +81,7 @@ static void build_both(acf_lab *l) {
     acf_result(l, back);
 }
 
-/* What is hidden by a mask, or a mask itself, may be anything. */
+/* Numbers hidden by a mask, and masks themselves, may be anything. */
 #define MORE .hides_nonfinite = true, .big_N = 60, .big_D = 17
 static const acf_case cases[] = {
     {"input, checkerboard", build_input, naive_input, .variant = 0, MORE},
@@ -99,7 +99,7 @@ static const acf_case cases[] = {
 };
 ACF_CASES(couple, cases)
 
-/* inverse(forward(x)) = x, what does not move bit for bit; log-determinants cancel. */
+/* inverse(forward(x)) = x; numbers that do not move are equal bit for bit; log-determinants cancel. */
 static void inverts(void **state) {
     (void)state;
     static const acf_case plain = {.variant = QUARTERS};
@@ -124,8 +124,8 @@ static void inverts(void **state) {
     acf_lab_close(&l);
 }
 
-/* What is neither observed nor kept never reaches the network. */
-static void hides_what_moves(void **state) {
+/* Numbers that are neither observed nor kept never reach the network. */
+static void the_network_does_not_see_moving_numbers(void **state) {
     (void)state;
     static const acf_case plain = {.variant = 0};
     acf_lab l;
@@ -165,5 +165,5 @@ static void refuses_what_does_not_fit(void **state) {
     acf_lab_close(&l);
 }
 
-ACF_TESTS(couple, cmocka_unit_test(inverts), cmocka_unit_test(hides_what_moves),
+ACF_TESTS(couple, cmocka_unit_test(inverts), cmocka_unit_test(the_network_does_not_see_moving_numbers),
           cmocka_unit_test(refuses_what_does_not_fit))

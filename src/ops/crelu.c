@@ -1,9 +1,10 @@
-/* Units along the channels: see crelu.h. Workload: 1e5 to 1e7 numbers a call, 16 to 512 channels; vector loops over a pixel's. */
+/* Concatenated and gated activations along the channels: see crelu.h. Workload: 1e5 to 1e7 numbers a call, 16 to 512
+ * channels; vector loops over the channels of a pixel. */
 #include "ops/crelu.h"
 
 #include "base/vmath.h"
 
-/* ---- both signs ----------------------------------------------------------------------------------------------------------- */
+/* ---- both signs ------------------------------------------------------------------------------------------------ */
 
 void acf_crelu_fwd_cpu(const acf_device *dev, acf_real *y, const acf_real *x, acf_act_kind act, int64_t M, int64_t C) {
     ACF_PARALLEL(dev, 2 * M * C)
@@ -34,14 +35,14 @@ void acf_crelu_bwd_cpu(const acf_device *dev, acf_real *dx, const acf_real *dy, 
     }
 }
 
-static acf_status paired_forward(acf_tape *t, acf_node *n) {
+static acf_status crelu_forward(acf_tape *t, acf_node *n) {
     const acf_tensor *x = n->in[0];
     acf_crelu_fwd_cpu(t->dev, n->out[0]->data, x->data, ((acf_act_attrs *)n->attr)->kind, acf_tensor_lines(x),
                       acf_tensor_last(x));
     return ACF_OK;
 }
 
-static acf_status paired_backward(acf_tape *t, acf_node *n) {
+static acf_status crelu_backward(acf_tape *t, acf_node *n) {
     acf_tensor *x = n->in[0], *y = n->out[0];
     acf_real *dx = acf_grad(t, x);
     ACF_TRY(acf_tape_status(t));
@@ -50,9 +51,9 @@ static acf_status paired_backward(acf_tape *t, acf_node *n) {
     return ACF_OK;
 }
 
-const acf_op acf_op_crelu = {"crelu", ACF_OP_crelu, {paired_forward, paired_backward}};
+const acf_op acf_op_crelu = {"crelu", ACF_OP_crelu, {crelu_forward, crelu_backward}};
 
-/* y with x's shape but for `last` channels. */
+/* y with x's shape, except for `last` channels. */
 static acf_tensor *like(acf_tape *t, const acf_tensor *x, int64_t last) {
     int64_t dim[ACF_MAX_DIM];
     for (int i = 0; i < x->ndim; i++) dim[i] = x->dim[i];
@@ -69,13 +70,13 @@ acf_tensor *acf_crelu(acf_tape *t, acf_act_kind act, acf_tensor *x) {
     if (x->ndim < 2)
         return acf_reject(t, n->op, "x is %s; expected channels as its last axis", acf_tensor_shape(x, sx));
     if (act != ACF_RELU && act != ACF_ELU)
-        return acf_reject_value(t, n->op, "there is no pair of %s; expected relu or elu", acf_act_name(act));
+        return acf_reject_value(t, n->op, "the activation is %s; expected relu or elu", acf_act_name(act));
     ((acf_act_attrs *)n->attr)->kind = act;
     n->out[0] = like(t, x, 2 * acf_tensor_last(x));
     return acf_node_run(t, n);
 }
 
-/* ---- gate ----------------------------------------------------------------------------------------------------------------- */
+/* ---- gate ------------------------------------------------------------------------------------------------------ */
 
 void acf_gated_fwd_cpu(const acf_device *dev, acf_real *y, const acf_real *x, const acf_real *h, const acf_real *k,
                        int64_t M, int64_t C) {

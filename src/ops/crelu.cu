@@ -1,15 +1,16 @@
-/* Units along the channels on the GPU: see crelu.h. One pass each way, bound by memory. */
+/* Concatenated and gated activations along the channels on the GPU: see crelu.h. One pass per direction, bound by
+ * memory. */
 #include "ops/act.cuh"
 
 extern "C" {
 #include "ops/crelu.h"
 }
 
-/* ---- both signs ----------------------------------------------------------------------------------------------------------- */
+/* ---- both signs ------------------------------------------------------------------------------------------------ */
 
 /* y (M,2C) from x (M,C). */
-static __global__ void paired_fwd(acf_real *__restrict__ y, const acf_real *__restrict__ x, acf_act_kind act, int64_t M,
-                                  int64_t C) {
+static __global__ void crelu_fwd(acf_real *__restrict__ y, const acf_real *__restrict__ x, acf_act_kind act, int64_t M,
+                                 int64_t C) {
     ACF_EACH(i, M * C) {
         const acf_cell at = acf_cell_of(i, C);
         const int64_t plus = 2 * at.row * C + at.column;
@@ -19,8 +20,8 @@ static __global__ void paired_fwd(acf_real *__restrict__ y, const acf_real *__re
 }
 
 /* dx += dy₊ act'(x) - dy₋ act'(-x). */
-static __global__ void paired_bwd(acf_real *__restrict__ dx, const acf_real *__restrict__ dy,
-                                  const acf_real *__restrict__ y, acf_act_kind act, int64_t M, int64_t C) {
+static __global__ void crelu_bwd(acf_real *__restrict__ dx, const acf_real *__restrict__ dy,
+                                 const acf_real *__restrict__ y, acf_act_kind act, int64_t M, int64_t C) {
     ACF_EACH(i, M * C) {
         const acf_cell at = acf_cell_of(i, C);
         const int64_t plus = 2 * at.row * C + at.column, minus = plus + C;
@@ -28,25 +29,25 @@ static __global__ void paired_bwd(acf_real *__restrict__ dx, const acf_real *__r
     }
 }
 
-static acf_status paired_forward(acf_tape *t, acf_node *n) {
+static acf_status crelu_forward(acf_tape *t, acf_node *n) {
     const acf_tensor *x = n->in[0];
-    paired_fwd<<<acf_each_blocks(acf_tensor_count(x)), ACF_THREADS, 0, acf_cuda_stream(t->dev)>>>(
+    crelu_fwd<<<acf_each_blocks(acf_tensor_count(x)), ACF_THREADS, 0, acf_cuda_stream(t->dev)>>>(
         n->out[0]->data, x->data, ((const acf_act_attrs *)n->attr)->kind, acf_tensor_lines(x), acf_tensor_last(x));
     return ACF_LAUNCHED("crelu");
 }
 
-static acf_status paired_backward(acf_tape *t, acf_node *n) {
+static acf_status crelu_backward(acf_tape *t, acf_node *n) {
     acf_tensor *x = n->in[0], *y = n->out[0];
     acf_real *dx = acf_grad(t, x);
     if (!dx) return acf_tape_status(t);
-    paired_bwd<<<acf_each_blocks(acf_tensor_count(x)), ACF_THREADS, 0, acf_cuda_stream(t->dev)>>>(
+    crelu_bwd<<<acf_each_blocks(acf_tensor_count(x)), ACF_THREADS, 0, acf_cuda_stream(t->dev)>>>(
         dx, y->grad, y->data, ((const acf_act_attrs *)n->attr)->kind, acf_tensor_lines(x), acf_tensor_last(x));
     return ACF_LAUNCHED("crelu");
 }
 
-ACF_CUDA_OP(paired, paired_forward, paired_backward);
+ACF_CUDA_OP(crelu, crelu_forward, crelu_backward);
 
-/* ---- gate ----------------------------------------------------------------------------------------------------------------- */
+/* ---- gate ------------------------------------------------------------------------------------------------------ */
 
 /* y (M,C) = x + a sigmoid(b), [a | b] = h + k (M,2C). */
 static __global__ void gated_fwd(acf_real *__restrict__ y, const acf_real *__restrict__ x,

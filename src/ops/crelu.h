@@ -1,13 +1,13 @@
-/* Units along the channels, the last axis: both signs of a number, and a number with its gate. */
+/* Activations along the channels, the last axis: the concatenated activation (CReLU) and the gate. */
 #ifndef ACF_OPS_CRELU_H
 #define ACF_OPS_CRELU_H
 
 #include "ops/act.h"
 
-/* (..., 2C) from x (..., C): act(x) beside act(-x), act ACF_RELU or ACF_ELU: nothing of x is lost. */
+/* (..., 2C) from x (..., C): act(x) beside act(-x), act ACF_RELU or ACF_ELU. No information of x is lost. */
 acf_tensor *acf_crelu(acf_tape *t, acf_act_kind act, acf_tensor *x);
 
-/* x (..., C) + a sigmoid(b), where [a | b] = h + c, (..., 2C) both: what ends a gated block, in one pass. */
+/* x (..., C) + a sigmoid(b), where [a | b] = h + c, (..., 2C) both: the end of a gated block, in one pass. */
 acf_tensor *acf_gated(acf_tape *t, acf_tensor *x, acf_tensor *h, acf_tensor *c);
 
 /* y (M,2C) from x (M,C);  dx (M,C) += from dy and y. */
@@ -21,6 +21,7 @@ void acf_gated_fwd_cpu(const acf_device *dev, acf_real *y, const acf_real *x, co
 void acf_gated_bwd_cpu(const acf_device *dev, acf_real *dx, acf_real *dh, acf_real *dk, const acf_real *dy,
                        const acf_real *h, const acf_real *k, int64_t M, int64_t C);
 
-/* ---- for kernels on other devices: acf_act_attrs of paired ------------------------------------------------------------ */
+/* ---- for kernels on other devices; the attribute of crelu is acf_act_attrs
+ * ----------------------------------------- */
 
 #endif

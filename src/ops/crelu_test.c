@@ -1,16 +1,16 @@
-/* Units along the channels: cases for the harness. */
+/* Tests of the concatenated activation and the gate: cases for the harness. */
 #include "ops/crelu.h"
 
 #include "harness/naive.h"
 
 static int64_t channels(const acf_lab *l) { return l->big ? 40 : 3; }
 
-static void build_paired(acf_lab *l) {
+static void build_crelu(acf_lab *l) {
     acf_tensor *x = acf_leaf(l, "x", -2, 2, 3, (int64_t[]){l->N, l->D, channels(l)});
     acf_result(l, acf_crelu(l->t, (acf_act_kind)l->c->variant, x));
 }
 
-static void naive_paired(const acf_lab *l, double *const *out) {
+static void naive_crelu(const acf_lab *l, double *const *out) {
     const int64_t C = channels(l);
     for (int64_t m = 0; m < l->N * l->D; m++)
         for (int64_t c = 0; c < C; c++) {
@@ -37,11 +37,11 @@ static void naive_gated(const acf_lab *l, double *const *out) {
 }
 
 static const acf_case cases[] = {
-    {"relu", build_paired, naive_paired, .variant = ACF_RELU},
-    {"elu", build_paired, naive_paired, .variant = ACF_ELU},
+    {"relu", build_crelu, naive_crelu, .variant = ACF_RELU},
+    {"elu", build_crelu, naive_crelu, .variant = ACF_ELU},
     {"gate", build_gated, naive_gated},
 };
-ACF_CASES(paired, cases)
+ACF_CASES(crelu, cases)
 
 static void refuses_what_does_not_fit(void **state) {
     (void)state;
@@ -54,7 +54,7 @@ static void refuses_what_does_not_fit(void **state) {
         const char *sentence;
     } wrong[] = {
         {false, 1, ACF_ELU, "crelu: x is (3); expected channels as its last axis"},
-        {false, 2, ACF_TANH, "crelu: there is no pair of tanh; expected relu or elu"},
+        {false, 2, ACF_TANH, "crelu: the activation is tanh; expected relu or elu"},
         {true, 2, ACF_ELU, "gated: x is (3, 5), h (3, 5) and c (3, 5); expected twice the channels of x in h and c"}};
     for (int i = 0; i < 3; i++) {
         acf_tensor *x = acf_tensor_new(l.t, wrong[i].ndim, (int64_t[]){3, 5});

@@ -7,16 +7,16 @@
 #include <math.h>
 #include <string.h>
 
-/* Up to this size the matrix is eliminated in a padded copy on the stack (72 KB in double) with whole vectors and no loop
- * tails. Above, blocks of rows are eliminated and what is below them is updated by one product. */
+/* Up to this size the matrix is eliminated in a padded copy on the stack (72 KB in double) with whole vectors and no
+ * loop tails. Above it, blocks of rows are eliminated and the rows below them are updated by one product. */
 #define SMALL 96
 #define BLOCK 32 /* rows of a block */
 
-/* ---- factorisation --------------------------------------------------------------------------------------------------- */
+/* ---- factorisation --------------------------------------------------------------------------------------------- */
 
 static inline acf_real magnitude(acf_real x) { return x < 0 ? -x : x; }
 
-/* Where the largest |row[j]|, k <= j < n, is. NaN never wins a comparison; when nothing does, k. */
+/* The index of the largest |row[j]|, k <= j < n. NaN never wins a comparison; if nothing does, k. */
 static int64_t find_pivot(const acf_real *row, int64_t k, int64_t n) {
     acf_real best = -1;
     int64_t at = k;
@@ -28,8 +28,8 @@ static int64_t find_pivot(const acf_real *row, int64_t k, int64_t n) {
     return at;
 }
 
-/* Brings row k's pivot to place k in rows [from,to) of w, whose rows are ld apart, and divides what is right of it in row k. Returns
- * the place it came from. */
+/* Swaps row k's pivot to column k in rows [from,to) of w (leading dimension ld), and divides the elements right of
+ * it in row k. Returns the pivot's former column. */
 static inline int64_t pivot_row(acf_real *w, int64_t ld, int32_t *order, int64_t k, int64_t n, int64_t from,
                                 int64_t to) {
     acf_real *row = w + k * ld;
@@ -74,7 +74,7 @@ static void factor_small(acf_real *f, int32_t *order, const acf_real *m, int64_t
     for (int64_t i = 0; i < n; i++) memcpy(f + i * n, ws + i * ld, (size_t)n * sizeof *ws);
 }
 
-/* Eliminates rows [k0,k1) of f (n,n), whose earlier blocks are done. from: where the pivot of each row came from. */
+/* Eliminates rows [k0,k1) of f (n,n), whose earlier blocks are done. from: the former column of each row's pivot. */
 static void factor_block(acf_real *f, int32_t *order, int64_t k0, int64_t k1, int64_t n, int64_t *from) {
     for (int64_t k = k0; k < k1; k++) {
         from[k - k0] = pivot_row(f, n, order, k, n, k0, k1);
@@ -88,7 +88,7 @@ static void factor_block(acf_real *f, int32_t *order, int64_t k0, int64_t k1, in
     }
 }
 
-/* The swaps of a block's columns [k0,k1) in other rows: each row takes them all while it is in cache. */
+/* The swaps of a block's columns [k0,k1) in other rows: each row does them all while it is in cache. */
 static void swap_columns(acf_real *f, int64_t n, int64_t rows, const int64_t *from, int64_t k0, int64_t k1) {
     for (int64_t i = 0; i < rows; i++) {
         acf_real *row = f + i * n;
@@ -114,9 +114,10 @@ static void solve_rows(acf_real *a, const acf_real *u, int64_t ld, int64_t rows,
     }
 }
 
-/* In place, block after block; with A the rows below a block and C the part of them right of it:
+/* In place, block after block. A: the rows below a block; C: the part of A to the right of it:
  *
- *     L = A U11⁻¹     C -= L U12 */
+ *     L = A U11⁻¹     C -= L U12
+ */
 static void factor_blocks(acf_real *f, int32_t *order, int64_t n) {
     for (int64_t i = 0; i < n; i++) order[i] = (int32_t)i;
     for (int64_t k0 = 0; k0 < n; k0 += BLOCK) {
@@ -171,8 +172,8 @@ int64_t acf_dense_singular(const acf_real *pivot, int64_t stride, int64_t n, acf
     return -1;
 }
 
-/* A product of mantissas in [1,2) and a sum of exponents: one log a matrix instead of n, an error of n units in the last
- * place of a double, and exactly 0 for the identity, where training starts. */
+/* A product of mantissas in [1,2) and a sum of exponents: one log per matrix instead of n, an error of n units in
+ * the last place of a double, and exactly 0 for the identity, the initial value in training. */
 double acf_dense_logabs(const acf_real *pivot, int64_t stride, int64_t n) {
     double product = 1;
     int64_t exponent = 0;
@@ -185,7 +186,7 @@ double acf_dense_logabs(const acf_real *pivot, int64_t stride, int64_t n) {
     return log(product) + (double)exponent * 0.693147180559945309417;
 }
 
-/* ---- solves ------------------------------------------------------------------------------------------------------------ */
+/* ---- solves ---------------------------------------------------------------------------------------------------- */
 
 /* M = L U Pᵀ, so L U w = z and x[order] = w: rows of L and U are read as dot products. */
 void acf_dense_solve(acf_real *x, acf_real *z, const acf_real *f, const int32_t *order, int64_t n) {

@@ -1,17 +1,18 @@
-/* Pivoted LU of one dense matrix by a group of threads: see dense_lu.h for what the factors are, rowmat.cuh for groups. */
+/* Pivoted LU of one dense matrix by a group of threads. See dense_lu.h for the factors, rowmat.cuh for groups. */
 #ifndef ACF_OPS_DENSE_LU_CUH
 #define ACF_OPS_DENSE_LU_CUH
 
 #include "ops/rowmat.cuh"
 
-/* Factors w (n,ld) in place; order (n) is filled. As on the CPU: row k picks the largest of its remaining elements, whose column is swapped
- * to place k. The group's writes to w come before it by a sync; it ends with one. */
+/* Factors w (n,ld) in place; order (n) is filled. As on the CPU: row k picks the largest of its remaining elements,
+ * whose column is swapped to column k. The caller must sync after the group's writes to w; the function ends with a
+ * sync. */
 template <int G> static __device__ inline void acf_group_lu(acf_real *w, int ld, int32_t *order, int n) {
     const int lane = acf_lane<G>(), warp = lane / 32, W = G / 32;
     for (int j = lane; j < n; j += G) order[j] = j;
     acf_group_sync<G>();
     for (int k = 0; k < n; k++) {
-        unsigned best = 0, at = (unsigned)k; /* of |x| + 1 as bits, which are in the order of numbers; NaN never wins */
+        unsigned best = 0, at = (unsigned)k; /* of |x| + 1 as bits, which sort like the numbers; NaN never wins */
         for (int j = k + lane; j < n; j += G) {
             const acf_real x = fabsf(w[k * ld + j]);
             const unsigned bits = isnan(x) ? 0 : __float_as_uint(x) + 1;
@@ -51,7 +52,7 @@ template <int G> static __device__ inline void acf_group_lu(acf_real *w, int ld,
     }
 }
 
-/* Largest magnitude of m (n,ld), NaN passed over; in every thread. */
+/* Largest magnitude of m (n,ld), ignoring NaN; in every thread. */
 template <int G> static __device__ inline acf_real acf_group_largest(const acf_real *m, int ld, int n) {
     acf_real top = 0;
     for (int i = acf_lane<G>() / 32; i < n; i += G / 32)
@@ -59,12 +60,12 @@ template <int G> static __device__ inline acf_real acf_group_largest(const acf_r
     return __uint_as_float(acf_group_max<G>(__float_as_uint(top)));
 }
 
-/* The number cannot be divided by, next to the largest of n. */
+/* True if the pivot is too small to divide by, relative to the largest of n. */
 static __device__ inline bool acf_is_singular(acf_real pivot, int n, acf_real largest) {
     return !isfinite(pivot) || fabsf(pivot) <= (acf_real)n * FLT_EPSILON * largest;
 }
 
-/* The first of n pivots, `stride` apart, that is singular; -1 when all are sound. In every thread. */
+/* The first of n pivots, with the given stride, that is singular; -1 if all are valid. In every thread. */
 template <int G>
 static __device__ inline int acf_group_singular(const acf_real *pivot, int stride, int n, acf_real largest) {
     unsigned first = ~0u;
@@ -73,17 +74,17 @@ static __device__ inline int acf_group_singular(const acf_real *pivot, int strid
     return (int)acf_group_min<G>(first);
 }
 
-/* Sum of log|pivot| over n pivots, `stride` apart, in double; for a warp, in every thread. Exactly 0 for the identity, where training
- * starts. */
+/* Sum of log|pivot| over n pivots, with the given stride, in double; for a warp, in every thread. Exactly 0 for the
+ * identity, the initial value in training. */
 static __device__ inline double acf_normal_scores_logabs(const acf_real *pivot, int stride, int n) {
     double sum = 0;
     for (int k = acf_lane<32>(); k < n; k += 32) sum += log(fabs((double)pivot[k * stride]));
     return acf_warp_sum(sum);
 }
 
-/* Solves a triangular system in place: y (n), shared by the group. Element (j,t) of the triangle is w[j·row + t·column]: strides of 1 and ld
- * in the other order read the transposed. FORWARD: it is lower, and solved from the first place on; else upper, from the last. UNIT: ones on
- * the diagonal. Syncs first and last. */
+/* Solves a triangular system in place: y (n), shared by the group. Element (j,t) of the triangle is w[j·row +
+ * t·column]; exchanged strides (1 and ld) read the transpose. FORWARD: lower triangle, forward substitution; else
+ * upper, backward. UNIT: ones on the diagonal. Syncs first and last. */
 template <int G, bool FORWARD, bool UNIT>
 static __device__ inline void acf_triangle_solve(acf_real *y, const acf_real *w, int row, int column, int n) {
     acf_group_sync<G>();
@@ -93,14 +94,14 @@ static __device__ inline void acf_triangle_solve(acf_real *y, const acf_real *w,
         if (!UNIT) a /= w[t * (row + column)];
         for (int j = (FORWARD ? t + 1 : 0) + acf_lane<G>(); j < (FORWARD ? n : t); j += G)
             y[j] -= w[j * row + t * column] * a;
-        acf_group_sync<G>(); /* y[t] was read by all, and no later step does */
+        acf_group_sync<G>(); /* all have read y[t], and no later step does */
         if (!UNIT && acf_lane<G>() == 0) y[t] = a;
     }
     acf_group_sync<G>();
 }
 
-/* x (n,lx): column c of (M P)⁻ᵀ, that is Uᵀ Lᵀ x = unit vector c, by the thread that owns the column: lane c, c + G ... No syncs. U⁻ᵀ is
- * lower triangular, so the first substitution starts with the first column of the warp. */
+/* x (n,lx): column c of (M P)⁻ᵀ, that is Uᵀ Lᵀ x = unit vector c, by the thread that owns the column: lane c, c + G
+ * ... No syncs. U⁻ᵀ is lower triangular, so the first substitution starts with the first column of the warp. */
 template <int G>
 static __device__ inline void acf_group_inverse_t(acf_real *x, int lx, const acf_real *f, int ld, int n) {
     for (int c = acf_lane<G>(); c < n; c += G) {

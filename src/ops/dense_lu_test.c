@@ -1,5 +1,5 @@
-/* One dense matrix: factors, solves and the transposed inverse against their definitions, on both sides of the size where
- * blocks of rows begin. */
+/* Tests of one dense matrix: factors, solves and the transposed inverse against their definitions, on both sides of
+ * the size where blocks of rows begin. */
 #include "ops/dense_lu.h"
 
 #include "harness/lab.h"
@@ -87,7 +87,7 @@ static void factors_in_place(void **state) {
     }
 }
 
-/* M x = z and Mᵀ v = g, by the residual relative to what it is made of. */
+/* M x = z and Mᵀ v = g, by the relative residual. */
 static void solves_satisfy_the_equation(void **state) {
     (void)state;
     EACH_SIZE(n) for (int transposed = 0; transposed < 2; transposed++) {
@@ -109,7 +109,7 @@ static void solves_satisfy_the_equation(void **state) {
     }
 }
 
-/* Mᵀ (M⁻ᵀ) = I, scaled by g and added to what is there. */
+/* Mᵀ (M⁻ᵀ) = I, scaled by g and added to the existing values. */
 static void inverse_is_one(void **state) {
     (void)state;
     EACH_SIZE(n) {
@@ -165,7 +165,7 @@ static void singular_is_relative_to_the_largest(void **state) {
     for (int i = 0; i < 3; i++) assert_int_equal(acf_dense_singular(bad + i, 1, 1, 0), 0);
 }
 
-/* Wherever a NaN sits, some pivot is one: nothing singular or poisoned passes for sound. */
+/* For any position of a NaN, some pivot is NaN: no invalid matrix counts as valid. */
 static void nan_reaches_a_pivot(void **state) {
     (void)state;
     const int64_t ns[] = {3, 5, 100};

@@ -1,4 +1,4 @@
-/* Which device to compute on: see devices.h. It sits above the operations, as a plugin must have kernels for them. */
+/* The choice of the device: see devices.h. It is above the operations, because a plugin must have kernels for them. */
 #include "ops/devices.h"
 
 #include "ops/ops.h"
@@ -34,13 +34,14 @@ static int device_number(const char *name) {
     return *end || n > 9999 ? -1 : (int)n;
 }
 
-/* Operations that only models with GRUs use. */
+/* True for operations that only models with GRUs use. */
 static bool of_recurrence(int id) {
     return id == ACF_OP_gru_seq || id == ACF_OP_gru_step || id == ACF_OP_rnn_inverse || id == ACF_OP_rnn_mean ||
            id == ACF_OP_rnn_sample;
 }
 
-/* Every operation that the model may use has a kernel there, and its derivative: what runs on the CPU will run. */
+/* True if the device has a kernel for every operation that the model may use, and its derivative: whatever runs on
+ * the CPU runs there. */
 static bool complete(const acf_plugin *p, bool recurrent) {
     for (int i = 0; i < ACF_OP_COUNT; i++) {
         if (!recurrent && of_recurrence(i)) continue;
@@ -49,7 +50,7 @@ static bool complete(const acf_plugin *p, bool recurrent) {
     return true;
 }
 
-/* That there is no GPU is a failure only for who insists on one; the thread's last failure is none of ours then. */
+/* A missing GPU is an error only if the option names one. Otherwise the thread's last failure is restored. */
 acf_status acf_device_choose(const char *name, bool recurrent, acf_choice *out) {
     const bool any = strcmp(name, "auto") == 0;
     const int n = any ? 0 : device_number(name);

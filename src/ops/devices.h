@@ -1,8 +1,9 @@
-/* Which device to compute on: what the option `device` says, and what this machine has.
+/* The choice of the device: the meaning of the option `device`, and the devices of this machine.
  *
- *     auto      the first GPU, where there is one with a kernel for every operation of the model; else the CPU
+ *     auto      the first GPU, if it has a kernel for every operation of the model; else the CPU
  *     cpu       the CPU
- *     cuda      the first GPU; cuda:N the one of this number. A machine without any takes the CPU, and acf_device_choose says why
+ *     cuda      the first GPU; cuda:N selects one by number. Without any GPU it is the CPU;
+ *               acf_device_choose gives the reason
  */
 #ifndef ACF_OPS_DEVICES_H
 #define ACF_OPS_DEVICES_H
@@ -11,18 +12,21 @@
 
 typedef struct acf_choice {
     acf_device_kind kind;
-    int n;                      /* CUDA: which */
+    int n;                      /* CUDA: number of the GPU */
     const acf_plugin *plugin;   /* CUDA */
-    char why[ACF_SENTENCE_MAX]; /* a GPU was asked for and this is the CPU: the reason; else empty */
+    char why[ACF_SENTENCE_MAX]; /* if a GPU was requested and this is the CPU: the reason; else empty */
 } acf_choice;
 
-/* recurrent: the model has GRUs (acf_net_recurrent), whose operations a plugin may lack. Nothing is opened yet. Fails: ACF_EUSAGE (no such name), ACF_EDEVICE (cuda:N on a machine with fewer). */
+/* Chooses the device, without opening it. recurrent: the model has GRUs (acf_net_recurrent); a plugin may lack their
+ * operations. Fails: ACF_EUSAGE (no such name), ACF_EDEVICE (cuda:N on a machine with fewer). */
 acf_status acf_device_choose(const char *name, bool recurrent, acf_choice *out);
 
-/* Opens what the name comes to; threads (0: all cores) are those of the CPU, which works beside a GPU, too: it fits anchors and fills batches. Gives *out; close with acf_device_close. Fails also: ACF_EMEMORY. */
+/* Opens the chosen device. threads (0: all cores) are those of the CPU, which also works beside a GPU: it fits
+ * Gaussian mixtures and fills batches. Gives *out; close with acf_device_close. Fails as acf_device_choose does,
+ * and: ACF_EMEMORY. */
 acf_status acf_device_open(const char *name, bool recurrent, int threads, acf_device **out);
 
-/* The plugin with the GPUs, at least one of them. Fails: ACF_EDEVICE; the sentence says what is missing. */
+/* The plugin, with at least one GPU. Fails: ACF_EDEVICE; the message says what is missing. */
 acf_status acf_device_plugin(const acf_plugin **out, int *count);
 
 #endif

@@ -1,4 +1,5 @@
-/* A GPU as a device: products of every form, memory and its sentence, what kernels find wrong. Run by acflow-test --device cuda. */
+/* Tests of a GPU as a device: products of every form, memory and its error message, faults found by kernels. Run
+ * with acflow-test --device cuda. */
 #include "device/plugin.h"
 
 #include "harness/lab.h"
@@ -18,7 +19,8 @@ static acf_real *numbers(acf_lab *l, int64_t n, uint64_t seed, acf_real **host) 
     return there;
 }
 
-/* One product against three loops in double, and nothing beyond the columns of c. `off` shifts the matrices from their alignment. */
+/* One product against three loops in double; checks that nothing beyond the columns of c is written. `off` shifts
+ * the matrices from their alignment. */
 static void try_product(acf_lab *l, int64_t M, int64_t N, int64_t K, int form, acf_real beta, int64_t off) {
     const bool ta = form & 1, tb = form & 2;
     const int64_t lda = (ta ? M : K) + off, ldb = (tb ? K : N) + off, ldc = N + off;
@@ -69,7 +71,7 @@ static void products(void **state) {
             }
 }
 
-static void memory_that_is_not_there(void **state) {
+static void refuses_memory_beyond_the_device(void **state) {
     (void)state;
     acf_lab l;
     size_t left, all;
@@ -78,14 +80,14 @@ static void memory_that_is_not_there(void **state) {
     assert_true(left > 0 && left <= all);
     acf_tensor_new(l.t, 2, (int64_t[]){(int64_t)1 << 30, (int64_t)1 << 14});
     assert_int_equal(acf_tape_status(l.t), ACF_EMEMORY);
-    if (!strstr(acf_error(), "GiB asked for") || !strstr(acf_error(), "try a smaller batch"))
+    if (!strstr(acf_error(), "GiB requested") || !strstr(acf_error(), "try a smaller batch"))
         fail_msg("%s", acf_error());
-    acf_lab_begin(&l, false); /* and it goes on */
+    acf_lab_begin(&l, false); /* the device still works */
     assert_int_equal(acf_tape_status(l.t), ACF_OK);
     acf_lab_close(&l);
 }
 
-/* Kernels cannot return a sentence: it comes with the next sync, once. */
+/* Kernels cannot return a message: it comes with the next sync, once. */
 static void faults_come_with_the_next_sync(void **state) {
     (void)state;
     acf_lab l;
@@ -99,7 +101,7 @@ static void faults_come_with_the_next_sync(void **state) {
     acf_lab_close(&l);
 }
 
-/* An operation without a kernel is refused by name, and not run on the CPU with the device's pointers. */
+/* An operation without a kernel is refused by name. It does not run on the CPU with the device's pointers. */
 static void a_missing_kernel_is_named(void **state) {
     (void)state;
     acf_lab l;
@@ -112,5 +114,5 @@ static void a_missing_kernel_is_named(void **state) {
     acf_lab_close(&l);
 }
 
-ACF_DEVICE_TESTS(cuda, cmocka_unit_test(products), cmocka_unit_test(memory_that_is_not_there),
+ACF_DEVICE_TESTS(cuda, cmocka_unit_test(products), cmocka_unit_test(refuses_memory_beyond_the_device),
                  cmocka_unit_test(faults_come_with_the_next_sync), cmocka_unit_test(a_missing_kernel_is_named))

@@ -1,4 +1,5 @@
-/* A draw belongs to its cell: the same bits for any batch, row order, slicing and thread count, for every sampler. */
+/* Tests that a draw depends only on its cell: the same bits for any batch, row order, slicing and thread count, for
+ * every sampler. */
 #include "ops/draw.h"
 
 #include "harness/lab.h"
@@ -13,7 +14,7 @@ static const int32_t first[D] = {0, 2, 4, 7, 9, 11}, count[D] = {2, 2, 3, 2, 2, 
 
 typedef enum sampler { GAUSSIAN, MIXTURE, CATEGORICAL, SAMPLERS } sampler;
 
-/* What is drawn for each cell of the table, by global row; 0 where nothing is. */
+/* The draw of each cell of the table, by global row; 0 for cells without one. */
 typedef struct table {
     double cell[N * D];
 } table;
@@ -31,8 +32,8 @@ static acf_tensor *params(acf_tape *t, int64_t width, const int32_t *row, const 
 
 static acf_tensor *as_vector(acf_tape *t, acf_tensor *x) { return acf_tensor_view(t, x, 1, x->dim); }
 
-/* Draws the elements [a, b) of u and files them under their global rows. whole: the tensors are packed, and the places
- * come from the subset. */
+/* Draws the elements [a, b) of u and stores them by global row. whole: the tensors are packed, and the cells come
+ * from the subset. */
 static void draw_part(acf_tape *t, sampler s, const acf_subset *u, int64_t a, int64_t b, bool whole, acf_draw d,
                       const uint64_t *id, table *out) {
     const int32_t *row = u->row_of + a, *column = u->col_of + a;
@@ -51,7 +52,7 @@ static void draw_part(acf_tape *t, sampler s, const acf_subset *u, int64_t a, in
         out->cell[id[row[i]] * D + (uint64_t)column[i]] = codes ? (double)codes[i] + 1 : (double)y->data[i];
 }
 
-/* Which cells are modelled, by global row. */
+/* Marks the modelled cells, by global row. */
 static uint8_t observed(uint64_t row, int64_t column) {
     return acf_lab_random(60, (int64_t)row * D + column, 0, 1) < 0.4;
 }
@@ -60,7 +61,7 @@ typedef struct plan {
     int threads;
     bool reversed; /* rows in reverse order */
     int64_t batch; /* rows at a time */
-    bool by_step;  /* each step of the packed layout on its own */
+    bool by_step;  /* each step of the packed layout separately */
     uint32_t draw;
 } plan;
 
@@ -105,7 +106,7 @@ static void draws_belong_to_their_cells(void **state) {
     }
 }
 
-/* Another draw gives other numbers; categories may repeat by chance. */
+/* Another draw gives other numbers; categories may coincide by chance. */
 static void draws_differ(void **state) {
     (void)state;
     for (int s = 0; s < SAMPLERS; s++) {
@@ -119,8 +120,8 @@ static void draws_differ(void **state) {
     }
 }
 
-/* Every part of the key reaches the counter. */
-static void place_is_the_whole_key(void **state) {
+/* Every part of the key changes the counter. */
+static void every_part_of_the_key_counts(void **state) {
     (void)state;
     const int32_t row[2] = {0, 1}, column[2] = {5, 7};
     const uint64_t id[2] = {(uint64_t)1 << 40, 3};
@@ -134,7 +135,7 @@ static void place_is_the_whole_key(void **state) {
     assert_true(acf_draw_counter(&d, ACF_STREAM_NORMAL, 1).row == 1);
 }
 
-/* Half a place is none. */
+/* Row without column, or column without row, is refused. */
 static void cells_come_from_one_source(void **state) {
     (void)state;
     acf_lab l;
@@ -152,4 +153,4 @@ static void cells_come_from_one_source(void **state) {
 }
 
 ACF_TESTS(draw, cmocka_unit_test(draws_belong_to_their_cells), cmocka_unit_test(draws_differ),
-          cmocka_unit_test(place_is_the_whole_key), cmocka_unit_test(cells_come_from_one_source))
+          cmocka_unit_test(every_part_of_the_key_counts), cmocka_unit_test(cells_come_from_one_source))

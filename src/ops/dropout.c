@@ -1,12 +1,12 @@
 /* Dropout: see dropout.h.
  *
- * Workload: 1e5 to 1e6 numbers a call. Drawing is what costs (ten times the multiplication), so the mask is kept as bytes,
- * a quarter of a float activation's memory, and the backward only streams. */
+ * Workload: 1e5 to 1e6 numbers a call. Random numbers dominate the cost (ten times the multiplication). The mask is
+ * therefore stored as bytes, a quarter of a float activation's memory, and the backward only reads it. */
 #include "ops/dropout.h"
 
 #define COLUMNS 1024 /* drawn at a time: a multiple of 4 whose words fit on the stack */
 
-/* Where the masks of row m begin. */
+/* The counter at which the masks of row m begin. */
 static acf_rng_counter place_of(const acf_drop *d, acf_cells at, int64_t m, int64_t blocks) {
     int64_t row = at.row ? at.row[m] : m, column = at.column ? at.column[m] : 0;
     return (acf_rng_counter){.seed = d->seed,
@@ -19,7 +19,7 @@ static acf_rng_counter place_of(const acf_drop *d, acf_cells at, int64_t m, int6
 void acf_dropout_fwd_cpu(const acf_device *dev, acf_real *y, uint8_t *keep, const acf_real *x, const acf_drop *d,
                          acf_cells at, int64_t M, int64_t C) {
     const acf_real scale = (acf_real)(1 / (1 - d->rate));
-    const uint32_t dropped = (uint32_t)(d->rate * 0x1p32); /* words below it */
+    const uint32_t dropped = (uint32_t)(d->rate * 0x1p32); /* numbers whose word is below this are dropped */
     ACF_PARALLEL(dev, 8 * M * C)
     for (int64_t m = 0; m < M; m++) {
         acf_rng_counter place = place_of(d, at, m, acf_ceil_div(C, 4));
@@ -27,7 +27,7 @@ void acf_dropout_fwd_cpu(const acf_device *dev, acf_real *y, uint8_t *keep, cons
             uint32_t word[COLUMNS];
             int64_t n = acf_min(COLUMNS, C - c), to = m * C + c;
             acf_rng_words(place, n, word);
-            ACF_SIMD /* a product, not a choice: a NaN that is dropped stays visible */
+            ACF_SIMD /* a product, not a selection: a dropped NaN stays visible */
             for (int64_t i = 0; i < n; i++) y[to + i] = x[to + i] * (word[i] < dropped ? 0 : scale);
             if (!keep) continue;
             ACF_SIMD
@@ -46,7 +46,7 @@ void acf_dropout_bwd_cpu(const acf_device *dev, acf_real *dx, const acf_real *dy
     }
 }
 
-/* A row for each element of a subset, or for each row of the batch. */
+/* One row for each element of a subset, or for each row of the batch. */
 static acf_cells cells_of(const acf_tensor *x) {
     return x->sub ? (acf_cells){x->sub->row_of, x->sub->col_of} : (acf_cells){x->row_of, NULL};
 }
@@ -76,8 +76,8 @@ bool acf_dropout_fits(acf_tape *t, const acf_op *op, const acf_tensor *x, const 
     else if (d->site >= ACF_SITES)
         acf_reject_value(t, op, "site %u; expected below %d", d->site, ACF_SITES);
     else if (blocks > UINT32_MAX / acf_max(columns, 1))
-        acf_reject(t, op, "%lld columns of %lld numbers each are more than random numbers can be keyed for",
-                   (long long)columns, (long long)acf_tensor_width(x));
+        acf_reject(t, op, "%lld columns of %lld numbers each exceed the range of random counters", (long long)columns,
+                   (long long)acf_tensor_width(x));
     return t->failure.status == ACF_OK;
 }
 

@@ -1,5 +1,5 @@
-/* Dropout on the GPU: see dropout.h. A thread draws one block, 128 bits, for four neighbouring numbers; the mask is kept as bytes, so that the
- * backward only streams. */
+/* Dropout on the GPU: see dropout.h. A thread draws one block, 128 bits, for four neighbouring numbers. The mask is
+ * stored as bytes, so that the backward only reads it. */
 #include "ops/ops.cuh"
 
 #include "base/rng.cuh"
@@ -12,7 +12,7 @@ static __global__ void dropout_fwd(acf_real *__restrict__ y, uint8_t *__restrict
                                    acf_drop d, acf_cells at, int64_t M, int64_t C) {
     const int64_t blocks = (C + 3) / 4, i = acf_thread();
     if (i >= M * blocks) return;
-    const acf_cell g = acf_cell_of(i, blocks); /* row, and which block of it */
+    const acf_cell g = acf_cell_of(i, blocks); /* row, and index of the block within it */
     const int64_t row = at.row ? at.row[g.row] : g.row, column = at.column ? at.column[g.row] : 0;
     const uint32_t dropped = (uint32_t)(d.rate * 0x1p32);
     const acf_real scale = (acf_real)(1 / (1 - d.rate));
@@ -25,7 +25,7 @@ static __global__ void dropout_fwd(acf_real *__restrict__ y, uint8_t *__restrict
     const philox4x32_ctr_t word = acf_rng_bits_cuda(place);
     for (int k = 0; k < 4 && 4 * g.column + k < C; k++) {
         const int64_t to = g.row * C + 4 * g.column + k;
-        const bool kept = row >= 0 && word.v[k] >= dropped; /* nothing behind the last element of a subset */
+        const bool kept = row >= 0 && word.v[k] >= dropped; /* zero after the last element of a subset */
         y[to] = x[to] * (kept ? scale : 0);
         if (keep) keep[to] = kept;
     }

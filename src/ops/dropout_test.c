@@ -1,4 +1,4 @@
-/* Dropout: cases for the harness, statistics, determinism, refusals. */
+/* Tests of dropout: cases for the harness, statistics, determinism, refusals. */
 #include "ops/dropout.h"
 
 #include "harness/naive.h"
@@ -6,18 +6,19 @@
 #include <math.h>
 #include <string.h>
 
-/* Rows with numbers of their own, beyond 32 bits. */
+/* Rows with ids beyond 32 bits. */
 static uint64_t id[128];
 static acf_drop drop_of(double rate) {
     for (int i = 0; i < 128; i++) id[i] = 0x100000000007u + 3 * (uint64_t)i;
     return (acf_drop){.rate = rate, .seed = 0x123456789abcdef, .step = 9, .site = 77, .row_id = id};
 }
 
-/* Odd widths around the 64 words drawn at a time; more than are drawn in one piece in the threaded run. Negative: not packed. */
+/* Odd widths around the 64 words drawn at a time; in the threaded run, more than are drawn in one piece. Negative:
+ * not packed. */
 static int64_t wide(const acf_lab *l) { return l->big ? 1100 : l->c->variant < 0 ? -l->c->variant : l->c->variant; }
 
-/* The harness takes finite differences without recording, where dropout is the identity; so it records around the call.
- * Two masks on one input: its gradient gets two terms. */
+/* The harness takes finite differences without recording, where dropout is the identity, so this function sets
+ * `record` around the call. Two masks on one input: its gradient gets two terms. */
 static void build(acf_lab *l) {
     acf_drop now = drop_of(0.3), next;
     now.row_id = acf_lab_copy(l, id, sizeof id);
@@ -52,8 +53,8 @@ static const acf_case cases[] = {
 };
 ACF_CASES(dropout, cases)
 
-/* Bulk drawing gives the bits of the single blocks, for every length around the vector width. */
-static void words_are_those_of_the_blocks(void **state) {
+/* Bulk drawing gives the bits of single blocks, for every length around the vector width. */
+static void bulk_draws_equal_single_blocks(void **state) {
     (void)state;
     enum { MAX = 200 };
     for (int64_t n = 0; n <= MAX; n++) {
@@ -85,7 +86,7 @@ static int64_t drop_ones(acf_lab *l, acf_drop d, acf_tensor **out) {
     return kept;
 }
 
-static void keeps_the_right_share(void **state) {
+static void the_drop_rate_is_right(void **state) {
     (void)state;
     acf_lab l;
     acf_lab_open(&l, 2, 1, 1, ACF_MASK_ALL, 1);
@@ -98,8 +99,8 @@ static void keeps_the_right_share(void **state) {
     acf_lab_close(&l);
 }
 
-/* Another step, seed, site or other rows drop other numbers: independent masks agree in half of the places. */
-static void other_places_other_masks(void **state) {
+/* Another step, seed, site or row id drops other numbers: independent masks agree in half of the positions. */
+static void other_keys_give_other_masks(void **state) {
     (void)state;
     static uint64_t far[500];
     for (int i = 0; i < 500; i++) far[i] = 500 + (uint64_t)i;
@@ -122,7 +123,8 @@ static void other_places_other_masks(void **state) {
     acf_lab_close(&l);
 }
 
-/* No cell shares a block of random words with another: column j ends where j + 1 begins, for widths that 4 does not divide too. */
+/* No cell shares a block of random words with another: column j ends where j + 1 begins, also for widths that 4 does
+ * not divide. */
 static void columns_drop_other_numbers(void **state) {
     (void)state;
     enum { D = 40, C = 50 };
@@ -137,7 +139,7 @@ static void columns_drop_other_numbers(void **state) {
     for (int a = 0; a < D; a++)
         for (int b = 0; b < a; b++)
             for (int shift = 0; shift < 4;
-                 shift++) { /* also not the same words a block on: 8 apart agree by chance once in 2^42 */
+                 shift++) { /* nor are the words those of the next block: 8 equal words happen by chance once in 2^42 */
                 int same = 0;
                 for (int c = 0; c + 4 * shift < C; c++) same += y[a * C + c] == y[b * C + c + 4 * shift];
                 assert_true(same < C - 4 * shift);
@@ -145,8 +147,8 @@ static void columns_drop_other_numbers(void **state) {
     acf_device_close(dev);
 }
 
-/* Wider than what is drawn in one piece. */
-static void a_wide_row_goes_on(void **state) {
+/* Wider than one piece of drawing. */
+static void a_row_may_be_wider_than_a_piece(void **state) {
     (void)state;
     enum { C = 2500 };
     acf_device *dev;
@@ -159,7 +161,7 @@ static void a_wide_row_goes_on(void **state) {
     acf_device_close(dev);
 }
 
-/* A batch cut in two, or in another order, drops the same numbers: rows are known by their ids. */
+/* A batch that is divided or reordered drops the same numbers: rows are identified by their ids. */
 static void a_split_batch_drops_the_same(void **state) {
     (void)state;
     enum { M = 10, C = 7 };
@@ -180,8 +182,8 @@ static void a_split_batch_drops_the_same(void **state) {
     acf_device_close(dev);
 }
 
-/* A NaN is not cured by being dropped. */
-static void a_dropped_nan_shows(void **state) {
+/* A dropped NaN stays NaN. */
+static void a_dropped_nan_stays_nan(void **state) {
     (void)state;
     acf_device *dev;
     assert_int_equal(acf_device_open_cpu(1, &dev), ACF_OK);
@@ -193,7 +195,7 @@ static void a_dropped_nan_shows(void **state) {
     acf_device_close(dev);
 }
 
-static void identity_where_nothing_is_trained(void **state) {
+static void identity_without_recording(void **state) {
     (void)state;
     acf_lab l;
     acf_drop half = drop_of(0.5), none = drop_of(0);
@@ -214,7 +216,7 @@ static void refuses(acf_lab *l, acf_tensor *x, acf_drop d, acf_status status, co
     acf_lab_begin(l, true);
 }
 
-static void refuses_what_it_cannot_key(void **state) {
+static void refuses_sites_and_sizes_without_a_key(void **state) {
     (void)state;
     acf_lab l;
     acf_lab_open(&l, 1, 4, 3, ACF_MASK_NONE, 1);
@@ -227,12 +229,12 @@ static void refuses_what_it_cannot_key(void **state) {
     refuses(&l, acf_tensor_new(l.t, 1, &l.N), (acf_drop){.site = 4096}, ACF_EUSAGE,
             "dropout: site 4096; expected below 4096");
     refuses(&l, acf_tensor_new(l.t, 2, (int64_t[]){0, (int64_t)1 << 35}), (acf_drop){.rate = .5}, ACF_ESHAPE,
-            "dropout: 1 columns of 34359738368 numbers each are more than random numbers can be keyed for");
+            "dropout: 1 columns of 34359738368 numbers each exceed the range of random counters");
     acf_lab_close(&l);
 }
 
-ACF_TESTS(dropout, cmocka_unit_test(words_are_those_of_the_blocks), cmocka_unit_test(keeps_the_right_share),
-          cmocka_unit_test(other_places_other_masks), cmocka_unit_test(columns_drop_other_numbers),
-          cmocka_unit_test(a_wide_row_goes_on), cmocka_unit_test(a_split_batch_drops_the_same),
-          cmocka_unit_test(a_dropped_nan_shows), cmocka_unit_test(identity_where_nothing_is_trained),
-          cmocka_unit_test(refuses_what_it_cannot_key))
+ACF_TESTS(dropout, cmocka_unit_test(bulk_draws_equal_single_blocks), cmocka_unit_test(the_drop_rate_is_right),
+          cmocka_unit_test(other_keys_give_other_masks), cmocka_unit_test(columns_drop_other_numbers),
+          cmocka_unit_test(a_row_may_be_wider_than_a_piece), cmocka_unit_test(a_split_batch_drops_the_same),
+          cmocka_unit_test(a_dropped_nan_stays_nan), cmocka_unit_test(identity_without_recording),
+          cmocka_unit_test(refuses_sites_and_sizes_without_a_key))

@@ -1,10 +1,11 @@
-/* Vectors for codes: see embedding.h. A gather whose indices come from data, so they are checked and the sentence speaks of
- * codes; the kernels are those of gather.h.
+/* Vectors for codes: see embedding.h. A gather whose indices come from data: they are checked, and the message
+ * speaks of codes. The kernels are those of gather.h.
  *
  * Workload: n = 1e3 to 1e5 codes, V from 2 to some thousands, E = 4 to 64. */
 #include "ops/embedding.h"
 
-/* Packed elements are step-major, so the first bad place need not be that of the lowest row: on failure all are seen. */
+/* Packed elements are step-major, so the first bad element need not be of the lowest row: on failure all are
+ * checked. */
 static acf_status check_codes(const int32_t *code, int64_t n, int64_t V, const acf_subset *sub) {
     int64_t bad = -1;
     for (int64_t p = 0; p < n; p++) {

@@ -1,5 +1,5 @@
-/* Vectors for codes on the GPU: see embedding.h. A gather whose codes are checked. For the identity of columns the subset's `place` lists each
- * column's elements already, so that its gradient needs no sort. */
+/* Vectors for codes on the GPU: see embedding.h. A gather whose codes are checked. For the column embedding the
+ * subset's `place` already lists each column's elements, so that its gradient needs no sort. */
 #include "ops/gather.cuh"
 
 extern "C" {

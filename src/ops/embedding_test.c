@@ -1,4 +1,4 @@
-/* Vectors for codes: cases for the harness, refusals. */
+/* Tests of vectors for codes: cases for the harness, refusals. */
 #include "ops/embedding.h"
 
 #include "harness/lab.h"
@@ -7,7 +7,7 @@ enum { V = 5 };
 
 static int64_t wide(const acf_lab *l) { return l->big ? 37 : 3; }
 
-/* Few codes, so they repeat; variant 1: codes of packed elements. */
+/* Few codes, so that they repeat; variant 1: codes of packed elements. */
 static void build(acf_lab *l) {
     int64_t n = l->c->variant ? (l->u ? l->u->T : 0) : 3 * l->N;
     const int32_t *code = acf_leaf_ints(l, "code", -1, V - 1, n);
@@ -33,7 +33,7 @@ static void naive_columns(const acf_lab *l, double *const *out) {
         for (int64_t e = 0; e < E; e++) out[0][p * E + e] = (double)l->leaf[0].value[l->u->col_of[p] * E + e];
 }
 
-/* hides_nonfinite: a vector whose code does not occur has no part in the output. */
+/* hides_nonfinite: the vector of a code that does not occur does not affect the output. */
 static const acf_case cases[] = {
     {"rows", build, naive, .hides_nonfinite = true},
     {"packed", build, naive, .variant = 1, .hides_nonfinite = true},
@@ -41,7 +41,7 @@ static const acf_case cases[] = {
 };
 ACF_CASES(embedding, cases)
 
-/* Rows (2,1) and (0,2) are bad; (0,2) comes later in the packed order, and is still the one that is named. */
+/* Cells (2,1) and (0,2) are bad; (0,2) comes later in the packed order, and is still the one that is named. */
 static void names_the_lowest_bad_cell(void **state) {
     (void)state;
     acf_lab l;

@@ -1,7 +1,8 @@
-/* The anchor of wide tables: see factors.h; formulas in docs/math.md.
+/* Factor analysis for wide tables: see factors.h; formulas in docs/math.md.
  *
- * Workload: 1e2 to 1e4 rows of 57 to some thousand columns, 1 to 64 factors. Per row and column a product of a symmetric (r,r) matrix with
- * a vector and an update of rank 1 of it: 2 r² multiply-adds in rows of r contiguous doubles, all in the first cache. */
+ * Workload: 1e2 to 1e4 rows of 57 to some thousand columns, 1 to 64 factors. Per row and column there is a product
+ * of a symmetric (r,r) matrix with a vector, and a rank-1 update of the matrix: 2 r² multiply-adds in rows of r
+ * contiguous doubles, all in the L1 cache. */
 #include "ops/factors.h"
 
 #include "base/vector.h"
@@ -10,40 +11,41 @@
 #include <math.h>
 #include <string.h>
 
-/* ---- one row ------------------------------------------------------------------------------------------------------------- */
+/* ---- one row --------------------------------------------------------------------------------------------------- */
 
-/* What a row has told of the factors so far: f ~ N(f, C). All of it in a thread's scratch. */
-typedef struct sight {
+/* The posterior of the factors given a row's columns so far: f ~ N(f, C). All of it is in a thread's scratch. */
+typedef struct posterior {
     const acf_factors_in *in;
-    int64_t r;       /* factors up to the last that is used */
+    int64_t r;       /* index of the last used factor, plus 1 */
     double *c, *f;   /* (r,r) (r) */
     double *c0, *f0; /* the same after the given columns */
     double *l, *g;   /* (r) of the current column: loadings; C l / s */
-    double *ahead;   /* (r) of the backward */
-    double mean, s;  /* of the current column: where it is expected, and its deviation */
-    int64_t place;   /* columns looked at */
-} sight;
+    double *ahead;   /* (r) for the backward */
+    double mean, s;  /* of the current column: conditional mean and standard deviation */
+    int64_t place;   /* number of columns processed */
+} posterior;
 
-static sight sight_of(const acf_factors_in *in, double *scratch) {
+static posterior posterior_of(const acf_factors_in *in, double *scratch) {
     const int64_t R = in->R;
-    sight s = {.in = in, .c = scratch + omp_get_thread_num() * ACF_FACTORS_SCRATCH(R)};
+    posterior s = {.in = in, .c = scratch + omp_get_thread_num() * ACF_FACTORS_SCRATCH(R)};
     for (int64_t k = 0; k < R; k++)
         if (in->weight[k] > 0) s.r = k + 1;
     s.c0 = s.c + R * R, s.f = s.c0 + R * R, s.f0 = s.f + R, s.l = s.f0 + R, s.g = s.l + R, s.ahead = s.g + R;
     return s;
 }
 
-/* Loadings of column j to l; where it is expected. */
-static void expect(sight *s, int64_t j) {
+/* Loads the loadings of column j into l and computes its conditional mean. */
+static void predict(posterior *s, int64_t j) {
     const acf_real *load = s->in->load + j * s->in->R;
     for (int64_t k = 0; k < s->r; k++) s->l[k] = (double)load[k];
     s->mean = (double)s->in->mean[j] + acf_inner(s->l, s->f, s->r);
 }
 
-/* Column j is the next: mean, s and g = C l / s; then C is what it will be when the column's value is known. False: s² is not positive. */
-static bool look(sight *s, int64_t j) {
+/* Moves to column j: mean, s and g = C l / s; then C becomes the covariance given the column. False: s² is not
+ * positive. */
+static bool advance_to(posterior *s, int64_t j) {
     const int64_t r = s->r;
-    expect(s, j);
+    predict(s, j);
     for (int64_t k = 0; k < r; k++) s->g[k] = 0;
     for (int64_t k = 0; k < r; k++)
         acf_add_scaled(s->g, s->l[k], s->c + k * r, r); /* C is symmetric: its rows are its columns */
@@ -56,16 +58,16 @@ static bool look(sight *s, int64_t j) {
     return true;
 }
 
-/* The column looked at lies z deviations from where it was expected. */
-static void take(sight *s, double z) { acf_add_scaled(s->f, z, s->g, s->r); }
+/* Updates f for a value z standard deviations from the mean. */
+static void update(posterior *s, double z) { acf_add_scaled(s->f, z, s->g, s->r); }
 
 static double indicator(const acf_mog_classes *c, int64_t i, int64_t p) {
     return c->code[i * c->D + c->column[p]] == c->value[p];
 }
 static bool is_known(const acf_mog_classes *c, int64_t i, int64_t p) { return c->known[i * c->D + c->column[p]]; }
 
-/* Row i's given columns. Returns the place of one whose variance is not positive, or -1. */
-static int32_t take_given(sight *s, int64_t i) {
+/* Processes row i's given columns. Returns the position of one whose variance is not positive, or -1. */
+static int32_t condition_on_given(posterior *s, int64_t i) {
     const acf_factors_in *in = s->in;
     memset(s->f, 0, (size_t)s->r * sizeof *s->f);
     memset(s->c, 0, (size_t)(s->r * s->r) * sizeof *s->c);
@@ -73,18 +75,18 @@ static int32_t take_given(sight *s, int64_t i) {
     s->place = 0;
     for (int64_t j = 0; j < in->D; j++) {
         if (!in->b[i * in->D + j]) continue;
-        if (!look(s, j)) return (int32_t)s->place;
-        take(s, ((double)in->x[i * in->D + j] - s->mean) / s->s);
+        if (!advance_to(s, j)) return (int32_t)s->place;
+        update(s, ((double)in->x[i * in->D + j] - s->mean) / s->s);
     }
     for (int64_t p = 0; p < in->classes.n; p++) {
         if (!is_known(&in->classes, i, p)) continue;
-        if (!look(s, in->D + p)) return (int32_t)s->place;
-        take(s, (indicator(&in->classes, i, p) - s->mean) / s->s);
+        if (!advance_to(s, in->D + p)) return (int32_t)s->place;
+        update(s, (indicator(&in->classes, i, p) - s->mean) / s->s);
     }
     return -1;
 }
 
-/* ---- kernels ------------------------------------------------------------------------------------------------------------- */
+/* ---- kernels --------------------------------------------------------------------------------------------------- */
 
 static int64_t work(const acf_factors_in *in, int64_t N) { return N * in->W * in->R * (2 * in->R + 8); }
 
@@ -93,31 +95,31 @@ void acf_factors_normal_fwd_cpu(const acf_device *dev, acf_real *z, acf_real *lo
     ACF_PARALLEL_UNEVEN(dev, work(in, u->N))
     for (int64_t k = 0; k < u->N; k++) {
         const int64_t i = u->row[k];
-        sight s = sight_of(in, scratch);
+        posterior s = posterior_of(in, scratch);
         double sum = 0;
-        bad[i] = u->size[i] ? take_given(&s, i) : -1;
+        bad[i] = u->size[i] ? condition_on_given(&s, i) : -1;
         for (int64_t t = 0; bad[i] < 0 && t < u->size[i]; t++) {
             const int64_t j = u->cols[i * u->D + t];
-            if (!look(&s, j)) {
+            if (!advance_to(&s, j)) {
                 bad[i] = (int32_t)s.place;
                 break;
             }
             const double e = ((double)in->x[i * in->D + j] - s.mean) / s.s;
             sum -= log(s.s);
             z[acf_subset_at(u, i, t)] = acf_real_from(e);
-            take(&s, e);
+            update(&s, e);
         }
         logdet[i] = acf_real_from(sum);
     }
 }
 
-/* The values of row i, of one set; returns as take_given. */
-static int32_t value_row(sight *s, acf_real *x, const acf_real *z, const acf_subset *u, int64_t i) {
+/* The values of row i, of one set; returns as condition_on_given does. */
+static int32_t value_row(posterior *s, acf_real *x, const acf_real *z, const acf_subset *u, int64_t i) {
     for (int64_t t = 0; t < u->size[i]; t++) {
         const int64_t at = acf_subset_at(u, i, t);
-        if (!look(s, u->cols[i * u->D + t])) return (int32_t)s->place;
+        if (!advance_to(s, u->cols[i * u->D + t])) return (int32_t)s->place;
         x[at] = acf_real_from(s->mean + s->s * (double)z[at]);
-        take(s, (double)z[at]);
+        update(s, (double)z[at]);
     }
     return -1;
 }
@@ -127,8 +129,8 @@ void acf_factors_value_fwd_cpu(const acf_device *dev, acf_real *x, int32_t *bad,
     ACF_PARALLEL_UNEVEN(dev, work(in, u->N))
     for (int64_t k = 0; k < u->N; k++) {
         const int64_t i = u->row[k];
-        sight s = sight_of(in, scratch);
-        bad[i] = u->size[i] ? take_given(&s, i) : -1;
+        posterior s = posterior_of(in, scratch);
+        bad[i] = u->size[i] ? condition_on_given(&s, i) : -1;
         if (u->size[i] == 0 || bad[i] >= 0) continue;
         const size_t square = (size_t)(s.r * s.r) * sizeof *s.c, row = (size_t)s.r * sizeof *s.f;
         memcpy(s.c0, s.c, square), memcpy(s.f0, s.f, row);
@@ -144,13 +146,13 @@ void acf_factors_expect_cpu(const acf_device *dev, acf_real *out, int32_t *bad, 
     const int64_t W = in->W;
     ACF_PARALLEL_UNEVEN(dev, work(in, u->N))
     for (int64_t i = 0; i < u->N; i++) {
-        sight s = sight_of(in, scratch);
+        posterior s = posterior_of(in, scratch);
         bad[i] = -1;
         memset(out + i * W, 0, (size_t)W * sizeof *out);
         if (u->size[i] == 0) continue;
-        bad[i] = take_given(&s, i);
+        bad[i] = condition_on_given(&s, i);
         for (int64_t j = 0; bad[i] < 0 && j < W; j++) {
-            expect(&s, j);
+            predict(&s, j);
             double value = s.mean;
             if (j < in->D)
                 value = in->b[i * in->D + j] ? (double)in->x[i * in->D + j] : value;
@@ -161,30 +163,31 @@ void acf_factors_expect_cpu(const acf_device *dev, acf_real *out, int32_t *bad, 
     }
 }
 
-/* x is linear in z: x_p = ... + l_p·f + s_p z_p, and z_p goes on into f with g_p. So dz_p = s_p dx_p + g_p · Σ_{q>p} l_q dx_q, and that sum is
- * what is left of the sum over all modelled columns as they are passed. */
+/* x is linear in z: x_p = ... + l_p·f + s_p z_p, and z_p enters f with g_p. So dz_p = s_p dx_p + g_p · Σ_{q>p} l_q
+ * dx_q. The sum starts as that over all modelled columns, and each column's term is subtracted in turn. */
 void acf_factors_value_bwd_cpu(const acf_device *dev, acf_real *dz, const acf_real *dx, const acf_factors_in *in,
                                const acf_subset *u, double *scratch) {
     ACF_PARALLEL_UNEVEN(dev, work(in, u->N))
     for (int64_t k = 0; k < u->N; k++) {
         const int64_t i = u->row[k];
-        sight s = sight_of(in, scratch);
-        if (u->size[i] == 0 || take_given(&s, i) >= 0) continue; /* a row without a variance made forward fail */
+        posterior s = posterior_of(in, scratch);
+        if (u->size[i] == 0 || condition_on_given(&s, i) >= 0)
+            continue; /* a row without a variance made the forward fail */
         memset(s.ahead, 0, (size_t)s.r * sizeof *s.ahead);
         for (int64_t t = 0; t < u->size[i]; t++) {
-            expect(&s, u->cols[i * u->D + t]);
+            predict(&s, u->cols[i * u->D + t]);
             acf_add_scaled(s.ahead, (double)dx[acf_subset_at(u, i, t)], s.l, s.r);
         }
         for (int64_t t = 0; t < u->size[i]; t++) {
             const int64_t at = acf_subset_at(u, i, t);
-            if (!look(&s, u->cols[i * u->D + t])) break;
+            if (!advance_to(&s, u->cols[i * u->D + t])) break;
             acf_add_scaled(s.ahead, -(double)dx[at], s.l, s.r);
             dz[at] = acf_real_from((double)dz[at] + s.s * (double)dx[at] + acf_inner(s.g, s.ahead, s.r));
         }
     }
 }
 
-/* ---- operations ---------------------------------------------------------------------------------------------------------- */
+/* ---- operations ------------------------------------------------------------------------------------------------ */
 
 static acf_factors_in reads(const acf_node *n) {
     const acf_mog_attrs *a = n->attr;
@@ -267,12 +270,12 @@ static acf_node *checked(acf_tape *t, const acf_op *op, const acf_factors *g, ac
     const int64_t R = g->weight->ndim == 1 ? g->weight->dim[0] : -1, W = D + g->classes.n;
     if (R > ACF_FACTORS_MOST || !is_vector(g->weight, R) || !is_vector(g->mean, W) || !is_matrix(g->load, W, R) ||
         !is_vector(g->var, W) || !is_matrix(g->x, N, D)) {
-        acf_reject(
-            t, op,
-            "weight is %s, mean is %s, load is %s, var is %s, x is %s; expected (R), (%lld), (%lld,R), (%lld) and (%lld,%lld), R <= %d",
-            acf_tensor_shape(g->weight, sw), acf_tensor_shape(g->mean, sm), acf_tensor_shape(g->load, sl),
-            acf_tensor_shape(g->var, sv), acf_tensor_shape(g->x, sx), (long long)W, (long long)W, (long long)W,
-            (long long)N, (long long)D, ACF_FACTORS_MOST);
+        acf_reject(t, op,
+                   "weight is %s, mean is %s, load is %s, var is %s, x is %s; "
+                   "expected (R), (%lld), (%lld,R), (%lld) and (%lld,%lld), R <= %d",
+                   acf_tensor_shape(g->weight, sw), acf_tensor_shape(g->mean, sm), acf_tensor_shape(g->load, sl),
+                   acf_tensor_shape(g->var, sv), acf_tensor_shape(g->x, sx), (long long)W, (long long)W, (long long)W,
+                   (long long)N, (long long)D, ACF_FACTORS_MOST);
         return NULL;
     }
     *(acf_mog_attrs *)n->attr = (acf_mog_attrs){NULL, g->b, g->classes};

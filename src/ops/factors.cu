@@ -1,38 +1,39 @@
-/* The anchor of wide tables on the GPU: see factors.h; formulas in docs/math.md. In double, as on the CPU.
+/* Factor analysis for wide tables on the GPU: see factors.h; formulas in docs/math.md. In double, as on the CPU.
  *
- * Workload: 5e2 to 1e4 rows of 57 to some thousand columns, 1 to 64 factors. A block is one warp and has one row, C in shared memory (32 KiB for 64
- * factors). A lane owns columns lane, lane + 32 of C and the same elements of f: it alone reads and writes them, so that only l and g are exchanged.
- * A row's columns depend on each other, so what hides the latency of one is other rows: six or seven warps on a multiprocessor. */
+ * Workload: 5e2 to 1e4 rows of 57 to some thousand columns, 1 to 64 factors. A block is one warp with one row, C in
+ * shared memory (32 KiB for 64 factors). A lane owns columns lane, lane + 32 of C and the same elements of f: only
+ * that lane reads and writes them, so that only l and g are exchanged. A row's columns depend on each other. The
+ * latency is hidden by other rows: six or seven warps on a multiprocessor. */
 #include "ops/packing.cuh"
 
 extern "C" {
 #include "ops/factors.h"
 }
 
-/* ---- one row ----------------------------------------------------------------------------------------------------------------- */
+/* ---- one row --------------------------------------------------------------------------------------------------- */
 
 /* As in factors.c. */
-typedef struct sight {
+typedef struct posterior {
     int r, place;
     double *c, *f, *l, *g, *ahead; /* (r,r) (r) each */
     double mean, s;
-} sight;
+} posterior;
 
 #define LANES(k, n) for (int k = (int)threadIdx.x; k < (n); k += WARP)
 
 extern __shared__ double shared_memory[];
 
-static __device__ sight lay_out(const acf_factors_in &in) {
-    sight s = {};
+static __device__ posterior lay_out(const acf_factors_in &in) {
+    posterior s = {};
     for (int k = 0; k < (int)in.R; k++)
         if (in.weight[k] > 0) s.r = k + 1;
     s.c = shared_memory, s.f = s.c + s.r * s.r, s.l = s.f + s.r, s.g = s.l + s.r, s.ahead = s.g + s.r;
     return s;
 }
 
-/* Column j is the next: mean, s and g = C l / s, then C; all lanes together. False: s² is not positive. Whoever wrote l or g last is behind the
- * first barrier. */
-static __device__ bool look(sight *s, const acf_factors_in &in, int64_t j) {
+/* Moves to column j: mean, s and g = C l / s, then C; all lanes together. False: s² is not positive. The first
+ * barrier orders earlier writes of l and g. */
+static __device__ bool advance_to(posterior *s, const acf_factors_in &in, int64_t j) {
     const int r = s->r;
     double mean = 0, variance = 0;
     LANES(k, r) s->l[k] = (double)in.load[j * in.R + k];
@@ -57,7 +58,7 @@ static __device__ bool look(sight *s, const acf_factors_in &in, int64_t j) {
     return true;
 }
 
-static __device__ void take(const sight &s, double z) { LANES(k, s.r) s.f[k] += z * s.g[k]; }
+static __device__ void update(const posterior &s, double z) { LANES(k, s.r) s.f[k] += z * s.g[k]; }
 
 static __device__ bool is_known(const acf_mog_classes &c, int64_t i, int64_t p) {
     return c.known[i * c.D + c.column[p]];
@@ -66,8 +67,8 @@ static __device__ double indicator(const acf_mog_classes &c, int64_t i, int64_t 
     return c.code[i * c.D + c.column[p]] == c.value[p];
 }
 
-/* Row i's given columns. Returns the place of one whose variance is not positive, or -1. */
-static __device__ int take_given(sight *s, const acf_factors_in &in, int64_t i) {
+/* Processes row i's given columns. Returns the position of one whose variance is not positive, or -1. */
+static __device__ int condition_on_given(posterior *s, const acf_factors_in &in, int64_t i) {
     const int r = s->r;
     s->place = 0;
     LANES(k, r) {
@@ -76,41 +77,41 @@ static __device__ int take_given(sight *s, const acf_factors_in &in, int64_t i) 
     }
     for (int64_t j = 0; j < in.D; j++) {
         if (!in.b[i * in.D + j]) continue;
-        if (!look(s, in, j)) return s->place;
-        take(*s, ((double)in.x[i * in.D + j] - s->mean) / s->s);
+        if (!advance_to(s, in, j)) return s->place;
+        update(*s, ((double)in.x[i * in.D + j] - s->mean) / s->s);
     }
     for (int64_t p = 0; p < in.classes.n; p++) {
         if (!is_known(in.classes, i, p)) continue;
-        if (!look(s, in, in.D + p)) return s->place;
-        take(*s, (indicator(in.classes, i, p) - s->mean) / s->s);
+        if (!advance_to(s, in, in.D + p)) return s->place;
+        update(*s, (indicator(in.classes, i, p) - s->mean) / s->s);
     }
     return -1;
 }
 
-/* Notes the row, once. */
+/* Records the row's fault, once. */
 static __device__ void refuse(acf_fault *fault, const char *op, int64_t i, int place) {
     if (threadIdx.x == 0) acf_report(fault, op, ACF_FAULT_COVARIANCE, i, place, 0);
 }
 
-/* ---- kernels ------------------------------------------------------------------------------------------------------------------- */
+/* ---- kernels --------------------------------------------------------------------------------------------------- */
 
 static __global__ void __launch_bounds__(WARP)
     normal_fwd(acf_real *z, acf_real *logdet, acf_factors_in in, packing u, acf_fault *fault, const char *op) {
-    sight s = lay_out(in);
+    posterior s = lay_out(in);
     zero_tail(z, u, 1);
     for (int64_t k = blockIdx.x; k < u.N; k += gridDim.x) {
         const int64_t i = u.row[k];
         const int size = u.size[i];
         double sum = 0;
-        int broken = size ? take_given(&s, in, i) : -1;
+        int broken = size ? condition_on_given(&s, in, i) : -1;
         for (int t = 0; t < size; t++) {
             const int64_t j = u.cols[i * u.D + t];
             double e = 0;
-            if (broken < 0 && !look(&s, in, j)) broken = s.place;
+            if (broken < 0 && !advance_to(&s, in, j)) broken = s.place;
             if (broken < 0) {
                 e = ((double)in.x[i * in.D + j] - s.mean) / s.s;
                 sum -= log(s.s);
-                take(s, e);
+                update(s, e);
             }
             if (threadIdx.x == 0) z[u.first[t] + k] = acf_real_from_cuda(e);
         }
@@ -119,11 +120,11 @@ static __global__ void __launch_bounds__(WARP)
     }
 }
 
-/* Several sets: a row that models one column has looked at it for all of them; others begin again. */
+/* Several sets: a row with one modelled column computes it once for all of them; others start again for each set. */
 static __global__ void __launch_bounds__(WARP)
     value_fwd(acf_real *x, const acf_real *z, int64_t sets, acf_factors_in in, packing u, acf_fault *fault,
               const char *op) {
-    sight s = lay_out(in);
+    posterior s = lay_out(in);
     zero_tail(x, u, sets);
     for (int64_t k = blockIdx.x; k < u.N; k += gridDim.x) {
         const int64_t i = u.row[k];
@@ -131,14 +132,14 @@ static __global__ void __launch_bounds__(WARP)
         int broken = -1;
         for (int64_t q = 0; size && q < sets; q++) {
             const bool anew = q == 0 || size > 1;
-            if (anew && broken < 0) broken = take_given(&s, in, i);
+            if (anew && broken < 0) broken = condition_on_given(&s, in, i);
             for (int t = 0; t < size; t++) {
                 const int64_t at = q * u.T + u.first[t] + k;
                 double value = 0;
-                if (anew && broken < 0 && !look(&s, in, u.cols[i * u.D + t])) broken = s.place;
+                if (anew && broken < 0 && !advance_to(&s, in, u.cols[i * u.D + t])) broken = s.place;
                 if (broken < 0) {
                     value = s.mean + s.s * (double)z[at];
-                    if (size > 1) take(s, (double)z[at]);
+                    if (size > 1) update(s, (double)z[at]);
                 }
                 if (threadIdx.x == 0) x[at] = acf_real_from_cuda(value);
             }
@@ -149,11 +150,12 @@ static __global__ void __launch_bounds__(WARP)
 
 static __global__ void __launch_bounds__(WARP)
     value_bwd(acf_real *dz, const acf_real *dx, acf_factors_in in, packing u) {
-    sight s = lay_out(in);
+    posterior s = lay_out(in);
     for (int64_t k = blockIdx.x; k < u.N; k += gridDim.x) {
         const int64_t i = u.row[k];
         const int size = u.size[i];
-        if (size == 0 || take_given(&s, in, i) >= 0) continue; /* a row without a variance was noted by forward */
+        if (size == 0 || condition_on_given(&s, in, i) >= 0)
+            continue; /* the forward recorded rows without a variance */
         LANES(q, s.r) {
             double sum = 0;
             for (int t = 0; t < size; t++)
@@ -164,7 +166,7 @@ static __global__ void __launch_bounds__(WARP)
             const int64_t at = u.first[t] + k;
             const double d = (double)dx[at];
             double sum = 0;
-            if (!look(&s, in, u.cols[i * u.D + t])) break;
+            if (!advance_to(&s, in, u.cols[i * u.D + t])) break;
             LANES(q, s.r) {
                 s.ahead[q] -= d * s.l[q];
                 sum += s.g[q] * s.ahead[q];
@@ -175,18 +177,18 @@ static __global__ void __launch_bounds__(WARP)
     }
 }
 
-/* size (N): rows of which it is 0 come out as zeros. */
+/* size (N): rows with size 0 are set to zeros. */
 static __global__ void __launch_bounds__(WARP)
     expect_fwd(acf_real *out, acf_factors_in in, const int32_t *size, int64_t N, acf_fault *fault, const char *op) {
-    sight s = lay_out(in);
+    posterior s = lay_out(in);
     for (int64_t i = blockIdx.x; i < N; i += gridDim.x) {
         if (size[i] == 0) {
             for (int64_t j = threadIdx.x; j < in.W; j += WARP) out[i * in.W + j] = 0;
             continue;
         }
-        const int broken = take_given(&s, in, i);
+        const int broken = condition_on_given(&s, in, i);
         if (broken >= 0) refuse(fault, op, i, broken);
-        __syncwarp(); /* f is read by all lanes */
+        __syncwarp(); /* all lanes have read f */
         for (int64_t j = threadIdx.x; j < in.W; j += WARP) {
             double value = (double)in.mean[j];
             for (int k = 0; k < s.r; k++) value += (double)in.load[j * in.R + k] * s.f[k];
@@ -200,7 +202,7 @@ static __global__ void __launch_bounds__(WARP)
     }
 }
 
-/* ---- operations --------------------------------------------------------------------------------------------------------------------- */
+/* ---- operations ------------------------------------------------------------------------------------------------ */
 
 static acf_factors_in reads(const acf_node *n) {
     const acf_mog_attrs *a = (const acf_mog_attrs *)n->attr;

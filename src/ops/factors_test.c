@@ -1,4 +1,5 @@
-/* The anchor of wide tables: cases for the harness against conditionals by plain elimination in the full covariance, identities, refusals. */
+/* Tests of factor analysis for wide tables: cases for the harness against conditionals by plain elimination in the
+ * full covariance, identities, refusals. */
 #include "ops/factors.h"
 
 #include "harness/gmm_lab.h"
@@ -9,7 +10,7 @@
 #define R_MAX 6
 #define D_MAX 48
 
-/* A Gaussian of c->variant factors, of which, where there are more than two, the second and the last have weights that exclude them. */
+/* A Gaussian of c->variant factors. If there are more than two, the second and the last are unused (weight <= 0). */
 typedef struct gaussian {
     int64_t R, D;
     acf_real weight[R_MAX], mean[D_MAX], load[D_MAX * R_MAX], var[D_MAX];
@@ -64,7 +65,7 @@ static void build_expect(acf_lab *l) {
     acf_result(l, acf_factors_expect(l->t, &m, l->u));
 }
 
-/* ---- an independent reference ------------------------------------------------------------------------------------------ */
+/* ---- an independent reference ---------------------------------------------------------------------------------- */
 
 static double covariance(const gaussian *g, int64_t i, int64_t j) {
     double sum = i == j ? (double)g->var[i] : 0;
@@ -74,7 +75,8 @@ static double covariance(const gaussian *g, int64_t i, int64_t j) {
     return sum;
 }
 
-/* Mean of column j given the n columns in set (values x, by column), and its deviation: by eliminating the set from the joint covariance. */
+/* Mean of column j given the n columns in set (values x, by column), and its standard deviation: by eliminating the
+ * set from the joint covariance. */
 static double conditional(const gaussian *g, const double *x, const int *set, int n, int64_t j, double *sd) {
     double a[D_MAX + 1][D_MAX + 2];
     int64_t all[D_MAX + 1];
@@ -156,8 +158,8 @@ static const acf_case cases[] = {
 };
 ACF_CASES(factors, cases)
 
-/* Several sets at once are each what they are alone. */
-static void sets_do_not_meet(void **state) {
+/* Several sets at once give the same as each alone. */
+static void sets_are_independent(void **state) {
     (void)state;
     enum { SETS = 3 };
     acf_lab l;
@@ -209,5 +211,5 @@ static void shapes_are_refused(void **state) {
     acf_lab_close(&l);
 }
 
-ACF_TESTS(factors, cmocka_unit_test(sets_do_not_meet), cmocka_unit_test(a_bad_variance_is_named),
+ACF_TESTS(factors, cmocka_unit_test(sets_are_independent), cmocka_unit_test(a_bad_variance_is_named),
           cmocka_unit_test(shapes_are_refused))

@@ -1,17 +1,18 @@
 /* Moving rows: see gather.h; adjoints in docs/math.md, 4.
  *
- * Workload: T = 1e3 to 1e5 packed elements a call, several times per flow layer with C = 1. All of it is bound by memory, so what matters is reading in order.
+ * Workload: T = 1e3 to 1e5 packed elements a call, several times per flow layer with C = 1. Everything is bound by
+ * memory, so the order of reads matters most.
  *
- * A scatter-add with repeated indices is the one hard case: threads must not meet in a row, and a row's terms must be
- * added in one order. Positions are sorted by index (a counting sort, stable, so terms come in order of position) and the
- * threads share out destination rows. Maps without repeats need no sort. */
+ * A scatter-add with repeated indices is the one hard case: no two threads may write one row, and a row's terms must
+ * be added in one order. Positions are sorted by index (a counting sort, stable, so terms come in order of
+ * position), and destination rows are divided among threads. Maps without repeats need no sort. */
 #include "ops/gather.h"
 
 #include <string.h>
 
 /* ---- kernels ---------------------------------------------------------------------------------------------------- */
 
-/* Most maps move single numbers: without the branch the vector loop's start and end would be most of the work. */
+/* Most maps move single numbers: without the branch the vector loop's start and end would dominate. */
 static inline void copy_row(acf_real *y, const acf_real *x, int64_t C) {
     if (C == 1) {
         y[0] = x[0];
@@ -59,7 +60,7 @@ void acf_gather_bwd_cpu(const acf_device *dev, acf_real *dx, const acf_real *dy,
     memset(end, 0, (size_t)R * sizeof *end);
     for (int64_t p = 0; p < n; p++)
         if (index[p] >= 0) end[index[p]]++;
-    for (int64_t r = 0; r < R; r++) { /* counts become beginnings, and the filling moves those to the ends */
+    for (int64_t r = 0; r < R; r++) { /* turns counts into starts; filling moves the starts to the ends */
         int32_t count = end[r];
         end[r] = sum;
         sum += count;
@@ -135,7 +136,7 @@ static acf_status gather_backward(acf_tape *t, acf_node *n) {
 
 const acf_op acf_op_gather = {"gather", ACF_OP_gather, {gather_forward, gather_backward}};
 
-/* Runs a gather or scatter node whose output has `rows` rows shaped like those of `like`. */
+/* Runs a gather or scatter node whose output has `rows` rows of the shape of `like`'s rows. */
 static acf_tensor *run(acf_tape *t, acf_node *n, acf_gather_attrs a, const acf_tensor *like, int64_t rows,
                        const acf_subset *sub) {
     *(acf_gather_attrs *)n->attr = a;
@@ -147,7 +148,7 @@ static acf_tensor *run(acf_tape *t, acf_node *n, acf_gather_attrs a, const acf_t
 /* The shape of a list of numbers or of rows. */
 static bool is_list(const acf_tensor *x) { return x->ndim == 1 || x->ndim == 2; }
 
-/* A map with as many places as u has elements, into x. */
+/* A map with one position per element of u, into x. */
 static acf_gather_attrs map_of_subset(const acf_subset *u, const int32_t *index, const acf_tensor *x, double fill) {
     return (acf_gather_attrs){index, u->T, acf_tensor_rows(x), acf_tensor_width(x), (acf_real)fill, u};
 }
@@ -200,7 +201,7 @@ acf_tensor *acf_gather_prev(acf_tape *t, acf_tensor *v, const acf_subset *u, dou
 
 acf_tensor *acf_reverse(acf_tape *t, acf_tensor *v, const acf_subset *u) { return within(t, v, u, true, 0); }
 
-/* ---- halves of a subset ------------------------------------------------------------------------------------------- */
+/* ---- halves of a subset ---------------------------------------------------------------------------------------- */
 
 acf_tensor *acf_pick(acf_tape *t, acf_tensor *v, const acf_subset *child) {
     char sv[ACF_SHAPE_TEXT];
@@ -250,7 +251,7 @@ acf_tensor *acf_merge(acf_tape *t, acf_tensor *even, acf_tensor *odd, const acf_
     return acf_node_run(t, n);
 }
 
-/* ---- scatter ------------------------------------------------------------------------------------------------------ */
+/* ---- scatter --------------------------------------------------------------------------------------------------- */
 
 static acf_status check_repeats(acf_tape *t, const acf_gather_attrs *a) {
     acf_mark mark = acf_arena_mark(t->mem);
@@ -304,7 +305,7 @@ acf_tensor *acf_scatter(acf_tape *t, acf_tensor *v, const int32_t *index, int64_
     if (!n) return &t->empty;
     if (!is_list(v) || R < 0 || R > INT32_MAX)
         return acf_reject(t, &acf_op_scatter,
-                          "v is %s, to go to %lld rows; expected (n) or (n, C), and fewer than 2^31 rows",
+                          "v is %s, with %lld rows to write to; expected (n) or (n, C), and fewer than 2^31 rows",
                           acf_tensor_shape(v, sv), (long long)R);
     if (base && (base->ndim != v->ndim || base->dim[0] != R || acf_tensor_width(base) != acf_tensor_width(v)))
         return acf_reject(t, &acf_op_scatter, "the base is %s; expected %lld rows like those of v %s",
@@ -328,7 +329,7 @@ acf_tensor *acf_scatter_cells(acf_tape *t, acf_tensor *v, const acf_subset *u, a
     return acf_node_run(t, n);
 }
 
-/* ---- one step at a time --------------------------------------------------------------------------------------------- */
+/* ---- one step at a time ---------------------------------------------------------------------------------------- */
 
 acf_tensor *acf_step_slice(acf_tape *t, acf_tensor *v, const acf_subset *u, int64_t step) {
     char sv[ACF_SHAPE_TEXT];

@@ -1,17 +1,18 @@
 /* Moving rows on the GPU: see gather.h.
  *
- * Workload: up to 300,000 packed elements, single numbers or rows of up to 768. Bound by memory: a thread a number, along the rows.
+ * Workload: up to 300,000 packed elements, single numbers or rows of up to 768. Bound by memory: one thread per
+ * number, along the rows.
  *
- * A scatter-add with repeated indices has a fixed order here too: positions are sorted by index (cub's radix sort is stable), and each
- * destination sums its own run of them in pieces. The maps of a subset need no sort: they have no repeats, or the subset holds their inverse
- * (`place`, `rank`). */
+ * A scatter-add with repeated indices has a fixed order here too: positions are sorted by index (cub's radix sort is
+ * stable), and each destination sums its own run of them in pieces. The maps of a subset need no sort: they have no
+ * repeats, or the subset holds their inverse (`place`, `rank`). */
 #include "ops/gather.cuh"
 
 #include <cub/device/device_radix_sort.cuh>
 
-/* ---- gather ---------------------------------------------------------------------------------------------------------------- */
+/* ---- gather ---------------------------------------------------------------------------------------------------- */
 
-/* index[p] if it is a row, else -1; what is neither is noted. */
+/* index[p] if it is a row, else -1; an invalid index is recorded as a fault. */
 static __device__ int32_t checked(const int32_t *index, int64_t p, int64_t R, acf_fault *fault, const char *op) {
     const int32_t k = index[p];
     if (k >= -1 && k < R) return k;
@@ -46,13 +47,13 @@ acf_status acf_cuda_gather(acf_device *dev, acf_real *y, const acf_real *x, cons
     return ACF_LAUNCHED("gather");
 }
 
-/* ---- sums of lists of rows ---------------------------------------------------------------------------------------------------- */
+/* ---- sums of lists of rows ------------------------------------------------------------------------------------- */
 
 #define LANES 8        /* rows of a block at a time, 32 columns wide */
 #define LIST_PIECES 64 /* of a long list, at most */
-#define PIECE_ROWS 512 /* about, where lists are of equal length */
+#define PIECE_ROWS 512 /* approximate, where lists are of equal length */
 
-/* Block (r,y) sums piece y of list r; the last block of a list adds its pieces up in order. */
+/* Block (r,y) sums piece y of list r; the last block of a list adds its pieces in order. */
 static __global__ void list_sums(acf_real *__restrict__ out, acf_real *__restrict__ piece, unsigned *tickets,
                                  const acf_real *__restrict__ x, const int32_t *__restrict__ list,
                                  const int32_t *__restrict__ first, int64_t n, int64_t R, int64_t C) {
@@ -96,9 +97,9 @@ acf_status acf_cuda_list_sums(acf_device *dev, acf_real *out, const acf_real *x,
     return ACF_LAUNCHED("sums of lists");
 }
 
-/* ---- scatter-add with repeats --------------------------------------------------------------------------------------------------- */
+/* ---- scatter-add with repeats ---------------------------------------------------------------------------------- */
 
-/* Keys to sort by: the index, and R, behind all, for what goes nowhere. */
+/* Sort keys: the index, or R, after all others, for -1. */
 static __global__ void list_positions(int32_t *key, int32_t *position, const int32_t *index, int64_t n, int64_t R) {
     ACF_EACH(p, n) {
         const int32_t k = index[p];
@@ -107,7 +108,7 @@ static __global__ void list_positions(int32_t *key, int32_t *position, const int
     }
 }
 
-/* first[r] = where the keys from r on begin, r = 0..R. */
+/* first[r] = the position of the first key from r on, r = 0..R. */
 static __global__ void find_runs(int32_t *first, const int32_t *key, int64_t n, int64_t R) {
     const int64_t r = acf_thread();
     if (r > R) return;
@@ -168,9 +169,9 @@ static acf_status gather_backward(acf_tape *t, acf_node *n) {
 
 ACF_CUDA_OP(gather, gather_forward, gather_backward);
 
-/* ---- halves ------------------------------------------------------------------------------------------------------------------------- */
+/* ---- halves ---------------------------------------------------------------------------------------------------- */
 
-/* y (T,C): every element from the half it is in; which that is, and where, say the halves' own places of its cell. */
+/* y (T,C): each element is copied from its half. The halves' own `place` maps say which half and where. */
 static __global__ void merge_fwd(acf_real *__restrict__ y, const acf_real *__restrict__ even,
                                  const acf_real *__restrict__ odd, const int32_t *__restrict__ cell,
                                  const int32_t *__restrict__ even_place, const int32_t *__restrict__ odd_place,
@@ -216,7 +217,7 @@ static acf_status merge_backward(acf_tape *t, acf_node *n) {
 
 ACF_CUDA_OP(merge, merge_forward, merge_backward);
 
-/* ---- scatter ------------------------------------------------------------------------------------------------------------------------ */
+/* ---- scatter --------------------------------------------------------------------------------------------------- */
 
 /* y (R,C) = base, or fill, with row r replaced by row from[r] of v where from[r] is not -1. */
 static __global__ void scatter_fwd(acf_real *__restrict__ y, const acf_real *__restrict__ v,
@@ -229,7 +230,7 @@ static __global__ void scatter_fwd(acf_real *__restrict__ y, const acf_real *__r
     }
 }
 
-/* dbase (R,C) += dy where nothing was put. */
+/* dbase (R,C) += dy where nothing was written. */
 static __global__ void scatter_base_bwd(acf_real *__restrict__ dbase, const acf_real *__restrict__ dy,
                                         const int32_t *__restrict__ from, int64_t R, int64_t C) {
     ACF_EACH(i, R * C)
@@ -238,7 +239,7 @@ static __global__ void scatter_base_bwd(acf_real *__restrict__ dbase, const acf_
 
 static __global__ void fill_ints(int32_t *x, int32_t value, int64_t n) { ACF_EACH(i, n) x[i] = value; }
 
-/* from (R), all -1: the p with index[p] = r. An index twice the same is noted. */
+/* from (R), all -1 on entry: the p with index[p] = r. A repeated index is recorded as a fault. */
 static __global__ void invert(int32_t *from, const int32_t *index, int64_t n, int64_t R, acf_fault *fault,
                               const char *op) {
     ACF_EACH(p, n) {
@@ -247,7 +248,8 @@ static __global__ void invert(int32_t *from, const int32_t *index, int64_t n, in
     }
 }
 
-/* Which row of v a row of y comes from: the subset knows it; else it is found out, in memory that the caller releases. */
+/* The row of v for each row of y: from the subset if it has the map; else computed in memory that the caller
+ * releases. */
 static const int32_t *sources(acf_tape *t, const acf_node *n) {
     const acf_gather_attrs *a = (const acf_gather_attrs *)n->attr;
     if (a->u) return a->u->place;
@@ -287,13 +289,13 @@ static acf_status scatter_backward(acf_tape *t, acf_node *n) {
 
 ACF_CUDA_OP(scatter, scatter_forward, scatter_backward);
 
-/* ---- steps -------------------------------------------------------------------------------------------------------------------------- */
+/* ---- steps ----------------------------------------------------------------------------------------------------- */
 
 static __global__ void add_step(acf_real *__restrict__ dv, const acf_real *__restrict__ dy, int64_t n) {
     ACF_EACH(i, n) dv[i] += dy[i];
 }
 
-/* The host knows the counts (acf_tape_steps), so a step is a copy; the tail is zero. */
+/* The host knows the counts (acf_tape_steps), so a step is a copy; the rest is zero. */
 static acf_status stack_forward(acf_tape *t, acf_node *n) {
     const acf_stack_attrs *a = (const acf_stack_attrs *)n->attr;
     const int64_t C = acf_tensor_width(n->out[0]), end = a->at.first[a->at.n];

@@ -1,4 +1,4 @@
-/* Moving rows: cases for the harness, identities between the maps, refusals. */
+/* Tests of moving rows: cases for the harness, identities between the maps, refusals. */
 #include "ops/gather.h"
 
 #include "harness/lab.h"
@@ -10,7 +10,7 @@
 /* Inner widths: odd, so that vector loops have a tail; large in the threaded run. */
 static int64_t width(const acf_lab *l) { return l->big ? 37 : 3; }
 
-/* Packed index of (row i, column j), or -1: by search, so that only row_of and col_of are believed. */
+/* Packed index of (row i, column j), or -1: by search, so that the test relies only on row_of and col_of. */
 static int64_t find(const acf_subset *u, int64_t i, int64_t j) {
     for (int64_t p = 0; p < u->T; p++)
         if (u->row_of[p] == i && u->col_of[p] == j) return p;
@@ -24,7 +24,7 @@ static int64_t next_to(const acf_subset *u, int64_t i, int64_t j, int64_t step) 
     return -1;
 }
 
-/* ---- any index ---------------------------------------------------------------------------------------------------- */
+/* ---- any index ------------------------------------------------------------------------------------------------- */
 
 /* 11 rows (with l->big 300), indices with repeats and -1; variant 1: a list of numbers instead of rows. */
 static int64_t rows_in(const acf_lab *l) { return l->big ? 300 : 11; }
@@ -45,12 +45,12 @@ static void naive_any(const acf_lab *l, double *const *out) {
         }
 }
 
-/* Indices without repeats, written by the build: p -> a stride through R, every fifth one nowhere. */
+/* Indices without repeats, written by the build: p -> a stride through R; every fifth one is -1. */
 static int32_t spread(int64_t p, int64_t R) { return p % 5 == 4 ? -1 : (int32_t)(p * 7 % R); }
 
 static void build_scatter(acf_lab *l) {
     int64_t R = 2 * l->N + 3, n = l->N, C = width(l);
-    R += R % 7 == 0; /* 7 must walk through all of R */
+    R += R % 7 == 0; /* 7 must visit all of R */
     acf_tensor *v = acf_leaf(l, "v", -1, 1, l->c->variant & 1 ? 1 : 2, (int64_t[]){n, C});
     acf_tensor *base = l->c->variant & 2 ? acf_leaf(l, "base", -1, 1, v->ndim, (int64_t[]){R, C}) : NULL;
     int32_t *index = acf_lab_ints(n);
@@ -68,7 +68,7 @@ static void naive_scatter(const acf_lab *l, double *const *out) {
             out[0][spread(p, R) * C + c] = (double)l->leaf[0].value[p * C + c];
 }
 
-/* ---- the maps of a subset ------------------------------------------------------------------------------------------- */
+/* ---- the maps of a subset -------------------------------------------------------------------------------------- */
 
 static void build_cells(acf_lab *l) {
     acf_tensor *x = acf_leaf(l, "x", -1, 1, 2, (int64_t[]){l->N, l->D});
@@ -116,7 +116,7 @@ static void build_reverse(acf_lab *l) {
     acf_result(l, acf_reverse(l->t, acf_leaf_packed(l, "v", -1, 1, l->c->variant), l->u));
 }
 
-/* Two fingers: one goes through the row's columns from the front, one from the back. */
+/* Two indices: one goes through the row's columns from the front, one from the back. */
 static void naive_reverse(const acf_lab *l, double *const *out) {
     int64_t C = l->c->variant ? l->c->variant : 1;
     for (int64_t i = 0; i < l->N; i++) {
@@ -146,7 +146,7 @@ static void naive_pick(const acf_lab *l, double *const *out) {
     }
 }
 
-/* The halves are scaled apart first, so that exchanging them would show. */
+/* The halves get different scales first, so that exchanging them would be detected. */
 static void build_merge(acf_lab *l) {
     const acf_subset *even = acf_tape_half(l->t, l->u, 0), *odd = acf_tape_half(l->t, l->u, 1);
     int ndim = l->c->variant ? 2 : 1;
@@ -168,7 +168,7 @@ static void naive_merge(const acf_lab *l, double *const *out) {
     }
 }
 
-/* Cut into steps, moved on by a gather of each, and stacked again. */
+/* Split into steps, rearranged by a gather of each, and stacked again. */
 static void build_steps(acf_lab *l) {
     acf_tensor *v = acf_leaf_packed(l, "v", -1, 1, l->c->variant), *step[64];
     const acf_steps at = acf_tape_steps(l->t, l->u);
@@ -191,8 +191,8 @@ static void naive_steps(const acf_lab *l, double *const *out) {
                     (double)l->leaf[0].value[(l->u->first[s] + l->u->active[s] - 1 - k) * C + c];
 }
 
-/* hides_nonfinite: a row that no index points to, a base row that is replaced, and the last element of a row (whose
- * follower does not exist) do not reach the output; that is what these operations are for. */
+/* hides_nonfinite: these do not affect the output: a row that no index points to, a base row that is replaced, and
+ * the last element of a row (no element follows it). */
 static const acf_case cases[] = {
     {"rows", build_any, naive_any, .hides_nonfinite = true, .big_N = 2000},
     {"numbers", build_any, naive_any, .variant = 1, .hides_nonfinite = true, .big_N = 20000},
@@ -219,7 +219,7 @@ static const acf_case cases[] = {
 };
 ACF_CASES(gather, cases)
 
-/* ---- identities ----------------------------------------------------------------------------------------------------- */
+/* ---- identities ------------------------------------------------------------------------------------------------ */
 
 static void assert_same(const acf_tensor *a, const acf_tensor *b) {
     assert_int_equal(acf_tensor_count(a), acf_tensor_count(b));
@@ -243,7 +243,7 @@ static void maps_are_inverses(void **state) {
     }
 }
 
-/* A slice is a window on its tensor: nothing is copied, and the gradient is shared. */
+/* A slice is a view of its tensor: nothing is copied, and the gradient is shared. */
 static void a_slice_is_a_view(void **state) {
     (void)state;
     acf_lab l;
@@ -257,7 +257,7 @@ static void a_slice_is_a_view(void **state) {
     acf_lab_close(&l);
 }
 
-/* The sorted scatter-add and the one for unique indices do the same where both apply. */
+/* The sorted scatter-add and the one for unique indices agree where both apply. */
 static void backwards_agree(void **state) {
     (void)state;
     enum { N = 9, D = 6, C = 5 };
@@ -272,7 +272,7 @@ static void backwards_agree(void **state) {
     acf_lab_close(&l);
 }
 
-/* ---- refusals ------------------------------------------------------------------------------------------------------- */
+/* ---- refusals -------------------------------------------------------------------------------------------------- */
 
 static void assert_refused(acf_lab *l, acf_status status, const char *sentence) {
     assert_int_equal(acf_tape_status(l->t), status);

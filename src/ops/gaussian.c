@@ -1,7 +1,7 @@
 /* The Gaussian likelihood: see gaussian.h; formulas in docs/math.md, 8.
  *
  * Workload: 1e3 to 1e6 elements a call, about 40 FLOP each, most of them one exp; vectorised in double. CDF and
- * quantile are asked for after training, by the cell, and stay scalar. */
+ * quantile are used after training, for single cells, and stay scalar. */
 #include "ops/gaussian.h"
 
 #include "base/vmath.h"
@@ -28,8 +28,8 @@ void acf_gaussian_logp_fwd_cpu(const acf_device *dev, acf_real *logp, const acf_
         logp_chunk(logp + c, z + c, mean + c, log_scale + c, acf_min(PART, n - c), lo, hi);
 }
 
-/* d logp / dz = -e/σ = -d logp / dmean,  d logp / ds = e² - 1 inside the bounds. The sum is rounded once, in double, so
- * that two gradients at the end of the range do not add up to infinity. */
+/* d logp / dz = -e/σ = -d logp / dmean,  d logp / ds = e² - 1 inside the bounds. The sum is rounded once, in double,
+ * so that two gradients at the end of the range do not add up to infinity. */
 static void logp_grad_chunk(acf_real *dz, acf_real *dmean, acf_real *dlog_scale, const acf_real *dlogp,
                             const acf_real *z, const acf_real *mean, const acf_real *log_scale, int64_t n, double lo,
                             double hi) {
@@ -59,8 +59,8 @@ void acf_gaussian_logp_bwd_cpu(const acf_device *dev, acf_real *dz, acf_real *dm
 
 double acf_normal_tail(double e, bool upper) { return 0.5 * erfc((upper ? e : -e) * 0.70710678118654752440); }
 
-/* Halley's iteration on the tail itself, for e >= 0: from the leading terms of its expansion far out, and from the slope at 0
- * near the middle, four or five rounds are enough. */
+/* Halley's iteration on the tail itself, for e >= 0. It starts from the leading terms of the expansion far out, and
+ * from the slope at 0 near the middle. Four or five iterations suffice. */
 static double upper_quantile(double tail) {
     double s = sqrt(-2 * log(tail));
     double e = tail < 0.1 ? s - (log(s) + ACF_HALF_LOG_2PI) / s : (0.5 - tail) * 2.50662827463100050242;
@@ -79,7 +79,7 @@ double acf_normal_quantile(double tail, bool upper) {
     return upper ? e : -e;
 }
 
-/* Numbers as integers in the same order, and back: from the lowest finite number up each is the last plus 1. */
+/* Maps numbers to integers of the same order, and back: successive finite numbers map to successive integers. */
 #define SIGN ((acf_bits)1 << (8 * sizeof(acf_bits) - 1))
 
 static acf_bits to_order(acf_real x) {
@@ -98,12 +98,12 @@ static acf_real from_order(acf_bits i) {
     return v.f;
 }
 
-/* F(z) >= q, asked of the tail that holds q's digits. False for NaN. */
+/* True if F(z) >= q, computed in the tail that holds q's digits. False for NaN. */
 static bool reaches(acf_tail tail, const void *distribution, acf_real z, double q) {
     return q > 0.5 ? tail(distribution, (double)z, true) <= 1.0 - q : tail(distribution, (double)z, false) >= q;
 }
 
-/* Bisection over the representable numbers instead of over a width: it needs no bracket, takes as many evaluations as
+/* Bisection over the representable numbers, not over a width. It needs no bracket, takes as many evaluations as
  * acf_real has bits whatever the scales and outliers of the components, and ends on the exact answer. */
 acf_real acf_quantile_search(acf_tail tail, const void *distribution, double q) {
     acf_bits below = to_order(-ACF_REAL_MAX), at = to_order(ACF_REAL_MAX);
@@ -209,7 +209,7 @@ const acf_op acf_op_gaussian_cdf = {"gaussian_cdf", ACF_OP_gaussian_cdf, {cdf_fo
 const acf_op acf_op_gaussian_quantile = {"gaussian_quantile", ACF_OP_gaussian_quantile, {quantile_forward, NULL}};
 const acf_op acf_op_gaussian_sample = {"gaussian_sample", ACF_OP_gaussian_sample, {sample_forward, NULL}};
 
-/* The node of any of them, checked; NULL after a failure. other is z, q or, for a sample, NULL; one_for_all lets it
+/* The node of any of them, checked; NULL after a failure. other is z, q or, for a sample, NULL. one_for_all: it may
  * have a single element. */
 static acf_node *checked(acf_tape *t, const acf_op *op, acf_tensor *mean, acf_tensor *log_scale, acf_tensor *other,
                          bool one_for_all, double lo, double hi) {

@@ -1,8 +1,8 @@
-/* The Gaussian likelihood on the GPU: see gaussian.h; formulas in docs/math.md, 8. In double, as on the CPU: an H200 has half as much of it
- * as of float, and an element is one exp. */
+/* The Gaussian likelihood on the GPU: see gaussian.h; formulas in docs/math.md, 8. In double, as on the CPU: an
+ * H200's double rate is half its float rate, and an element is one exp. */
 #include "ops/gaussian.cuh"
 
-/* What is beyond the true rows of a packed tensor is zero. */
+/* Elements beyond the true rows of a packed tensor are zero. */
 #define EACH_TRUE(i, out)                                                                                              \
     const int64_t true_ = acf_true_rows(rows, capacity) * width;                                                       \
     ACF_EACH(i, capacity *width)                                                                                       \
@@ -10,7 +10,7 @@
         out[i] = 0;                                                                                                    \
     else
 
-/* ---- log-density -------------------------------------------------------------------------------------------------------- */
+/* ---- log-density ----------------------------------------------------------------------------------------------- */
 
 static __global__ void logp_fwd(acf_real *__restrict__ logp, const acf_real *__restrict__ z,
                                 const acf_real *__restrict__ mean, const acf_real *__restrict__ log_scale,
@@ -21,8 +21,8 @@ static __global__ void logp_fwd(acf_real *__restrict__ logp, const acf_real *__r
     }
 }
 
-/* d logp / dz = -e/σ = -d logp / dmean,  d logp / ds = e² - 1 inside the bounds. The inputs may be one tensor, so gradients are added one
- * after the other. */
+/* d logp / dz = -e/σ = -d logp / dmean,  d logp / ds = e² - 1 inside the bounds. The inputs may be one tensor, so
+ * gradients are added one after the other. */
 static __global__ void logp_bwd(acf_real *dz, acf_real *dmean, acf_real *dlog_scale, const acf_real *__restrict__ dlogp,
                                 const acf_real *__restrict__ z, const acf_real *__restrict__ mean,
                                 const acf_real *__restrict__ log_scale, const int32_t *rows, int64_t capacity,
@@ -62,7 +62,7 @@ static acf_status logp_backward(acf_tape *t, acf_node *n) {
 
 ACF_CUDA_OP(gaussian_logp, logp_forward, logp_backward);
 
-/* ---- CDF, quantile, sample --------------------------------------------------------------------------------------------------- */
+/* ---- CDF, quantile, sample ------------------------------------------------------------------------------------- */
 
 typedef struct normal {
     double mean, inv;
@@ -91,14 +91,14 @@ static __global__ void quantile_fwd(acf_real *__restrict__ z, const acf_real *__
 static __global__ void sample_fwd(acf_real *__restrict__ y, const acf_real *__restrict__ mean,
                                   const acf_real *__restrict__ log_scale, const int32_t *rows, int64_t capacity,
                                   int64_t width, double lo, double hi, acf_draw draw) {
-    EACH_TRUE(i, y) if (draw.at.row[i] < 0) y[i] = 0; /* behind the last row of a step */
+    EACH_TRUE(i, y) if (draw.at.row[i] < 0) y[i] = 0; /* after the last row of a step */
     else {
         const double noise = acf_rng_normal_cuda(acf_rng_counter_of(draw, ACF_STREAM_NORMAL, i));
         y[i] = acf_nearest(acf_seen(mean[i]) + exp(acf_clamped(log_scale[i], lo, hi)) * noise);
     }
 }
 
-/* One block: the lowest row, and of it the lowest column. `width` is that of the tensor whose places they are. */
+/* One block: finds the lowest row, and in it the lowest column. `width` is that of the tensor that has the cells. */
 static __global__ void probability_check(const acf_real *__restrict__ q, int64_t n, const int32_t *rows, int64_t width,
                                          const int32_t *row_of, const int32_t *col_of, acf_fault *fault,
                                          const char *op) {

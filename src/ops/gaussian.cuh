@@ -1,4 +1,5 @@
-/* Tails, quantiles, scales and draws on the GPU, for the Gaussian and the mixture: see gaussian.h and draw.h. In double, as on the CPU. */
+/* Tails, quantiles, scales and draws on the GPU, for the Gaussian and the mixture: see gaussian.h and draw.h. In
+ * double, as on the CPU. */
 #ifndef ACF_OPS_GAUSSIAN_CUH
 #define ACF_OPS_GAUSSIAN_CUH
 
@@ -60,8 +61,8 @@ static __device__ inline uint32_t acf_to_order(float x) {
 }
 static __device__ inline float acf_from_order(uint32_t i) { return __uint_as_float(i >> 31 ? i & 0x7fffffffu : ~i); }
 
-/* acf_quantile_search: the smallest float whose CDF reaches q, by bisection over the floats; tail(distribution, z, upper) is called by all
- * threads of a group alike. NaN where none does. */
+/* acf_quantile_search: the smallest float whose CDF reaches q, by bisection over the floats. All threads of a group
+ * call tail(distribution, z, upper) together. NaN if no float does. */
 template <typename D>
 static __device__ inline float acf_search_quantile(double (*tail)(const D &, double, bool), const D &d, double q) {
     uint32_t below = acf_to_order(-FLT_MAX), at = acf_to_order(FLT_MAX);
@@ -79,15 +80,15 @@ static __device__ inline float acf_search_quantile(double (*tail)(const D &, dou
     return acf_from_order(at);
 }
 
-/* acf_draw_counter; at is resolved. */
+/* acf_draw_counter; `at` is resolved. */
 static __device__ inline acf_rng_counter acf_rng_counter_of(const acf_draw &d, acf_stream_id stream, int64_t i) {
     const int64_t row = d.at.row[i];
     return {d.seed, d.row_id ? d.row_id[row] : (uint64_t)row, (uint32_t)stream, (uint32_t)d.at.column[i],
             d.now ? *d.now : d.draw};
 }
 
-/* Notes the lowest cell of y whose q is outside (0, 1); q (n) or one for all (q_step 0). Launched before the quantiles are computed, which
- * are NaN there. */
+/* Records a fault for the lowest cell of y whose q is outside (0, 1); q (n) or one for all (q_step 0). Launched
+ * before the quantiles, which are NaN there. */
 acf_status acf_cuda_check_probability(acf_device *dev, const acf_tensor *q, const acf_tensor *y, const char *op);
 
 #endif

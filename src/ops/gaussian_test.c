@@ -1,4 +1,4 @@
-/* The Gaussian likelihood: cases for the harness, long double references far out, and refusals. */
+/* Tests of the Gaussian likelihood: cases for the harness, long double references far from the mean, and refusals. */
 #include "ops/gaussian.h"
 
 #include "base/vmath.h"
@@ -6,7 +6,7 @@
 
 #include <math.h>
 
-/* Bounds of the log-scale by variant. Leaves keep away from 0, so a bound at 0 clamps half of the values and no finite
+/* Bounds of the log-scale by variant. Leaves avoid 0, so a bound at 0 clamps half of the values and no finite
  * difference straddles it. */
 static const double bounds[][2] = {{-3, 3}, {0, 3}, {-3, 0}};
 enum { INSIDE, CLAMPED_BELOW, CLAMPED_ABOVE };
@@ -31,7 +31,7 @@ static void naive_logp(const acf_lab *l, double *const *out) {
     }
 }
 
-/* One tensor in two places: its gradients must add up. */
+/* One tensor as two inputs: its gradients add up. */
 static void build_shared(acf_lab *l) {
     acf_tensor *x = acf_leaf_packed(l, "x", -1.5, 1.5, 0), *z = acf_leaf_packed(l, "z", -3, 3, 0);
     acf_result(l, acf_gaussian_logp(l->t, z, x, x, -3, 3));
@@ -110,7 +110,7 @@ static void close_to(acf_real a, long double b, const char *what) {
                      what);
 }
 
-/* Values, and gradients of every input, against long double; the accumulated 2 tells += from =. */
+/* Values, and gradients of every input, against long double; the initial gradient of 2 distinguishes += from =. */
 static void stays_finite_far_out(void **state) {
     (void)state;
     static const double points[][3] = {{1e30, 0, -7}, {-1e30, 5, -30},  {3e-5, 0, -30}, {1, 1, -30}, {1e5, -1e5, 0},
@@ -130,7 +130,7 @@ static void stays_finite_far_out(void **state) {
         close_to(dm, clip(2 - 1.5L * e / sigma), "dmean");
         close_to(ds, used == (long double)s ? clip(2 - 1.5L * (e * e - 1)) : 2, "dlog_scale");
     }
-    /* The end of the range at the smallest scale there is: still numbers, and a gradient of 0 stays 0. */
+    /* The end of the range at the smallest scale: still finite, and a gradient of 0 stays 0. */
     acf_real z = ACF_REAL_MAX, m = 0, s = -300, y, g[2] = {0, 1}, d[3] = {0};
     acf_gaussian_logp_fwd_cpu(l.dev, &y, &z, &m, &s, 1, -300, 300);
     assert_true(y < -ACF_REAL_MAX / 1e10 && isfinite(y));
@@ -141,8 +141,8 @@ static void stays_finite_far_out(void **state) {
     acf_lab_close(&l);
 }
 
-/* An infinite z or mean is a defect upstream: it must not come out as a very low but finite log-density. */
-static void shows_infinite_inputs(void **state) {
+/* An infinite z or mean is an error upstream: it must not give a very low but finite log-density. */
+static void infinite_inputs_give_nan(void **state) {
     (void)state;
     acf_lab l;
     acf_lab_open(&l, 1, 1, 1, ACF_MASK_ALL, 1);
@@ -187,7 +187,7 @@ static double point_tail(const void *distribution, double z, bool upper) {
     return upper ? !below : below;
 }
 
-/* The search ends on the exact number, wherever it lies, and on NaN where the CDF never reaches q. */
+/* The search ends on the exact number, wherever it is, and on NaN if the CDF never reaches q. */
 static void search_is_exact(void **state) {
     (void)state;
     static const double at[] = {0, 1, -1, 3.14159, -1e-30, 1e30, -1e37, 1e-38, 0.1};
@@ -221,7 +221,7 @@ static void tails_are_accurate(void **state) {
     acf_lab_close(&l);
 }
 
-/* ---- the exponential it stands on ------------------------------------------------------------------------------- */
+/* ---- the exponential function it uses -------------------------------------------------------------------------- */
 
 static void exp_double_is_accurate(void **state) {
     (void)state;
@@ -267,7 +267,7 @@ static void refuses_what_does_not_fit(void **state) {
     acf_lab_close(&l);
 }
 
-/* The lowest cell is named, not the first in memory: packed elements are step-major. */
+/* The message names the lowest cell, not the first in memory: packed elements are step-major. */
 static void refuses_probabilities_of_zero_and_one(void **state) {
     (void)state;
     acf_lab l;
@@ -285,8 +285,8 @@ static void refuses_probabilities_of_zero_and_one(void **state) {
     acf_lab_close(&l);
 }
 
-/* Nor as a sample, a quantile or a probability that looks like any other. */
-static void shows_infinite_means_without_a_z(void **state) {
+/* Infinite parameters do not give a finite sample, quantile or probability. */
+static void infinite_means_give_nan(void **state) {
     (void)state;
     acf_lab l;
     acf_lab_open(&l, 1, 1, 3, ACF_MASK_ALL, 1);
@@ -301,15 +301,14 @@ static void shows_infinite_means_without_a_z(void **state) {
     acf_lab_close(&l);
 }
 
-/* Both tails, as far as doubles go. */
+/* Both tails, over the range of doubles. */
 static void normal_quantiles_invert_tails(void **state) {
     (void)state;
     for (int upper = 0; upper < 2; upper++)
         for (double e = -8; e < 37; e += 0.0713) {
             double tail = acf_normal_tail(e, upper), far = upper ? e : -e;
-            if (tail > 1 - 1e-9) continue; /* so near to 1 that e is not in its digits */
-            double error =
-                1e-15 * tail / exp(-0.5 * e * e - ACF_HALF_LOG_2PI); /* what the rounding of the tail costs */
+            if (tail > 1 - 1e-9) continue; /* so close to 1 that its digits do not determine e */
+            double error = 1e-15 * tail / exp(-0.5 * e * e - ACF_HALF_LOG_2PI); /* the effect of rounding the tail */
             assert_true(fabs(acf_normal_quantile(tail, upper) - e) <= 10 * error + 1e-14 * (1 + fabs(far)));
         }
     assert_true(acf_normal_quantile(0.5, false) == 0);
@@ -317,8 +316,8 @@ static void normal_quantiles_invert_tails(void **state) {
                 isnan(acf_normal_quantile((double)NAN, true)));
 }
 
-ACF_TESTS(gaussian, cmocka_unit_test(normal_quantiles_invert_tails), cmocka_unit_test(shows_infinite_means_without_a_z),
-          cmocka_unit_test(stays_finite_far_out), cmocka_unit_test(shows_infinite_inputs),
+ACF_TESTS(gaussian, cmocka_unit_test(normal_quantiles_invert_tails), cmocka_unit_test(infinite_means_give_nan),
+          cmocka_unit_test(stays_finite_far_out), cmocka_unit_test(infinite_inputs_give_nan),
           cmocka_unit_test(density_integrates_to_one), cmocka_unit_test(search_is_exact),
           cmocka_unit_test(tails_are_accurate), cmocka_unit_test(exp_double_is_accurate),
           cmocka_unit_test(refuses_what_does_not_fit), cmocka_unit_test(refuses_probabilities_of_zero_and_one))

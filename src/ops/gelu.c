@@ -5,8 +5,8 @@
 
 static inline acf_real gate(acf_real x) { return acf_sigmoid(ACF_GELU_SLOPE * (x + ACF_GELU_CUBE * x * x * x)); }
 
-/* Farther out the gate is 0 or 1 to the last bit, and where squares overflow its slope
- * must be 0 still. A NaN stays one. */
+/* Beyond this the gate is 0 or 1 to the last bit, and the slope must be 0 although squares overflow. A NaN stays
+ * one. */
 static inline acf_real bounded(acf_real x) {
     x = x < -ACF_GELU_FAR ? -ACF_GELU_FAR : x;
     return x > ACF_GELU_FAR ? ACF_GELU_FAR : x;

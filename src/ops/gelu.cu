@@ -5,12 +5,12 @@ extern "C" {
 #include "ops/gelu.h"
 }
 
-/* By the fast exponential and division: they are off by 1e-6 of it where that matters. */
+/* Uses the fast exponential and division; their relative error is 1e-6 where it matters. */
 static __device__ acf_real gate(acf_real x) {
     return __fdividef(1, 1 + __expf(-ACF_GELU_SLOPE * (x + ACF_GELU_CUBE * x * x * x)));
 }
 
-/* Farther out the gate is 0 or 1, and where squares overflow its slope must be 0 still. A NaN stays one. */
+/* Beyond this the gate is 0 or 1, and the slope must be 0 although squares overflow. A NaN stays one. */
 static __device__ acf_real bounded(acf_real x) {
     x = x < -ACF_GELU_FAR ? -ACF_GELU_FAR : x;
     return x > ACF_GELU_FAR ? ACF_GELU_FAR : x;

@@ -1,5 +1,5 @@
-/* The Gaussian error linear unit in its tanh form: y = x sigmoid(2 sqrt(2/pi) (x + 0.044715 x^3)).
- * Not one of act.h, as its derivative is no function of the output. */
+/* The Gaussian error linear unit in its tanh form: y = x sigmoid(2 sqrt(2/pi) (x + 0.044715 x^3)). It is not in
+ * act.h, because its derivative is not a function of the output. */
 #ifndef ACF_OPS_GELU_H
 #define ACF_OPS_GELU_H
 

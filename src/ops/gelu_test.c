@@ -1,4 +1,4 @@
-/* GELU: cases for the harness, what it is near, what it does far out. */
+/* Tests of GELU: cases for the harness, its approximation error, its limits. */
 #include "ops/gelu.h"
 
 #include "harness/lab.h"
@@ -30,8 +30,8 @@ static const acf_case cases[] = {
 };
 ACF_CASES(gelu, cases)
 
-/* x Φ(x), which it stands for, and gelu(x) - gelu(-x) = x. */
-static void is_near_the_one_with_erf(void **state) {
+/* Close to x Φ(x), which it approximates; and gelu(x) - gelu(-x) = x. */
+static void approximates_the_form_with_erf(void **state) {
     (void)state;
     enum { n = 1001 };
     acf_real x[n], minus[n], y[n], z[n];
@@ -48,7 +48,7 @@ static void is_near_the_one_with_erf(void **state) {
     acf_lab_close(&l);
 }
 
-/* Where squares overflow it is still x or 0, with slope 1 or 0. */
+/* Where squares overflow the result is still x or 0, with slope 1 or 0. */
 static void stays_finite_far_out(void **state) {
     (void)state;
     const acf_real most = ACF_REAL_MAX;
@@ -64,4 +64,4 @@ static void stays_finite_far_out(void **state) {
     acf_lab_close(&l);
 }
 
-ACF_TESTS(gelu, cmocka_unit_test(is_near_the_one_with_erf), cmocka_unit_test(stays_finite_far_out))
+ACF_TESTS(gelu, cmocka_unit_test(approximates_the_form_with_erf), cmocka_unit_test(stays_finite_far_out))

@@ -1,14 +1,17 @@
-/* GRU on products: see gru.h; formulas and derivatives in docs/math.md, 5.
+/* The GRU as matrix products: see gru.h; formulas and derivatives in docs/math.md, 5.
  *
- * Workload: H = 256, batch 256 to 4096, |u| up to 60, so T = 1,000 to 100,000 packed elements. Forward and backward cost
- * 6·T·3H·(I + H) FLOP; all but the gate arithmetic is products. The products of a step are (n_t,H)·(H,3H) and its
- * transpose, with weights that are laid out once for all steps. A row's steps depend on nothing of other rows, so every thread has
- * its own rows and takes them from the first step to the last without waiting for the others. Weight gradients, which wait for no
- * step, are one product each over all T. The gates of element p are kept side by side so that each of these is a plain sub-matrix:
+ * Workload: H = 256, batch 256 to 4096, |u| up to 60, so T = 1,000 to 100,000 packed elements. Forward and backward
+ * cost 6·T·3H·(I + H) FLOP; all but the gate arithmetic is products. The products of a step are (n_t,H)·(H,3H) and
+ * its transpose, with weights that are packed once for all steps. A row's steps do not depend on other rows, so
+ * every thread runs its own rows through all steps without synchronisation. Weight gradients do not depend on the
+ * steps' order and are one product each over all T. The gates of element p are stored side by side, so that each of
+ * these is a plain sub-matrix:
  *
- *     gates (T,4H)   | r | z | b_n | n |     forward; before the gates are taken: h whᵀ in the first three columns, x wxᵀ added to r, z and n
- *                    | a_r | a_z | b_n | a_n |     backward, as gradients: columns 0..3H belong to the state's side (wh),
- *                                                  columns 0..2H and 3H..4H to the input's (wx) */
+ *     gates (T,4H)   | r | z | b_n | n |           forward; before the gates are computed: h whᵀ in the first three
+ *                                                  columns, x wxᵀ added to r, z and n
+ *                    | a_r | a_z | b_n | a_n |     backward, gradients: columns 0..3H belong to the state's side (wh),
+ *                                                  columns 0..2H and 3H..4H to the input's (wx)
+ */
 #include "ops/gru.h"
 
 #include "base/vmath.h"
@@ -21,30 +24,30 @@ static void add_product(const acf_device *dev, int64_t M, int64_t N, int64_t K, 
     acf_cpu_gemm(dev, &(acf_gemm){true, false, M, N, K, 1, a, lda, b, ldb, 1, c, N}, NULL, NULL);
 }
 
-/* ---- weights, laid out ------------------------------------------------------------------------------------------------- */
+/* ---- packed weights ------------------------------------------------------------------------------------------- */
 
 int64_t acf_gru_rights_capacity(int64_t I, int64_t H) {
     int64_t forward = acf_right_capacity(I, 2 * H) + acf_right_capacity(I, H) + acf_right_capacity(H, 3 * H);
     return acf_max(forward, acf_right_capacity(2 * H, I) + acf_right_capacity(H, I) + acf_right_capacity(3 * H, H));
 }
 
-acf_gru_rights acf_gru_rights_fwd(const acf_device *dev, acf_real *capacity, const acf_real *wx, int64_t ldw,
+acf_gru_rights acf_gru_rights_fwd(const acf_device *dev, acf_real *memory, const acf_real *wx, int64_t ldw,
                                   const acf_real *wh, int64_t I, int64_t H) {
-    acf_real *n = capacity + acf_right_capacity(I, 2 * H), *h = n + acf_right_capacity(I, H);
-    return (acf_gru_rights){I, H, acf_right_make(dev, capacity, true, I, 2 * H, wx, ldw),
+    acf_real *n = memory + acf_right_capacity(I, 2 * H), *h = n + acf_right_capacity(I, H);
+    return (acf_gru_rights){I, H, acf_right_make(dev, memory, true, I, 2 * H, wx, ldw),
                             acf_right_make(dev, n, true, I, H, wx + 2 * H * ldw, ldw),
                             acf_right_make(dev, h, true, H, 3 * H, wh, H)};
 }
 
-acf_gru_rights acf_gru_rights_bwd(const acf_device *dev, acf_real *capacity, const acf_real *wx, int64_t ldw,
+acf_gru_rights acf_gru_rights_bwd(const acf_device *dev, acf_real *memory, const acf_real *wx, int64_t ldw,
                                   const acf_real *wh, int64_t I, int64_t H) {
-    acf_real *n = capacity + acf_right_capacity(2 * H, I), *h = n + acf_right_capacity(H, I);
-    return (acf_gru_rights){I, H, acf_right_make(dev, capacity, false, 2 * H, I, wx, ldw),
+    acf_real *n = memory + acf_right_capacity(2 * H, I), *h = n + acf_right_capacity(H, I);
+    return (acf_gru_rights){I, H, acf_right_make(dev, memory, false, 2 * H, I, wx, ldw),
                             acf_right_make(dev, n, false, H, I, wx + 2 * H * ldw, ldw),
                             acf_right_make(dev, h, false, 3 * H, H, wh, H)};
 }
 
-/* ---- whose rows ---------------------------------------------------------------------------------------------------------- */
+/* ---- division of rows among threads --------------------------------------------------------------------------- */
 
 /* Elements of the ranks below r. */
 static int64_t elements_below(const int32_t *active, int64_t steps, int64_t r) {
@@ -67,11 +70,11 @@ int64_t acf_gru_share(const int32_t *active, int64_t steps, int k, int parts) {
     return acf_min(low * ACF_GRU_SHARE, most);
 }
 
-/* ---- forward ------------------------------------------------------------------------------------------------------------- */
+/* ---- forward --------------------------------------------------------------------------------------------------- */
 
-/* The gates of one element. In: gates holds h whᵀ in columns r, z and b_n, and x wxᵀ added to r, z and in n; add (3H) is what the row
- * adds, bias and conditioning. Out: gates = [r, z, b_n, n], h. `first` is a constant at each call: from the zero state there is no
- * b_n and no past, and both forms are vector loops. */
+/* The gates of one element. In: gates holds h whᵀ in columns r, z and b_n, and x wxᵀ added to r, z and in n; add
+ * (3H) is the row's term, bias and conditioning. Out: gates = [r, z, b_n, n], h. `first` is a constant at each call:
+ * from the zero state there is no b_n and no previous state, and both forms are vector loops. */
 static inline __attribute__((always_inline)) void gates_row(bool first, acf_real *restrict gates, acf_real *restrict h,
                                                             const acf_real *restrict add, const acf_real *restrict bh,
                                                             const acf_real *restrict past, int64_t H) {
@@ -97,7 +100,7 @@ void acf_gru_inputs_cpu(const acf_gru_rights *w, acf_real *gates, const acf_real
 void acf_gru_gates_cpu(acf_real *h, acf_real *gates, const acf_real *past, const acf_real *cond, const int32_t *row,
                        const acf_real *bx, const acf_real *bh, int64_t n, int64_t H) {
     for (int64_t k = 0; k < n; k++) {
-        const acf_real *add = cond ? cond + (row ? row[k] : k) * 3 * H : bx; /* cond has the bias in it */
+        const acf_real *add = cond ? cond + (row ? row[k] : k) * 3 * H : bx; /* cond includes the bias */
         if (past)
             gates_row(false, gates + k * 4 * H, h + k * H, add, bh, past + k * H, H);
         else
@@ -140,11 +143,11 @@ void acf_gru_fwd_cpu(const acf_device *dev, const acf_gru_plan *p, const acf_gru
                      acf_gru_share(p->active, p->steps, k + 1, parts));
 }
 
-/* ---- backward ------------------------------------------------------------------------------------------------------------ */
+/* ---- backward -------------------------------------------------------------------------------------------------- */
 
-/* Gradients of one element's gates from dh = dout + carry. gates: [r, z, b_n, n] in, gradients of [a_r, a_z, b_n, a_n]
- * out. carry: what came from the next step (unless this is the row's last) in, the part z·dh that goes straight to the step
- * before out. The two flags are constants at each call. */
+/* Gradients of one element's gates from dh = dout + carry. gates: [r, z, b_n, n] in, gradients of [a_r, a_z, b_n,
+ * a_n] out. carry: in, the gradient from the next step (unless this is the row's last); out, the part z·dh that goes
+ * directly to the previous step. The two flags are constants at each call. */
 static inline __attribute__((always_inline)) void dgates_row(bool first, bool last, acf_real *restrict gates,
                                                              acf_real *restrict carry, const acf_real *restrict dout,
                                                              const acf_real *restrict past, int64_t H) {
@@ -163,7 +166,7 @@ static inline __attribute__((always_inline)) void dgates_row(bool first, bool la
     }
 }
 
-/* The states each step started from, in the packed order of the steps that have one: past (T - from, H). */
+/* The initial states of the steps, in the packed order of the steps that have one: past (T - from, H). */
 static void gather_past(const acf_device *dev, const acf_gru_plan *p, acf_real *past, const acf_real *h,
                         const acf_real *h0) {
     int64_t H = p->H, from = h0 ? 0 : p->first[acf_min(1, p->steps)];
@@ -234,7 +237,7 @@ void acf_gru_weights_cpu(const acf_device *dev, const acf_gru_plan *p, const acf
     }
 }
 
-/* All steps of ranks [r0,r1), from the last; carry holds what is left for the state before the first. */
+/* All steps of ranks [r0,r1), from the last; at the end carry holds the gradient of the initial state. */
 static void backward_rows(const acf_gru_plan *p, const acf_gru_rights *w, acf_real *dx, const acf_real *dh,
                           acf_real *gates, acf_real *carry, const acf_real *h, const acf_real *h0, int64_t r0,
                           int64_t r1) {
@@ -263,7 +266,7 @@ void acf_gru_bwd_cpu(const acf_device *dev, const acf_gru_plan *p, const acf_gru
     acf_gru_weights_cpu(dev, p, g, gates, past, h, x, h0);
 }
 
-/* ---- nodes: a sequence and a step differ only in their plan -------------------------------------------------------- */
+/* ---- nodes: a sequence and a step differ only in their plan --------------------------------------------------- */
 
 static const acf_real *data_of(const acf_tensor *x) { return x ? x->data : NULL; }
 
@@ -273,10 +276,10 @@ static acf_status forward(acf_tape *t, acf_node *n) {
     acf_mark mark = acf_arena_mark(t->mem);
     a->gates = acf_tape_reals(t, p->first[p->steps] * 4 * p->H);
     if (n->save) mark = acf_arena_mark(t->mem);
-    acf_real *capacity = acf_tape_reals(t, acf_gru_rights_capacity(p->I, p->H));
+    acf_real *memory = acf_tape_reals(t, acf_gru_rights_capacity(p->I, p->H));
     ACF_TRY(acf_tape_status(t));
     acf_gru_rights w =
-        acf_gru_rights_fwd(t->dev, capacity, n->in[ACF_GRU_WX]->data, p->I, n->in[ACF_GRU_WH]->data, p->I, p->H);
+        acf_gru_rights_fwd(t->dev, memory, n->in[ACF_GRU_WX]->data, p->I, n->in[ACF_GRU_WH]->data, p->I, p->H);
     acf_gru_fwd_cpu(t->dev, p, &w, n->out[0]->data, a->gates, n->in[ACF_GRU_X]->data, data_of(n->in[ACF_GRU_COND]),
                     data_of(n->in[ACF_GRU_H0]), data_of(n->in[ACF_GRU_BX]), n->in[ACF_GRU_BH]->data);
     acf_arena_release(t->mem, mark);
@@ -292,10 +295,10 @@ static acf_status backward(acf_tape *t, acf_node *n) {
     acf_mark mark = acf_arena_mark(t->mem);
     acf_real *carry = acf_tape_reals(t, (p->steps ? p->active[0] : 0) * p->H);
     acf_real *past = acf_tape_reals(t, p->first[p->steps] * p->H);
-    acf_real *capacity = acf_tape_reals(t, acf_gru_rights_capacity(p->I, p->H));
+    acf_real *memory = acf_tape_reals(t, acf_gru_rights_capacity(p->I, p->H));
     ACF_TRY(acf_tape_status(t));
     acf_gru_rights w =
-        acf_gru_rights_bwd(t->dev, capacity, n->in[ACF_GRU_WX]->data, p->I, n->in[ACF_GRU_WH]->data, p->I, p->H);
+        acf_gru_rights_bwd(t->dev, memory, n->in[ACF_GRU_WX]->data, p->I, n->in[ACF_GRU_WH]->data, p->I, p->H);
     acf_gru_bwd_cpu(t->dev, p, &w, &g, n->out[0]->grad, a->gates, carry, past, n->out[0]->data, n->in[ACF_GRU_X]->data,
                     data_of(n->in[ACF_GRU_H0]));
     acf_arena_release(t->mem, mark);
@@ -316,7 +319,7 @@ bool acf_gru_sides_fit(acf_tape *t, const acf_op *op, const acf_tensor *cond, co
     return t->failure.status == ACF_OK;
 }
 
-/* True when the weights fit each other and x; otherwise the tape has failed with a sentence. */
+/* True if the weights fit each other and x; otherwise the tape has failed with a message. */
 static bool fits(acf_tape *t, const acf_op *op, const acf_tensor *x, const acf_tensor *cond, const acf_gru *w,
                  int64_t N) {
     char sx[ACF_SHAPE_TEXT], sw[ACF_SHAPE_TEXT], sh[ACF_SHAPE_TEXT];
@@ -332,7 +335,7 @@ static bool fits(acf_tape *t, const acf_op *op, const acf_tensor *x, const acf_t
 
 static acf_node *node(acf_tape *t, const acf_op *op, acf_tensor *x, acf_tensor *cond, acf_tensor *h0,
                       const acf_gru *w) {
-    /* cond has the bias in it already. */
+    /* cond includes the bias. */
     acf_tensor *in[ACF_GRU_INPUTS] = {[ACF_GRU_X] = x,
                                       [ACF_GRU_COND] = cond,
                                       [ACF_GRU_H0] = h0,

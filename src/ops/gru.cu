@@ -1,16 +1,18 @@
-/* The gated recurrent unit on the GPU: see gru.h. The recurrence is behind gru_kernels.h, one launch each way where there is a fast kernel;
- * what waits for no step is products over all elements (gru.cuh).
+/* The gated recurrent unit on the GPU: see gru.h. The recurrence is behind gru_kernels.h, with one launch per
+ * direction if there is a fast kernel. Products that do not depend on the order of steps run over all elements
+ * (gru.cuh).
  *
  *     precision   float                    tf32                           bf16
  *     H = 256     float, a launch a step   persistent, float gates        persistent, bf16 gates, weights from an image
- *     others      float, a launch a step   persistent where it fits       the same; where it does not, float with bf16 products
+ *     others      float, a launch a step   persistent where it fits       the same; else float with bf16 products
  *
- * A forward of the last column is four launches besides its product: image of wh, x and wx as bf16, recurrence. They are kept for
- * the backward. One launch could make the images and the bf16 weights of all layers of a step at once (16 layers' images: 14 us), where each
- * makes its own here; and a layer on top of another could take x as bf16 from it (acf_gru_forward.h16). */
+ * A forward of the last column is four launches besides its product: image of wh, x and wx as bf16, recurrence.
+ * Their results are kept for the backward. Two savings are possible. One launch could make the images and the bf16
+ * weights of all layers of a step (16 layers' images: 14 us); now each layer makes its own. A layer on top of
+ * another could take x as bf16 from it (acf_gru_forward.h16). */
 #include "ops/gru.cuh"
 
-/* So few inputs are multiplied by the recurrence itself: no product, no gates to be read. */
+/* The recurrence multiplies this few inputs itself: no separate product, no gates to read. */
 #define FEW_INPUTS 4
 
 static const acf_real *data_of(const acf_tensor *x) { return x ? x->data : NULL; }
@@ -49,7 +51,8 @@ static acf_status halve_inputs(acf_tape *t, acf_node *n, const acf_gru_sizes *s)
     return acf_cuda_halve_weights(t->dev, a->wx16, wx->data, s->I, s->H, s->I);
 }
 
-/* What the recurrence needs and the backward needs again: counts, gates, image; gates hold the input's side where it is projected. */
+/* Data for the recurrence that the backward needs again: counts, gates, image. Gates hold the input's side if it is
+ * projected. */
 static acf_status prepare(acf_tape *t, acf_node *n, const acf_gru_sizes *s, bool projected) {
     acf_gru_attrs *a = (acf_gru_attrs *)n->attr;
     const acf_real *wh = n->in[ACF_GRU_WH]->data;
@@ -84,7 +87,7 @@ static acf_status forward(acf_tape *t, acf_node *n) {
     return ACF_OK;
 }
 
-/* Gates to gradients; biases, conditioning and the first state get theirs; past (T,H) is written. */
+/* Turns gates into gradients and adds those of biases, conditioning and the first state; writes past (T,H). */
 static acf_status recur_back(acf_tape *t, acf_node *n, const acf_gru_grads *g, void *past, acf_real *scratch) {
     const acf_gru_attrs *a = (const acf_gru_attrs *)n->attr;
     acf_gru_backward b = {};

@@ -1,18 +1,22 @@
-/* Persistent kernels of the gated recurrent unit for H = 256 on bf16 products: see gru_kernels.h; formulas in docs/math.md, 5.
+/* Persistent kernels of the gated recurrent unit for H = 256 on bf16 products: see gru_kernels.h; formulas in
+ * docs/math.md, 5.
  *
- * Workload: N = 512 to 4096 rows, 6 to 63 steps. What a step costs is latency: product, gates, exchange, then the next step. So nothing
- * in the loop waits for global memory (inputs of a step are asked for a step ahead, states stay in registers, weights on chip) and no
- * barrier orders global stores: blocks of a cluster write into each other's shared memory with st.async, which counts the bytes on
- * an mbarrier of the receiver. A team is the warps of all blocks that share rows; teams never wait for each other.
+ * Workload: N = 512 to 4096 rows, 6 to 63 steps. The cost of a step is latency: product, gates, exchange, then the
+ * next step. Therefore nothing in the loop waits for global memory (inputs are prefetched one step ahead, states
+ * stay in registers, weights in shared memory), and no barrier orders global stores. Blocks of a cluster write into
+ * each other's shared memory with st.async, which counts the bytes on an mbarrier of the receiver. A team is the
+ * warps of all blocks that share rows; teams never wait for each other.
  *
- *     forward    a block has U = H/C units: state (rows, H) · whᵀ (H, 3U) -> gates -> its columns of the state, to all blocks
- *     backward   a block has U = H/4 units: gradients (rows, 3U) · wh (3U, H) -> partial sums for all units -> each block its columns
+ *     forward    a block has U = H/C units: state (rows, H) · whᵀ (H, 3U) -> gates
+ *                -> its columns of the state, to all blocks
+ *     backward   a block has U = H/4 units: gradients (rows, 3U) · wh (3U, H)
+ *                -> partial sums for all units -> each block its columns
  *
- * The forward gathers (it exchanges H numbers a row), the backward scatters sums: gathering 3H gradients would need three
- * times the memory and the bandwidth. Slots and tiles as in gru_kernels.cu. */
+ * The forward gathers (it exchanges H numbers a row), the backward scatters sums: gathering 3H gradients would need
+ * three times the memory and the bandwidth. Slots and tiles are as in gru_kernels.cu. */
 #include "ops/gru_fast.cuh"
 
-/* ---- forward ----------------------------------------------------------------------------------------------------------- */
+/* ---- forward --------------------------------------------------------------------------------------------------- */
 
 /* The forward's shared memory: weights, rows of states (1 or 2 buffers), biases (r, z, b_n, n), barriers. */
 template <int C> struct ForwardPlan {
@@ -52,7 +56,7 @@ __device__ void forward_begin(const acf_gru_forward &f, const acf_gru_fast &g, u
     clear_tail(f.h16, 2 * HU, truth, f.s.T);
 }
 
-/* COND: rows add cond. A constant because its third of the gates must wait in registers for the product. */
+/* COND: rows add cond. It is a constant because a third of the gates then waits in registers for the product. */
 template <typename G, int C, int MT, bool COND, bool APPROX>
 __global__ void __launch_bounds__(MT == 4 ? 256 : 512, 1)
     forward_fast(const __grid_constant__ acf_gru_forward f, const __grid_constant__ acf_gru_fast g) {
@@ -80,11 +84,11 @@ __global__ void __launch_bounds__(MT == 4 ? 256 : 512, 1)
     int active = D ? f.s.active[0] : 0, active1 = D > 1 ? f.s.active[1] : 0;
     int now = team_rows<16 * MT>(active, tile, tiles, slot0);
     int64_t rank = tile + (int64_t)tiles * (slot0 + (lane >> 2)),
-            stride = 8 * (int64_t)tiles; /* of rows 8 slots apart */
+            stride = 8 * (int64_t)tiles; /* stride between rows 8 slots apart */
     int64_t first = 0;
     Pack<G, V> in[3][MT][2];
     float old[MT][2][V];
-    auto ask = [&](int64_t at, int n) { /* the inputs of a step that begins at `at` */
+    auto ask = [&](int64_t at, int n) { /* prefetches the inputs of a step that begins at `at` */
 #pragma unroll
                                         for (int m = 0; m < MT; m++)
 #pragma unroll
@@ -112,7 +116,7 @@ __global__ void __launch_bounds__(MT == 4 ? 256 : 512, 1)
     sync_all(2);
 
     uint32_t vacant_parity = 0;
-    bool ready = false; /* weights have come */
+    bool ready = false; /* weights have arrived */
     for (int t = 0; now; t++) {
         int active2 = t + 2 < D ? f.s.active[t + 2] : 0;
         int later = team_rows<16 * MT>(active1, tile, tiles, slot0);
@@ -202,10 +206,10 @@ __global__ void __launch_bounds__(MT == 4 ? 256 : 512, 1)
         first += active, active = active1, active1 = active2, now = later;
         if (f.projected) ask(first, now);
     }
-    sync_all(2); /* no block leaves while others may still signal it */
+    sync_all(2); /* a block must not exit while others may still signal it */
 }
 
-/* ---- choice and launch --------------------------------------------------------------------------------------------------- */
+/* ---- choice and launch ----------------------------------------------------------------------------------------- */
 
 acf_gru_fast acf_gru_try = {};
 
@@ -218,7 +222,7 @@ static void choose_forward(acf_gru_fast *g, int64_t N, int64_t D) {
     else if (N <= 66 * 32 || D > 12)
         *g = {2, 1, 2};
     else
-        *g = {2, 4, 1}; /* tall tiles: all rows at once, which pays where there are few steps to fill waves with */
+        *g = {2, 4, 1}; /* tall tiles: all rows at once, which is faster when there are few steps */
     if (acf_gru_try.C) *g = acf_gru_try;
     g->rows = 16 * g->MT * g->teams;
     int least = ceil_of(N, g->rows);

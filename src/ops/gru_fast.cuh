@@ -1,4 +1,4 @@
-/* Device pieces and launches that the forward and the backward of gru_fast.h share. Included by .cu files alone. */
+/* Device pieces and launches that the forward and the backward of gru_fast.h share. Included only by .cu files. */
 #ifndef ACF_OPS_GRU_FAST_CUH
 #define ACF_OPS_GRU_FAST_CUH
 
@@ -11,7 +11,7 @@
 #define SLICE (HU * 3 * (HU / 4) * 2)   /* bytes of the backward's weights of a block */
 #define FORWARD_BYTES (HU / 16 * GROUP) /* the forward's part of an image; the backward's, as large, follows it */
 
-/* ---- pieces --------------------------------------------------------------------------------------------------------- */
+/* ---- pieces ---------------------------------------------------------------------------------------------------- */
 
 __device__ __forceinline__ void copy_weights(uint32_t to, const unsigned char *from, int bytes, uint32_t bar) {
     bar_expect(bar, (uint32_t)bytes);
@@ -29,9 +29,9 @@ template <bool APPROX> __device__ __forceinline__ float sigmoid_by(float v) {
     return 0.5f + 0.5f * tanh_by<true>(0.5f * v);
 }
 
-/* acc[g][m][j] += rows of tile m · 16 rows of weights of group g, K-steps of 16, for tiles M0 to M1. a, w: where this lane's ldmatrix
- * row begins; PITCH: bytes of a row. One tile of rows: fragments of a step are read while the step before multiplies; more tiles
- * need the registers. */
+/* acc[g][m][j] += rows of tile m · 16 rows of weights of group g, K-steps of 16, for tiles M0 to M1. a, w: start of
+ * this lane's ldmatrix row; PITCH: bytes of a row. With one tile of rows, fragments of a step are read while the
+ * previous step multiplies; with more, the registers do not suffice. */
 template <int M0, int M1, int STEPS, int PITCH, int GROUPS, int MT>
 __device__ __forceinline__ void products_of(float (&acc)[GROUPS][MT][2][4], uint32_t a, uint32_t w) {
     constexpr int AHEAD = M1 - M0 == 1 ? 1 : 0;
@@ -65,7 +65,7 @@ __device__ __forceinline__ void products_of(float (&acc)[GROUPS][MT][2][4], uint
     }
 }
 
-/* The first `live` tiles: all of them at once, or, where rows have ended, one by one. */
+/* The first `live` tiles: all at once if no rows have ended, else one by one. */
 template <int STEPS, int PITCH, int GROUPS, int MT>
 __device__ __forceinline__ void products(float (&acc)[GROUPS][MT][2][4], uint32_t a, uint32_t w, int live) {
     __syncwarp();
@@ -86,9 +86,9 @@ template <int ROWS> __device__ __forceinline__ int team_rows(int n, int tile, in
     return rows < 0 ? 0 : rows > ROWS ? ROWS : rows;
 }
 
-/* ---- launches ---------------------------------------------------------------------------------------------------------- */
+/* ---- launches -------------------------------------------------------------------------------------------------- */
 
-extern "C" acf_gru_fast acf_gru_try; /* for the kernel lab: what is not 0 is taken instead of the choice */
+extern "C" acf_gru_fast acf_gru_try; /* for the kernel lab: nonzero fields override the choice */
 
 static inline int ceil_of(int64_t a, int64_t b) { return (int)((a + b - 1) / b); }
 

@@ -1,14 +1,15 @@
-/* What stands behind gru_kernels.h: kernels for H = 256 on Hopper, chosen where an image of the weights is at hand, and plain ones. */
+/* The kernels behind gru_kernels.h: those for H = 256 on Hopper, used if an image of the weights is given, and plain
+ * ones. */
 #ifndef ACF_OPS_GRU_FAST_H
 #define ACF_OPS_GRU_FAST_H
 
 #include "ops/gru_kernels.h"
 
-/* How a batch is cut: clusters of C blocks; a tile of rows a cluster, shared out to teams of 16·MT rows. */
+/* How a batch is divided: clusters of C blocks; a tile of rows per cluster, divided among teams of 16·MT rows. */
 typedef struct acf_gru_fast {
     int C, MT, teams, tiles;
     int buffers; /* of states, forward */
-    int approx;  /* forward: gates by the hardware's tanh, good to 2^-11; backward: partial sums cross as bf16 */
+    int approx;  /* forward: gates by the hardware's tanh, error 2^-11; backward: partial sums cross as bf16 */
     int rows;    /* 16·MT·teams */
 } acf_gru_fast;
 

@@ -1,11 +1,13 @@
-/* The backward of the gated recurrent unit for H = 256 on bf16 products: see gru_fast.cu, whose picture this is the other half of. */
+/* The backward of the gated recurrent unit for H = 256 on bf16 products: see gru_fast.cu, which describes both
+ * directions. */
 #include "ops/gru_fast.cuh"
 
 #define BC 4            /* blocks of a cluster */
 #define BU (HU / BC)    /* units of a block */
 #define BPITCH (6 * BU) /* bytes of a row of gradients [r z b_n] */
 
-/* Weights; gradients (rows, 3U) bf16; sums (BC senders, rows, U) of type S; barriers: weights, then one a team, then BC a team. */
+/* Weights; gradients (rows, 3U) bf16; sums (BC senders, rows, U) of type S; barriers: weights, then one a team, then
+ * BC a team. */
 template <typename S> struct BackwardPlan {
     static constexpr int GRADS = SLICE;
     __host__ __device__ static int sums(const acf_gru_fast &g) { return GRADS + g.rows * BPITCH; }
@@ -15,7 +17,7 @@ template <typename S> struct BackwardPlan {
     __host__ __device__ static int bytes(const acf_gru_fast &g) { return barriers(g) + 8 * (1 + (1 + BC) * g.teams); }
 };
 
-/* What a thread reads of an element: 8 units. */
+/* The values of an element that a thread reads: 8 units. */
 template <typename G> struct Element {
     Pack<G, 8> gate[4];
     Pack<float, 4> dh[2], old[2];
@@ -23,7 +25,8 @@ template <typename G> struct Element {
 
 __device__ __forceinline__ void ask_L2(const void *p) { asm volatile("prefetch.global.L2 [%0];" ::"l"(p)); }
 
-/* Sums over the rows of a warp of x (4 gates, 8 units): lane (gate, 8 lanes) gets its gate's. Lanes 8 apart have the same units. */
+/* Sums over the rows of a warp of x (4 gates, 8 units). Each lane (gate, 8 lanes) gets its gate's sums. Lanes 8
+ * apart have the same units. */
 __device__ __forceinline__ void add_rows(float (&sum)[8], float (&x)[4][8]) {
     bool high = threadIdx.x & 16, odd = threadIdx.x & 8;
     float y[2][8];
@@ -47,7 +50,7 @@ __global__ void __launch_bounds__(384, 1)
     int warp = threadIdx.x / 32, lane = threadIdx.x & 31, to = warp % BC, team = warp / BC, slot0 = team * 16 * MT;
     int spot = threadIdx.x & 7, row0 = threadIdx.x % 128 / 8, unit = c * BU + spot * 8; /* of this thread's elements */
     uint32_t base = shared_address(shared), bars = base + P::barriers(g), full = bars + 8 + 8 * team;
-    uint32_t vacant = bars + 8 * (1 + g.teams + BC * team); /* + 8 b: block b has read what we sent */
+    uint32_t vacant = bars + 8 * (1 + g.teams + BC * team); /* + 8 b: block b has read what this block sent */
     uint32_t a = base + P::GRADS + (slot0 + (lane & 15)) * BPITCH;
     uint32_t w = base + (to * BU + (lane >> 4) * 8 + (lane & 7)) * BPITCH;
     S *sums = (S *)(shared + P::sums(g));
@@ -65,7 +68,7 @@ __global__ void __launch_bounds__(384, 1)
     int64_t truth = f.s.first[D], rank = tile + (int64_t)tiles * (slot0 + row0), stride = 16 * (int64_t)tiles;
     clear_tail(f.gates, 4 * H * sizeof(G), truth, f.s.T);
     clear_tail(f.past, H * sizeof(G), truth, f.s.T);
-    int last = -1; /* the last step of this team: active falls */
+    int last = -1; /* the last step of this team: active decreases */
     for (int t = lane; t < (D + 31) / 32 * 32; t += 32)
         last += __popc(__ballot_sync(0xffffffffu, t < D && f.s.active[t < D ? t : 0] > tile + (int64_t)tiles * slot0));
 
@@ -84,7 +87,7 @@ __global__ void __launch_bounds__(384, 1)
                             }
     };
     auto ask_ahead = [&](int t, int64_t at, int64_t before,
-                         int n) { /* to the second cache: eight threads have eight lines of a row */
+                         int n) { /* prefetches to the L2 cache: eight threads have eight lines of a row */
 #pragma unroll
                                   for (int m = 0; m < MT; m++) {
                                       int64_t k = rank + m * stride;
@@ -233,7 +236,7 @@ __global__ void __launch_bounds__(384, 1)
             d[i] += sum[MT == 1 ? 1 : 0][i], d[H + i] += sum[MT == 1 ? 2 : 0][i], d[2 * H + i] += sum[0][i];
     }
     if constexpr (MT == 1) add_rows(total, sum);
-    sync_all(2); /* no block leaves, or reuses its memory, while others may still signal it */
+    sync_all(2); /* a block must not exit or reuse its memory while others may still signal it */
     if (!parts) return;
     float *sheet = (float *)(shared + P::GRADS); /* (warps, 4, U) */
 #pragma unroll
@@ -246,7 +249,7 @@ __global__ void __launch_bounds__(384, 1)
     }
 }
 
-/* dcond (N,3H) += the gates' gradients of a row over its steps. A block a rank, 96 threads of 8 columns. */
+/* dcond (N,3H) += the gates' gradients of a row over its steps. One block per rank, 96 threads of 8 columns. */
 template <typename G> __global__ void row_sums(const __grid_constant__ acf_gru_backward f) {
     int k = blockIdx.x, col = threadIdx.x * 8, gate = col / HU;
     float v[8] = {};
@@ -265,9 +268,9 @@ template <typename G> __global__ void row_sums(const __grid_constant__ acf_gru_b
     for (int i = 0; i < 8; i++) d[i] += v[i];
 }
 
-/* ---- choice and launch --------------------------------------------------------------------------------------------------- */
+/* ---- choice and launch ----------------------------------------------------------------------------------------- */
 
-/* Sums cross as bf16 where gates are bf16 too. */
+/* Sums are exchanged as bf16 if gates are bf16 too. */
 static void choose_backward(acf_gru_fast *g, int64_t N, bool narrow) {
     if (N <= 30 * 16)
         *g = {BC, 1, 1, 0, 0, narrow};

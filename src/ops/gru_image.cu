@@ -1,4 +1,5 @@
-/* Images of weights: wh in bf16, in the order in which the kernels of gru_fast.h keep it on chip. See gru_kernels.h. */
+/* Images of weights: wh in bf16, in the order that the kernels of gru_fast.h use in shared memory. See
+ * gru_kernels.h. */
 #include "ops/gru_fast.cuh"
 
 struct Images {
@@ -6,8 +7,9 @@ struct Images {
     const float *wh[ACF_GRU_IMAGES];
 };
 
-/* One chunk of 16 bytes a thread. Forward: groups of 16 units of [r z n] rows (place of unit) of H; backward: slices of H rows (place of
- * the unit that receives) of [r z b_n] x 64 units. Chunks of a row are swapped about by the row's number as in struct Rows. */
+/* One chunk of 16 bytes per thread. Forward: groups of 16 units of [r z n] rows (unit_place) of H; backward: slices
+ * of H rows (unit_place of the receiving unit) of [r z b_n] x 64 units. Chunks of a row are permuted by the row
+ * number as in struct Rows. */
 __global__ void image_kernel(const __grid_constant__ Images m) {
     const float *wh = m.wh[blockIdx.y];
     unsigned char *out = (unsigned char *)m.image[blockIdx.y];

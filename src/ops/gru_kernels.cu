@@ -1,20 +1,23 @@
 /* Persistent kernels of the gated recurrent unit: see gru_kernels.h; formulas in docs/math.md, 5.
  *
- * Workload: H = 256, N = 512 to 8192, 6 to 63 steps. A step multiplies (rows, H)·(H, 3H), waits for the step before and is far too
- * small to read its weights from memory each time, so they stay on chip for the whole sequence: a cluster of C blocks shares the
- * units out (U = H/C each) and keeps wh in the shared memory of its blocks. A cluster has a tile of rows and takes it through all
- * steps; no cluster waits for another. After each step the blocks write their part of the new state into each other's memory.
+ * Workload: H = 256, N = 512 to 8192, 6 to 63 steps. A step multiplies (rows, H)·(H, 3H), waits for the step before
+ * and is too small to read its weights from memory each time. Weights therefore stay in shared memory for the whole
+ * sequence: a cluster of C blocks divides the units (U = H/C each) and keeps wh in the shared memory of its blocks.
+ * A cluster runs a tile of rows through all steps; no cluster waits for another. After each step the blocks write
+ * their part of the new state into each other's memory.
  *
- *     block c of a cluster:   state (rows, H), all units  ─ mma ─ weights of its U units ─> gates of its U units ─> its U columns of
- *                                   ^                                                                              the new state
- *                                   └──────────────────────── to all C blocks ─────────────────────────────────────────┘
+ *     block c of a cluster:   state (rows, H) ─ mma ─ weights of its U units ─> gates of its U units ─> its U columns
+ *                                  ^                                                                   of the new state
+ *                                  └──────────────── to all C blocks ─────────────────────────────────────────┘
  *
- * The backward is the same picture with the gradients of [r z b_n] (3H) in the place of the state. Rows are sorted by length, so a tile takes
- * every tiles-th rank (rank = tile + tiles·slot): tiles are equal, and the rows of a tile that still have a step are its first slots.
+ * The backward is the same with the gradients of [r z b_n] (3H) instead of the state. Rows are sorted by length, so
+ * a tile takes every tiles-th rank (rank = tile + tiles·slot). Tiles are then equal, and the rows of a tile that
+ * still have a step are its first slots.
  *
- * Products are mma.sync on fragments that ldmatrix reads. A k-step is 32 bytes of a row, 16 bf16 or 8 tf32, and the fragments of
- * both types have the same layout in units of four bytes, so one source serves both. The order of units in the weights' rows is
- * permuted (unit_place) such that the accumulators of a thread are neighbouring units: it reads and writes its gates as vectors. */
+ * Products are mma.sync on fragments that ldmatrix reads. A k-step is 32 bytes of a row, 16 bf16 or 8 tf32. The
+ * fragments of both types have the same layout in units of four bytes, so one source serves both. The order of units
+ * in the weights' rows is permuted (unit_place) such that the accumulators of a thread are neighbouring units: it
+ * reads and writes its gates as vectors. */
 #include "ops/gru_fast.h"
 #include "ops/gru_kernels.h"
 #include "ops/gru_pieces.cuh"
@@ -57,7 +60,8 @@ __device__ void load_weights_back(unsigned char *w, Rows l, const float *wh, int
     }
 }
 
-/* acc[gate][m][j] = rows [m] · weights, over `steps` k-steps. a, w: this lane's ldmatrix rows (below); `gap`: bytes between gates. */
+/* acc[gate][m][j] = rows [m] · weights, over `steps` k-steps. a, w: this lane's ldmatrix rows (below); `gap`: bytes
+ * between gates. */
 template <typename E, int GATES, int MT, int UT>
 __device__ __forceinline__ void product(float (&acc)[GATES][MT][UT][4], uint32_t a, int a_pitch, int a_swap, uint32_t w,
                                         int gap, int w_swap, int steps, bool second) {
@@ -86,7 +90,7 @@ __device__ __forceinline__ void product(float (&acc)[GATES][MT][UT][4], uint32_t
     }
 }
 
-/* ---- forward ----------------------------------------------------------------------------------------------------------- */
+/* ---- forward --------------------------------------------------------------------------------------------------- */
 
 struct Tiling {
     int C, rows, tiles; /* blocks of a cluster; rows of a tile; tiles */
@@ -95,7 +99,7 @@ struct Tiling {
     int shared;         /* bytes */
 };
 
-/* The rows of the states the first step starts from. */
+/* Loads the rows of the initial states. */
 template <typename E>
 __device__ void load_state(unsigned char *a, Rows l, const float *h0, int n, int H, int tile, int tiles) {
     int V = 16 / sizeof(E), chunks = H / V;
@@ -106,7 +110,7 @@ __device__ void load_state(unsigned char *a, Rows l, const float *h0, int n, int
     }
 }
 
-/* What a thread's units add in every row: the biases. */
+/* The terms that a thread's units add in every row: the biases. */
 template <int V> struct Bias { float r[V], z[V], nx[V], nh[V]; };
 
 template <int V> __device__ void load_bias(Bias<V> &b, const acf_gru_forward &f, int unit) {
@@ -122,7 +126,7 @@ template <int V> __device__ void load_bias(Bias<V> &b, const acf_gru_forward &f,
     }
 }
 
-/* Adds a narrow input's side to acc r, z and to an, for the rows of a block. */
+/* Adds the input's side of a narrow input to acc r, z and to an, for the rows of a block. */
 template <int MT, int UT>
 __device__ __forceinline__ void add_narrow(float (&acc)[3][MT][UT][4], float (&an)[MT][2][2 * UT],
                                            const acf_gru_forward &f, const int64_t (&at)[MT][2], int unit) {
@@ -273,9 +277,9 @@ __global__ void __launch_bounds__(UT == 1 ? 512 : 256, 1)
     }
 }
 
-/* ---- backward ---------------------------------------------------------------------------------------------------------- */
+/* ---- backward -------------------------------------------------------------------------------------------------- */
 
-/* Sums of a thread's gradients over its rows and over the threads of its column, to parts (warps along the rows, 4H). */
+/* Adds a thread's gradients over its rows and over the threads of its column to parts (warps along the rows, 4H). */
 template <int MT, int UT>
 __device__ __forceinline__ void write_sums(float *parts, const float (&sum)[4][MT][2][2 * UT], int H, int unit) {
 #pragma unroll
@@ -309,7 +313,7 @@ __global__ void __launch_bounds__(UT == 1 ? 512 : 256, 1)
     int64_t truth = f.s.first[f.s.D];
     clear_tail(f.gates, 4 * H * sizeof(G), truth, f.s.T);
     clear_tail(f.past, H * sizeof(G), truth, f.s.T);
-    int last = -1; /* the last step of this tile: active falls */
+    int last = -1; /* the last step of this tile: active decreases */
     for (int t0 = 0; t0 < f.s.D; t0 += blockDim.x) {
         int t = t0 + threadIdx.x;
         last += __syncthreads_count(t < f.s.D && f.s.active[t] > tile);
@@ -353,7 +357,7 @@ __global__ void __launch_bounds__(UT == 1 ? 512 : 256, 1)
                                   MT == 2 && slot0 + 16 < n_next);
         bool send = t > 0 || f.dh0;
         __syncwarp();
-        if (g.buffers == 1 && C > 1 && send) cluster_arrive(); /* this block has read what it was sent */
+        if (g.buffers == 1 && C > 1 && send) cluster_arrive(); /* this block has read what it received */
         uint32_t mine = shared_address(grads) + (~t & 1) * buffer + (slot0 + (lane >> 2)) * l.pitch;
         Pack<E, V> out[3][MT][2];
 #pragma unroll
@@ -408,7 +412,7 @@ __global__ void __launch_bounds__(UT == 1 ? 512 : 256, 1)
         n_next = n, now = then, first = first_then;
     }
 
-    if (f.dh0 && last >= 0) { /* what the first step sends back: n_next rows, in the buffer that step -1 would read */
+    if (f.dh0 && last >= 0) { /* gradients from the first step: n_next rows, in the buffer that step -1 would read */
 #pragma unroll
         for (int m = 0; m < MT; m++)
 #pragma unroll
@@ -437,9 +441,9 @@ __global__ void __launch_bounds__(UT == 1 ? 512 : 256, 1)
     if (parts) write_sums<MT, UT>(parts + (int64_t)(tile * g.wm + wm) * 4 * H, sum, H, unit);
 }
 
-/* ---- choice of a tiling ------------------------------------------------------------------------------------------------ */
+/* ---- choice of a tiling ---------------------------------------------------------------------------------------- */
 
-/* For the kernel lab: what is not 0 is taken instead of the choice below. */
+/* For the kernel lab: nonzero fields override the choice below. */
 extern "C" int acf_gru_try_blocks, acf_gru_try_rows;
 int acf_gru_try_blocks = 0, acf_gru_try_rows = 0;
 
@@ -450,7 +454,7 @@ static int multiprocessors(void) {
     return n;
 }
 
-/* Only sm_90a has code for them: what comes after runs what was written for sm_80. */
+/* Compiled for sm_90a only: later devices run the code for sm_80. */
 static bool has_clusters(void) {
     static int major = 0;
     int device = 0;
@@ -459,7 +463,7 @@ static bool has_clusters(void) {
     return major == 9;
 }
 
-/* Bytes of shared memory a block may have. */
+/* Bytes of shared memory available to a block. */
 static int most_shared(void) {
     static int n = 0;
     int device = 0;
@@ -477,7 +481,7 @@ static int rows_that_fit(int weights, int K, int size, int buffers) {
 
 static int ceil_div(int64_t a, int64_t b) { return (int)((a + b - 1) / b); }
 
-/* A tiling for C blocks a cluster; false when it does not fit. */
+/* A tiling for C blocks a cluster; false if it does not fit. */
 static bool tiling_with(Tiling *g, int C, int64_t N, int H, int size, bool back) {
     if (H % (8 * C)) return false;
     int U = H / C, UT = U % 16 || U <= 32 ? 1 : 2, most = UT == 1 ? 16 : 8; /* warps of a block */
@@ -503,7 +507,7 @@ static bool tiling_with(Tiling *g, int C, int64_t N, int H, int size, bool back)
     return true;
 }
 
-/* The smallest cluster that takes all rows at once, else the one that takes most of them. */
+/* The smallest cluster that handles all rows at once, else the one that handles most of them. */
 static bool choose_tiling(Tiling *g, int64_t N, int H, int size, bool back) {
     static const int sizes[] = {1, 2, 4, 8};
     Tiling best = {}, g1;
@@ -531,7 +535,7 @@ extern "C" int64_t acf_gru_scratch(const acf_gru_shape *s) {
     return s->N * s->H + ((s->N + 15) / 16 + 1024) * 4 * s->H; /* carry, and sums of each row of warps */
 }
 
-/* ---- launches ---------------------------------------------------------------------------------------------------------- */
+/* ---- launches -------------------------------------------------------------------------------------------------- */
 
 template <typename K, typename... A>
 static cudaError_t launch(K kernel, const Tiling &g, cudaStream_t stream, A... args) {
@@ -571,7 +575,7 @@ static cudaError_t backward_fast(const acf_gru_backward *b, const Tiling &g, cud
 #undef CALL
 }
 
-/* For the kernel lab: clusters of C blocks with most of the shared memory each that the device runs at once. */
+/* For the kernel lab: clusters of C blocks, each with most of the shared memory, that the device runs at once. */
 extern "C" int acf_gru_try_clusters(int C);
 extern "C" int acf_gru_try_clusters(int C) {
     cudaLaunchAttribute cluster = {};

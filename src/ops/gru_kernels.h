@@ -1,15 +1,17 @@
-/* The gated recurrent unit on a GPU: launches on raw device pointers, no tensors. The mathematics is gru.h's.
+/* The gated recurrent unit on a GPU: launches on raw device pointers, no tensors. The mathematics is in gru.h.
  *
- * Sizes: N rows of a batch, D steps at most, T packed elements at most, H units. The host knows no more: how many rows have a step t
- * (active), where its elements begin (first; first[D] is the true number of elements) and which row of the batch has rank k (row)
- * are read in device memory, so that a launch depends on N, D, T and H alone and can be captured in a graph.
+ * Sizes: N rows of a batch, D steps at most, T packed elements at most, H units. The host knows only these. The
+ * number of rows with a step t (active), the start of its elements (first; first[D] is the true number of elements)
+ * and the batch row of rank k (row) are read in device memory. A launch therefore depends only on N, D, T and H and
+ * can be captured in a CUDA graph.
  *
- * Gates of an element stand side by side, in an order that makes each side one sub-matrix of (T,4H):
+ * Gates of an element are side by side, in an order that makes each side one sub-matrix of (T,4H):
  *
- *     | n | r | z | b_n |     columns 0..3H: the input's side (its weights with the n rows first), columns H..4H: the state's
+ *     | n | r | z | b_n |     columns 0..3H: the input's side (its weights with the n rows first)
+ *                             columns H..4H: the state's side
  *
- * before a forward x wxᵀ in n, r and z; after it the gates; after a backward the gradients of [a_n | a_r | a_z | b_n].
- * Rows of a packed tensor beyond the true count are left as zeros by every launch that writes the tensor. */
+ * Before a forward: x wxᵀ in n, r and z. After it: the gates. After a backward: the gradients of [a_n | a_r | a_z |
+ * b_n]. Every launch that writes a packed tensor leaves zeros in rows beyond the true count. */
 #ifndef ACF_OPS_GRU_KERNELS_H
 #define ACF_OPS_GRU_KERNELS_H
 
@@ -21,7 +23,7 @@
 extern "C" {
 #endif
 
-/* What products multiply (sums are float), and how gates are stored. */
+/* The precision of products (sums are float), and of stored gates. */
 typedef enum acf_gru_math {
     ACF_GRU_FLOAT,     /* float products, float gates; any H */
     ACF_GRU_TF32,      /* tf32 products, float gates */
@@ -34,20 +36,20 @@ typedef struct acf_gru_shape {
     const int32_t *active, *first, *row; /* (D), (D+1), (N); row NULL: rank k is row k */
 } acf_gru_shape;
 
-/* One layer forward. Pointers may be NULL where it says so. */
+/* One layer forward. Pointers may be NULL where stated. */
 typedef struct acf_gru_forward {
     acf_gru_shape s;
     void *gates;     /* (T,4H) float or bf16; with `projected`, x wxᵀ on entry. NULL: neither projected nor saved */
     bool projected;  /* gates hold the input's side */
-    bool save;       /* leave the gates for a backward; otherwise gates keep what they held, or anything */
+    bool save;       /* keep the gates for a backward; otherwise their content is undefined */
     const float *x;  /* (T,I), for a narrow input that was not projected, or NULL: see wx */
     const float *wx; /* (3H,I) */
     int64_t I;
-    const float *cond; /* (N,3H), has the bias in it, or NULL */
+    const float *cond; /* (N,3H), includes the bias, or NULL */
     const float *bx;   /* (3H), or NULL */
     const float *h0;   /* (N,H) in rank order, or NULL: zero */
     const float *wh;   /* (3H,H) */
-    const void *image; /* wh as acf_gru_images_launch laid it out, or NULL: slower */
+    const void *image; /* wh as written by acf_gru_images_launch, or NULL: slower */
     const float *bh;   /* (3H) */
     float *h;          /* (T,H) */
     void *h16;         /* (T,H) the same as bf16, or NULL */
@@ -57,24 +59,24 @@ typedef struct acf_gru_forward {
 typedef struct acf_gru_backward {
     acf_gru_shape s;
     void *gates;       /* (T,4H) in place: gates to gradients */
-    const float *dh;   /* (T,H) of h, from above */
+    const float *dh;   /* (T,H) of h, from the layer above */
     const float *h;    /* (T,H) */
     const float *h0;   /* (N,H) or NULL */
     const float *wh;   /* (3H,H) */
     const void *image; /* of wh, as in the forward, or NULL */
-    void *past; /* (T,H) out: the state each element started from, float or bf16 as the gates; for the gradient of wh */
-    float *dcond;   /* (N,3H) +=, or NULL */
-    float *dbx;     /* (3H) +=, or NULL */
-    float *dbh;     /* (3H) +=, or NULL */
-    float *dh0;     /* (N,H) +=, or NULL */
-    float *scratch; /* acf_gru_scratch floats */
+    void *past;        /* (T,H) out: the state before each element, float or bf16 as the gates; for wh's gradient */
+    float *dcond;      /* (N,3H) +=, or NULL */
+    float *dbx;        /* (3H) +=, or NULL */
+    float *dbh;        /* (3H) +=, or NULL */
+    float *dh0;        /* (N,H) +=, or NULL */
+    float *scratch;    /* acf_gru_scratch floats */
 } acf_gru_backward;
 
-/* Floats a backward needs as scratch. */
+/* Number of floats that a backward needs as scratch. */
 int64_t acf_gru_scratch(const acf_gru_shape *s);
 
-/* Weights in bf16, in the order in which a forward and a backward keep them on chip: made once after each change of the weights, for
- * all layers together. Bytes of one layer's image (0: H has none, leave `image` NULL). */
+/* Weights in bf16, in the order that forward and backward use in shared memory: made once after each change of the
+ * weights, for all layers together. Bytes of one layer's image (0: H has none, leave `image` NULL). */
 int64_t acf_gru_image_bytes(int64_t H);
 /* image[i] from wh[i] (3H,H), i < n; both arrays are in host memory and n is at most ACF_GRU_IMAGES. */
 #define ACF_GRU_IMAGES 64

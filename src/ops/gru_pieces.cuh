@@ -1,5 +1,5 @@
-/* Device pieces that the kernels of the GRU share: packed numbers, gate functions, matrix fragments, clusters, rows in shared memory.
- * Included by .cu files alone. */
+/* Device pieces that the kernels of the GRU share: packed numbers, gate functions, matrix fragments, clusters, rows
+ * in shared memory. Included only by .cu files. */
 #ifndef ACF_OPS_GRU_PIECES_CUH
 #define ACF_OPS_GRU_PIECES_CUH
 
@@ -13,7 +13,7 @@
 #define Z 1
 #define NEW 2
 
-/* ---- pieces --------------------------------------------------------------------------------------------------------- */
+/* ---- pieces ---------------------------------------------------------------------------------------------------- */
 
 struct Tf32 { /* what a tf32 product multiplies: a float, rounded */
     float v;
@@ -21,7 +21,7 @@ struct Tf32 { /* what a tf32 product multiplies: a float, rounded */
 template <typename G> constexpr bool is_tf32 = false;
 template <> constexpr bool is_tf32<Tf32> = true;
 
-/* V neighbouring numbers of type G as they lie in memory; V·sizeof(G) is 4, 8, 16 or 32. */
+/* V neighbouring numbers of type G in their memory layout; V·sizeof(G) is 4, 8, 16 or 32. */
 template <typename G, int V> struct Pack { uint32_t w[V * sizeof(G) / 4]; };
 
 template <typename G, int V> __device__ __forceinline__ Pack<G, V> load(const G *p) {
@@ -108,7 +108,7 @@ __device__ __forceinline__ void mma(float (&d)[4], const uint32_t (&a)[4], uint3
             : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
 }
 
-/* ---- clusters; one block alone needs none of it, and runs on older cards too ---------------------------------------- */
+/* ---- clusters; a single block uses none of it, and runs on older cards too ------------------------------------- */
 
 __device__ __forceinline__ int cluster_rank() {
 #if __CUDA_ARCH__ >= 900
@@ -142,7 +142,7 @@ __device__ __forceinline__ void sync_all(int C) {
     cluster_wait();
 }
 
-/* Writes r at the address `at` of every block's shared memory. */
+/* Writes r to the address `at` in every block's shared memory. */
 template <typename E, int V> __device__ __forceinline__ void store_to_all(uint32_t at, const Pack<E, V> &r, int C) {
     for (int c = 0; c < C; c++) {
         uint32_t to = at;
@@ -162,10 +162,11 @@ template <typename E, int V> __device__ __forceinline__ void store_to_all(uint32
     }
 }
 
-/* ---- layout of shared memory ----------------------------------------------------------------------------------------- */
+/* ---- layout of shared memory ----------------------------------------------------------------------------------- */
 
-/* Rows of K numbers in chunks of 16 bytes. Eight neighbouring rows must lie in different banks at the same chunk: either the row
- * is a multiple of 128 bytes and chunks are swapped about by the row's number, or it is an odd number of chunks long. */
+/* Rows of K numbers in chunks of 16 bytes. The same chunk of eight neighbouring rows must lie in different banks.
+ * Either the row is a multiple of 128 bytes and chunks are permuted by the row number, or it is an odd number of
+ * chunks long. */
 struct Rows {
     int pitch; /* bytes */
     int swap;  /* 7 or 0 */
@@ -178,16 +179,17 @@ __host__ __device__ static inline Rows rows_of(int K, int size) {
     return r;
 }
 
-/* Where unit u of a block stands among the rows of its weights: threads of a quad get 2·UT neighbouring units each. */
+/* The row of unit u among a block's weights: threads of a quad get 2·UT neighbouring units each. */
 template <int UT> __host__ __device__ static inline int unit_place(int u) {
     int v = u % (8 * UT), quad = v / (2 * UT), j = v % (2 * UT) / 2;
     return u - v + j * 8 + quad * 2 + v % 2;
 }
 
-/* Slots of a tile that are among the first n ranks. */
+/* Number of slots of a tile that are among the first n ranks. */
 __device__ __forceinline__ int slots(int n, int tile, int tiles) { return n > tile ? (n - tile - 1) / tiles + 1 : 0; }
 
-/* Rows T_true..T of a tensor of `width` bytes a row, a multiple of 16, to zeros; all blocks of the grid take part. */
+/* Sets rows T_true..T of a tensor of `width` bytes a row, a multiple of 16, to zeros; all blocks of the grid take
+ * part. */
 __device__ static inline void clear_tail(void *p, int64_t width, int64_t from, int64_t to) {
     if (!p) return;
     int64_t begin = from * width / 16, end = to * width / 16;

@@ -1,6 +1,6 @@
-/* The gated recurrent unit in float, for any H, a launch for each step: see gru_kernels.h; formulas in docs/math.md, 5.
+/* The gated recurrent unit in float, for any H, one launch per step: see gru_kernels.h; formulas in docs/math.md, 5.
  *
- * Not for speed: sizes that have no other form, and the reference of the others. */
+ * It serves sizes without another kernel and is the reference of the others. It is not fast. */
 #include "ops/gru_fast.h"
 #include "ops/gru_pieces.cuh"
 
@@ -77,7 +77,7 @@ __global__ void plain_forward(const __grid_constant__ acf_gru_forward f, int t) 
     }
 }
 
-/* Gates of a step to gradients; carry (N,H) in: what the next step sent, out: z·dh. */
+/* Turns the gates of a step into gradients. carry (N,H): in, the next step's gradient; out, z·dh. */
 __global__ void plain_gates_back(const __grid_constant__ acf_gru_backward f, float *carry, int t) {
     int H = (int)f.s.H, n = f.s.active[t], later = t + 1 < f.s.D ? f.s.active[t + 1] : 0;
     int64_t i = blockIdx.x * (int64_t)blockDim.x + threadIdx.x, k = i / H, u = i % H;

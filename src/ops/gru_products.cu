@@ -1,13 +1,13 @@
 /* Products around a recurrence on the GPU: see gru.cuh.
  *
- * Workload: T = 1,000 to 250,000 elements, H = 256, I = 1 to 256. Each side of the gates is one sub-matrix of (T,4H); the input's has its gates
- * in another order than the weights (n first), so float products of it come in two parts; bf16 ones use a copy of the weights that is in the
- * gates' order already. */
+ * Workload: T = 1,000 to 250,000 elements, H = 256, I = 1 to 256. Each side of the gates is one sub-matrix of
+ * (T,4H). The input's side has its gates in another order than the weights (n first), so its float products come in
+ * two parts. bf16 products use a copy of the weights that is already in the gates' order. */
 #include "ops/gru.cuh"
 
 #include <cuda_bf16.h>
 
-/* ---- numbers as bf16 ---------------------------------------------------------------------------------------------------- */
+/* ---- numbers as bf16 ------------------------------------------------------------------------------------------- */
 
 static __global__ void halve(__nv_bfloat16 *__restrict__ y, const acf_real *__restrict__ x, const int32_t *rows,
                              int64_t M, int64_t C, int64_t ld) {
@@ -40,7 +40,7 @@ acf_status acf_cuda_halve_weights(acf_device *dev, void *y, const acf_real *w, i
     return ACF_LAUNCHED("weights as bf16");
 }
 
-/* ---- products ------------------------------------------------------------------------------------------------------------ */
+/* ---- products -------------------------------------------------------------------------------------------------- */
 
 static acf_status float_product(acf_device *dev, bool ta, bool tb, int64_t M, int64_t N, int64_t K, const void *a,
                                 int64_t lda, const void *b, int64_t ldb, acf_real beta, void *c, int64_t ldc) {
@@ -60,7 +60,7 @@ static acf_status half_product(acf_device *dev, bool ta, bool tb, int64_t M, int
 acf_status acf_cuda_gru_project(acf_device *dev, const acf_gru_sizes *s, void *gates, const void *x, const void *wx) {
     const int64_t T = s->T, H = s->H, I = s->I, ld = acf_number_ld(I, s->half);
     if (s->half)
-        return half_product(dev, false, true, T, 3 * H, ld, x, ld, wx, ld, 0, gates, 4 * H, true); /* zeros beside I */
+        return half_product(dev, false, true, T, 3 * H, ld, x, ld, wx, ld, 0, gates, 4 * H, true); /* zeros beyond I */
     ACF_TRY(float_product(dev, false, true, T, 2 * H, I, x, I, wx, I, 0, acf_number(gates, H, false), 4 * H));
     return float_product(dev, false, true, T, H, I, x, I, acf_number(wx, 2 * H * I, false), I, 0, gates, 4 * H);
 }

@@ -1,4 +1,4 @@
-/* GRU: cases for the harness against plain loops, and the identities that tie sequence, stack and step together. */
+/* Tests of the GRU: cases for the harness against plain loops, and the identities between sequence, stack and step. */
 #include "ops/gru.h"
 
 #include "harness/naive.h"
@@ -8,7 +8,7 @@
 
 enum { SEQ, SEQ_COND, STACK, DROPPED, STEP, STEP_COND, STEP_FIRST, WIDE, STACK_256, STEP_256 };
 static bool stacked(int kind) { return kind == STACK || kind == DROPPED || kind == STACK_256; }
-/* The size that a GPU has kernels of its own for, where it is run large. */
+/* The size with specialised GPU kernels; with --device cuda it runs large. */
 static bool of_256(const acf_lab *l) { return l->big && l->c->variant >= STACK_256; }
 static const acf_drop half = {.rate = 0.5, .seed = 8, .step = 3, .site = 20};
 
@@ -19,7 +19,7 @@ static int64_t inputs(const acf_lab *l) { return l->c->variant == WIDE ? 5 : l->
 static acf_gru layer(acf_lab *l, int64_t I, bool cond) {
     int64_t H3 = 3 * units(l), H = units(l);
     double top =
-        of_256(l) ? 0.1 : 1; /* larger weights of so many units make a chaotic sequence, which no rounding survives */
+        of_256(l) ? 0.1 : 1; /* larger weights of so many units make a chaotic sequence, which amplifies rounding */
     acf_gru w = {0};
     w.wx = acf_leaf(l, "wx", -top, top, 2, (int64_t[]){H3, I});
     if (cond) w.wc = acf_leaf(l, "wc", -1, 1, 2, (int64_t[]){H3, CONDITIONS});
@@ -38,7 +38,7 @@ static void build_seq(acf_lab *l) {
     acf_gru w[2];
     w[0] = layer(l, inputs(l), cond);
     if (stacked(kind)) w[1] = layer(l, units(l), cond);
-    if (kind == DROPPED) l->t->record = true; /* finite differences too: otherwise nothing is dropped */
+    if (kind == DROPPED) l->t->record = true; /* also for finite differences: otherwise nothing is dropped */
     acf_result(l, acf_gru_stack(l->t, x, c, stacked(kind) ? 2 : 1, w, l->u, kind == DROPPED ? &half : NULL));
     l->t->record = record;
 }
@@ -112,13 +112,13 @@ static const acf_case cases[] = {
     {"step with conditioning", build_step, naive_one_step, .variant = STEP_COND},
     {"two layers, large of 256 units", build_seq, naive_seq, .variant = STACK_256, .recurrent = 1, .big_N = 300},
     {"step, large of 256 units", build_step, naive_one_step, .variant = STEP_256, .big_N = 300},
-    /* From the zero state wh is never multiplied, so a NaN in it cannot show. */
+    /* From the zero state wh is never multiplied, so a NaN in it does not show. */
     {"first step, from zero", build_step, naive_one_step, .variant = STEP_FIRST, .hides_nonfinite = true},
 };
 ACF_CASES(gru, cases)
 
-/* A loop of steps over the shrinking prefix of rows gives the bits of the sequence (same products, row by row the same
- * sums: up to rounding where a product is cut differently, hence a tolerance). */
+/* A loop of steps over the decreasing prefix of rows gives the sequence's result (same products, row by row the same
+ * sums; a tolerance allows for rounding where a product is divided differently). */
 static void steps_make_the_sequence(void **state) {
     (void)state;
     acf_lab l;
@@ -170,7 +170,7 @@ static void refuses_what_does_not_fit(void **state) {
     acf_lab_close(&l);
 }
 
-/* The rows of a step are in rank order; a message names the batch row all the same, also behind a layer on top. */
+/* The rows of a step are in rank order; a message names the batch row, also after a layer on top. */
 static void a_step_names_the_batch_row(void **state) {
     (void)state;
     acf_lab l;
@@ -206,7 +206,7 @@ static void saturates(void **state) {
     acf_lab_close(&l);
 }
 
-/* Parts are disjoint, cover every rank, end on whole kernels, and have about as many elements each. */
+/* Parts are disjoint, cover every rank, end on whole kernels, and have about equal numbers of elements. */
 static void shares_are_even(void **state) {
     (void)state;
     static const int32_t active[] = {256, 247, 219, 163, 93, 37, 9, 1};

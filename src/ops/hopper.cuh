@@ -1,5 +1,6 @@
-/* Device pieces of sm_90: barriers in shared memory that count arrivals and bytes, stores and copies that report to them; nothing on older
- * cards, whose kernels never call them. Addresses are of the shared window; "far" ones are of another block of the cluster. */
+/* Device pieces of sm_90: barriers in shared memory that count arrivals and bytes, and stores and copies that signal
+ * them. On older cards the functions are empty; their kernels never call them. Addresses are in the shared window;
+ * "far" addresses belong to another block of the cluster. */
 #ifndef ACF_OPS_HOPPER_CUH
 #define ACF_OPS_HOPPER_CUH
 
@@ -46,7 +47,7 @@ __device__ __forceinline__ void bar_wait(uint32_t bar, uint32_t parity) {
                       : "memory");)
 }
 
-/* 8 or 16 bytes into a block's shared memory, counted on a barrier there. */
+/* Stores 8 or 16 bytes into a block's shared memory, counted on a barrier there. */
 __device__ __forceinline__ void send8(uint32_t far, uint32_t a, uint32_t b, uint32_t bar) {
     ON90(asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.v2.b32 [%0], {%1,%2}, [%3];" ::"r"(far),
                       "r"(a), "r"(b), "r"(bar)
@@ -67,7 +68,7 @@ __device__ __forceinline__ void bulk_copy(uint32_t to, const void *from, int n, 
              : "memory");)
 }
 
-/* Barriers that were just initialised become visible to other blocks and to the copy engine. */
+/* Makes barriers that were just initialised visible to other blocks and to the copy engine. */
 __device__ __forceinline__ void fence_init() {
     ON90(asm volatile("fence.mbarrier_init.release.cluster;" ::
                           : "memory");
@@ -75,22 +76,23 @@ __device__ __forceinline__ void fence_init() {
                           : "memory");)
 }
 
-/* Arrives at a far barrier, after which its waiters see what this thread (and, behind __syncwarp, its warp) wrote anywhere in the cluster. */
+/* Arrives at a far barrier. Its waiters then see what this thread (and, after __syncwarp, its warp) wrote anywhere
+ * in the cluster. */
 __device__ __forceinline__ void bar_publish(uint32_t far) {
     ON90(asm volatile("mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%0];" ::"r"(far) : "memory");)
 }
 
 __device__ __forceinline__ void bar_wait_published(uint32_t bar, uint32_t parity) {
-    ON90(
-        asm volatile(
-            "{\n\t.reg .pred p;\n"
-            "again:\n\tmbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 p, [%0], %1;\n\t@p bra done;\n\tbra again;\n"
-            "done:\n\t}" ::"r"(bar),
-            "r"(parity)
-            : "memory");)
+    ON90(asm volatile("{\n\t.reg .pred p;\n"
+                      "again:\n\tmbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 p, [%0], %1;\n\t"
+                      "@p bra done;\n\tbra again;\n"
+                      "done:\n\t}" ::"r"(bar),
+                      "r"(parity)
+                      : "memory");)
 }
 
-/* Registers of a warp group (4 warps, all of them call): some give, so that others may have more than a block's even share. */
+/* Registers of a warp group (all 4 warps call it): some groups release registers, so that others can have more than
+ * a block's even share. */
 template <int N> __device__ __forceinline__ void registers_fewer() {
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
     asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(N));

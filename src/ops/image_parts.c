@@ -1,7 +1,7 @@
 /* Images in device memory: see image_parts.h. One pass over 1e4 to 1e6 numbers. */
 #include "ops/image_parts.h"
 
-/* ---- given and modelled ----------------------------------------------------------------------------------------------------- */
+/* ---- given and modelled ---------------------------------------------------------------------------------------- */
 
 static acf_status parts_forward(acf_tape *t, acf_node *n) {
     const acf_image_parts_attrs *a = n->attr;
@@ -38,7 +38,7 @@ acf_image_parts acf_image_split(acf_tape *t, acf_tensor *x, const uint8_t *role)
     return (acf_image_parts){n->out[0], n->out[1], n->out[2], n->out[3]};
 }
 
-/* ---- the places of draws ------------------------------------------------------------------------------------------------------ */
+/* ---- cells of draws -------------------------------------------------------------------------------------------- */
 
 static acf_status cells_forward(acf_tape *t, acf_node *n) {
     const acf_image_cells_attrs *a = n->attr;

@@ -1,4 +1,4 @@
-/* Images in device memory, on the GPU: see image_parts.h. Bound by memory; a thread a number. */
+/* Images in device memory, on the GPU: see image_parts.h. Bound by memory; one thread per number. */
 #include "ops/ops.cuh"
 
 extern "C" {

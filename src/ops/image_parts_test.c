@@ -1,4 +1,4 @@
-/* Images in device memory: cases for the harness. */
+/* Tests of images in device memory: cases for the harness. */
 #include "ops/image_parts.h"
 
 #include "harness/lab.h"

@@ -1,29 +1,29 @@
 /* Layer normalisation on the GPU: see layer_norm.h.
  *
- * Workload: M = 1e3 to 6e4 rows of C = 32 to 512 numbers: bound by memory, so a warp keeps its row in registers,
- * up to 512 numbers, and reads it once. The backward adds up the gradients of scale and shift in the same pass,
- * each warp for its rows; blocks leave their sums to a second launch, which nothing waits for.
- * Longer rows are read again from cache. */
+ * Workload: M = 1e3 to 6e4 rows of C = 32 to 512 numbers: bound by memory, so a warp keeps its row in registers, up
+ * to 512 numbers, and reads it once. The backward sums the gradients of scale and shift in the same pass, each warp
+ * for its rows. A second launch adds the blocks' sums; nothing in the step waits for it. Longer rows are read again
+ * from cache. */
 #include "ops/ops.cuh"
 
 extern "C" {
 #include "ops/layer_norm.h"
 }
 
-#define WARPS 8 /* of a block, a row each at a time */
-/* Blocks of the backward at most, which leave partial sums; 396 are at work at once. */
+#define WARPS 8 /* of a block, one row each at a time */
+/* Maximum number of blocks of the backward, each of which writes partial sums; 396 run at once. */
 #define BLOCKS(C) ((C) > 128 && (C) <= 256 ? 396 : 512)
-#define HELD_MOST 512 /* numbers of a row in registers, 32 times PER */
+#define HELD_MOST 512 /* most numbers of a row in registers, 32 times PER */
 #define LANES 8       /* partial sums at a time, 32 columns wide */
 
-/* For the numbers c of a row that this lane has, the k-th in held[k]. PER 0:
- * any number of them, and nothing is held. */
+/* Loops over this lane's numbers c of a row; the k-th is in held[k]. PER 0: any number of them, and none is in
+ * registers. */
 #define EACH_HELD(k, c, C)                                                                                             \
     _Pragma("unroll")                                                                                                  \
     for (int k = 0; k < (PER ? PER : (int)(((C) + 31) / 32)); k++)                                                     \
         if (const int64_t c = lane + 32 * k; c < (C))
 #define HELD (PER ? PER : 1)
-#define EARLY (PER > 0 && PER <= 8) /* dx is read with the others; longer rows leave no registers for it */
+#define EARLY (PER > 0 && PER <= 8) /* dx is read with the others; longer rows leave too few registers */
 
 template <int PER>
 static __global__ void __launch_bounds__(32 * WARPS)
@@ -53,11 +53,11 @@ static __global__ void __launch_bounds__(32 * WARPS)
     if (stat && lane == 0) stat[2 * m] = mean, stat[2 * m + 1] = inverse;
 }
 
-/* This block's part of a sum over rows: to (C) = the warps' sums (32 PER numbers each) in their order.
- * Every thread must call it. */
+/* This block's part of a sum over rows: to (C) = the warps' sums (32 PER numbers each), in their order. Every thread
+ * must call it. */
 template <int PER> static __device__ void add_warps(acf_real *to, const acf_real *sum, acf_real *memory, int64_t C) {
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-    __syncthreads(); /* the call before may still be reading */
+    __syncthreads(); /* the previous call may still be reading */
     EACH_HELD(k, c, C) memory[warp * C + c] = sum[k];
     __syncthreads();
     for (int64_t c = threadIdx.x; c < C; c += blockDim.x) {
@@ -67,7 +67,8 @@ template <int PER> static __device__ void add_warps(acf_real *to, const acf_real
     }
 }
 
-/* dx as in layer_norm.c. part (blocks,2,C), or NULL: what this block's rows add to dscale and dshift; not for PER 0. */
+/* dx as in layer_norm.c. part (blocks,2,C), or NULL: the terms of this block's rows in dscale and dshift; not for
+ * PER 0. */
 template <int PER>
 static __global__ void __launch_bounds__(32 * WARPS, PER > 8 ? 2 : 3)
     norm_bwd(acf_real *__restrict__ dx, acf_real *__restrict__ part, const acf_real *__restrict__ dy,
@@ -100,7 +101,7 @@ static __global__ void __launch_bounds__(32 * WARPS, PER > 8 ? 2 : 3)
     add_warps<PER>(part + (blockIdx.x * 2 + 1) * C, dshift, memory, C);
 }
 
-/* part (blocks,2,C) for rows that are not held: a thread a column. */
+/* part (blocks,2,C) for rows that are not in registers: one thread per column. */
 static __global__ void wide_sums(acf_real *__restrict__ part, const acf_real *__restrict__ dy,
                                  const acf_real *__restrict__ stat, const acf_real *__restrict__ x, const int32_t *rows,
                                  int64_t M, int64_t C) {
@@ -134,7 +135,7 @@ static __global__ void add_parts(acf_real *dscale, acf_real *dshift, const acf_r
     if (c >= C && dshift) dshift[c - C] += sum;
 }
 
-/* The numbers a lane holds of a row: the call with the smallest PER that does. */
+/* Calls with the smallest PER that holds a row. */
 #define BY_WIDTH(kernel, C, ...)                                                                                       \
     do {                                                                                                               \
         if ((C) <= 32)                                                                                                 \

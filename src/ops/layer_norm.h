@@ -1,4 +1,4 @@
-/* Layer normalisation: every row to mean 0 and variance 1, then a learned scale and shift of each number. */
+/* Layer normalisation: scales every row to mean 0 and variance 1, then applies a learned scale and shift per number. */
 #ifndef ACF_OPS_LAYER_NORM_H
 #define ACF_OPS_LAYER_NORM_H
 
@@ -21,7 +21,7 @@ void acf_layer_norm_bwd_cpu(const acf_device *dev, acf_real *dx, acf_real *dscal
 /* ---- for kernels on other devices -------------------------------------------------------------------------------- */
 
 typedef struct acf_layer_norm_attrs {
-    acf_real *stat; /* (M,2) mean and 1 / deviation of each row; NULL when no backward comes */
+    acf_real *stat; /* (M,2) mean and 1 / deviation of each row; NULL when no backward follows */
 } acf_layer_norm_attrs;
 
 #endif

@@ -1,11 +1,11 @@
-/* Layer normalisation: cases for the harness, what it does not see, refusals. */
+/* Tests of layer normalisation: cases for the harness, invariances, refusals. */
 #include "ops/layer_norm.h"
 
 #include "harness/lab.h"
 
 #include <math.h>
 
-/* variant: how wide; negative: rows of a batch, not packed. */
+/* variant: the width; negative: rows of a batch, not packed. */
 static int64_t wide(const acf_lab *l) { return l->big ? 75 : l->c->variant < 0 ? -l->c->variant : l->c->variant; }
 
 static void build(acf_lab *l) {
@@ -41,8 +41,8 @@ static const acf_case cases[] = {
 };
 ACF_CASES(layer_norm, cases)
 
-/* Where a row lies and how far it spreads: only the rounding and eps are left of it. */
-static void does_not_see_place_or_spread(void **state) {
+/* Location and scale of a row do not matter, apart from rounding and eps. */
+static void ignores_location_and_scale(void **state) {
     (void)state;
     enum { M = 6, C = 40 };
     acf_real x[M * C], moved[M * C], one[C], zero[C] = {0}, y[M * C], z[M * C];
@@ -62,7 +62,7 @@ static void does_not_see_place_or_spread(void **state) {
     acf_lab_close(&l);
 }
 
-/* Numbers that are all alike become the shift, and their slope is 1 / sqrt(eps) at most. */
+/* A row of equal numbers becomes the shift, and its slope is at most 1 / sqrt(eps). */
 static void constant_rows_become_the_shift(void **state) {
     (void)state;
     enum { C = 4 };
@@ -102,5 +102,5 @@ static void refuses_what_does_not_fit(void **state) {
     acf_lab_close(&l);
 }
 
-ACF_TESTS(layer_norm, cmocka_unit_test(does_not_see_place_or_spread), cmocka_unit_test(constant_rows_become_the_shift),
+ACF_TESTS(layer_norm, cmocka_unit_test(ignores_location_and_scale), cmocka_unit_test(constant_rows_become_the_shift),
           cmocka_unit_test(refuses_what_does_not_fit))

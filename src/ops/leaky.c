@@ -1,15 +1,15 @@
 /* The leaky-ReLU flow: see leaky.h; derivatives in docs/math.md, 7.
  *
- * Workload: T = 1e3 to 1e6 packed elements, a comparison and a product each: 8 bytes an element forward, 16 backward, in
- * float. Blocks of ROWS ranks as in affine.c; what belongs to a row is summed by the thread that owns its block, and the
- * scalar's gradient is the sum of one double per block, added in order. */
+ * Workload: T = 1e3 to 1e6 packed elements, a comparison and a product each: 8 bytes an element forward, 16
+ * backward, in float. Blocks of ROWS ranks as in affine.c. The thread that owns a block sums what belongs to its
+ * rows. The scalar's gradient is the sum of one double per block, added in order. */
 #include "ops/leaky.h"
 
 #include "base/vmath.h"
 
 #define ROWS 128
 
-/* Elements of step t in the block that begins at rank r0: none when its rows have ended. */
+/* Elements of step t in the block that begins at rank r0; 0 once its rows have ended. */
 static int64_t span(const acf_subset *u, int64_t r0, int64_t t) {
     return t < u->steps ? acf_min(u->active[t] - r0, ROWS) : 0;
 }
@@ -44,7 +44,7 @@ void acf_leaky_fwd_cpu(const acf_device *dev, acf_real *y, acf_real *logdet, con
 /* One block of dx += dy slope; returns its part of Σ over x < 0 of (dy y + dl), which is da up to d log slope / da. */
 static double bwd_block(acf_real *dx, const acf_real *dy, const acf_real *dl, const acf_real *x, acf_real slope,
                         const acf_subset *u, int64_t r0) {
-    const acf_real none[ROWS] = {0}; /* stands for a dy that did not come back */
+    const acf_real none[ROWS] = {0}; /* replaces a dy that is NULL */
     double sum[ROWS] = {0}, all = 0;
     for (int64_t t = 0, n; (n = span(u, r0, t)) > 0; t++) {
         int64_t p = u->first[t] + r0;

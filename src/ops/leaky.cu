@@ -1,4 +1,5 @@
-/* The leaky-ReLU flow on the GPU: see leaky.h; derivatives in docs/math.md, 7. Bound by memory: 8 bytes an element forward, 16 backward. */
+/* The leaky-ReLU flow on the GPU: see leaky.h; derivatives in docs/math.md, 7. Bound by memory: 8 bytes an element
+ * forward, 16 backward. */
 #include "ops/rowmat.cuh"
 
 extern "C" {
@@ -6,7 +7,7 @@ extern "C" {
 }
 
 #define LANES 8        /* steps at a time, for 32 neighbouring ranks */
-#define SUM_BLOCKS 256 /* at most, in backward: their sums are added by the last */
+#define SUM_BLOCKS 256 /* at most, in backward: the last block adds their sums */
 
 /* Slope below zero and its logarithm, in the direction of the flow; in double, by one thread for the block. */
 typedef struct bend {

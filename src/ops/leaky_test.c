@@ -1,10 +1,10 @@
-/* The leaky-ReLU flow: cases for the harness, and the mathematics of a flow. */
+/* Tests of the leaky-ReLU flow: cases for the harness, and the mathematics of a flow. */
 #include "ops/leaky.h"
 
 #include "base/vmath.h"
 #include "harness/lab.h"
 
-/* What a case asks for, as bits of its variant. */
+/* Options of a case, as bits of its variant. */
 enum { INVERSE = 1, LOGDET = 2, VALUE = 4 };
 
 static void build(acf_lab *l) {
@@ -28,7 +28,7 @@ static void naive(const acf_lab *l, double *const *out) {
     }
 }
 
-/* One a used in both directions: its gradients must add up. */
+/* One a used in both directions: its gradients add up. */
 static void build_there_and_back(acf_lab *l) {
     acf_tensor *x = acf_leaf_packed(l, "x", -2, 2, 0), *a = acf_leaf(l, "a", -1, 1, 0, NULL), *there, *back;
     acf_result(l, acf_leaky_forward(l->t, x, a, l->u, &there));
@@ -42,14 +42,14 @@ static const acf_size sizes[] = {{0, 4, ACF_MASK_RANDOM}, {1, 1, ACF_MASK_ALL}, 
                                  {3, 4, ACF_MASK_ONE},    {5, 7, ACF_MASK_RANDOM}, {300, 4, ACF_MASK_RANDOM},
                                  {-1, 0, ACF_MASK_RANDOM}};
 
-/* big: more than 32768 elements, so that threads start. */
+/* big: more than 32768 elements, so that several threads run. */
 static const acf_case cases[] = {
     {"forward", build, naive, .variant = VALUE | LOGDET, .sizes = sizes, .big_N = 3000, .big_D = 40},
     {"inverse", build, naive, .variant = INVERSE | VALUE | LOGDET, .sizes = sizes, .big_N = 3000, .big_D = 40},
     {"forward without log-determinant", build, naive, .variant = VALUE, .sizes = sizes, .big_N = 3000, .big_D = 40},
     {"inverse without log-determinant", build, naive, .variant = INVERSE | VALUE, .sizes = sizes, .big_N = 3000,
      .big_D = 40},
-    /* Only the log-determinant is looked at here, for which a NaN in x is just an element that is not negative. */
+    /* Only the log-determinant is checked here; a NaN in x counts as an element that is not negative. */
     {"log-determinant alone", build, naive, .variant = LOGDET, .sizes = sizes, .big_N = 3000, .big_D = 40,
      .hides_nonfinite = true},
     {"log-determinant of the inverse alone", build, naive, .variant = INVERSE | LOGDET, .sizes = sizes, .big_N = 3000,
@@ -64,7 +64,7 @@ static acf_tensor *scalar(acf_lab *l, double a) {
     return acf_tensor_input(l->t, &value, 0, NULL);
 }
 
-/* inverse(forward(x)) = x and the log-determinants cancel, for gentle and for steep bends. */
+/* inverse(forward(x)) = x and the log-determinants cancel, for slopes near 1 and near 0. */
 static void inverts(void **state) {
     (void)state;
     const double slopes[] = {-20, -5, -1, 0, 2, 20};

@@ -96,7 +96,7 @@ static acf_status backward(acf_tape *t, acf_node *n) {
     acf_tensor *x = n->in[0], *w = n->in[1], *b = n->in[2], *y = n->out[0];
     acf_act_kind act = ((acf_linear_attrs *)n->attr)->act;
     acf_real *dx = acf_grad(t, x), *dw = acf_grad(t, w), *db = acf_grad(t, b);
-    /* Gradients first: what is allocated after the mark dies with this call. */
+    /* Gradients first: memory allocated after the mark is released at the end of this call. */
     acf_mark mark = acf_arena_mark(t->mem);
     acf_real *dpre = act == ACF_IDENTITY ? NULL : acf_tape_reals(t, acf_tensor_count(y));
     ACF_TRY(acf_tape_status(t));

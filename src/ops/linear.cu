@@ -1,7 +1,8 @@
-/* The linear layer on the GPU: see linear.h. cuBLASLt adds the bias, and relu behind it; other activations are a pass of their own.
+/* The linear layer on the GPU: see linear.h. cuBLASLt adds the bias and applies relu; other activations are a
+ * separate pass.
  *
- * Rows behind the last element of a packed x hold something finite, so that products may run over the whole capacity: y is finite there,
- * and what comes back is zero. */
+ * Rows after the last element of a packed x are finite, so that products may run over the whole capacity: y is
+ * finite there, and the incoming gradient is zero. */
 #include "ops/act.cuh"
 
 extern "C" {
@@ -36,7 +37,7 @@ static acf_status backward(acf_tape *t, acf_node *n) {
     acf_tensor *x = n->in[0], *w = n->in[1], *b = n->in[2], *y = n->out[0];
     const acf_act_kind act = ((const acf_linear_attrs *)n->attr)->act;
     acf_real *dx = acf_grad(t, x), *dw = acf_grad(t, w), *db = acf_grad(t, b);
-    acf_mark mark = acf_arena_mark(t->mem); /* gradients first: what is allocated after it dies with this call */
+    acf_mark mark = acf_arena_mark(t->mem); /* gradients first: later allocations end with this call */
     acf_real *dpre = act == ACF_IDENTITY ? y->grad : acf_tape_reals(t, acf_tensor_count(y));
     ACF_TRY(acf_tape_status(t));
     if (act != ACF_IDENTITY)

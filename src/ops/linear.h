@@ -10,7 +10,8 @@ acf_tensor *acf_linear(acf_tape *t, acf_tensor *x, acf_tensor *w, acf_tensor *b,
 void acf_linear_fwd_cpu(const acf_device *dev, acf_real *y, const acf_real *x, const acf_real *w, const acf_real *b,
                         acf_act_kind act, int64_t M, int64_t I, int64_t O);
 
-/* What follows the product, on the calling thread: y (M,O), rows ldy apart, becomes act(y + b); b may be NULL. */
+/* The steps after the product, on the calling thread: y (M,O), leading dimension ldy, becomes act(y + b); b may be
+ * NULL. */
 void acf_linear_finish_cpu(acf_real *y, int64_t ldy, const acf_real *b, acf_act_kind act, int64_t M, int64_t O);
 
 /* Adds to dx (M,I), dw (O,I), db (O); NULL = not needed. y is the forward's output; dpre (M,O) is scratch that receives
@@ -19,7 +20,7 @@ void acf_linear_bwd_cpu(const acf_device *dev, acf_real *dx, acf_real *dw, acf_r
                         const acf_real *y, const acf_real *x, const acf_real *w, acf_real *dpre, acf_act_kind act,
                         int64_t M, int64_t I, int64_t O);
 
-/* ---- for kernels on other devices ---------------------------------------------------------------------------------- */
+/* ---- for kernels on other devices ------------------------------------------------------------------------------ */
 
 typedef struct acf_linear_attrs {
     acf_act_kind act;

@@ -1,4 +1,4 @@
-/* The linear layer: cases for the harness. */
+/* Tests of the linear layer: cases for the harness. */
 #include "ops/linear.h"
 
 #include "harness/naive.h"
@@ -26,7 +26,7 @@ static void naive(const acf_lab *l, double *const *out) {
         }
 }
 
-/* One weight used twice, without bias, packed rows: gradients must add up. */
+/* One weight used twice, without bias, packed rows: gradients add up. */
 static void build_twice(acf_lab *l) {
     acf_tensor *x = acf_leaf_packed(l, "x", -1, 1, 3);
     acf_tensor *w = acf_leaf(l, "w", -1, 1, 2, (int64_t[]){3, 3});
@@ -34,7 +34,7 @@ static void build_twice(acf_lab *l) {
     acf_result(l, acf_linear(l->t, h, w, NULL, ACF_IDENTITY));
 }
 
-/* One input used by two layers: so must its own. */
+/* One input used by two layers: its gradients add up. */
 static void build_input_twice(acf_lab *l) {
     acf_tensor *x = acf_leaf(l, "x", -1, 1, 2, (int64_t[]){l->N, 3});
     acf_tensor *w = acf_leaf(l, "w", -1, 1, 2, (int64_t[]){2, 3}), *v = acf_leaf(l, "v", -1, 1, 2, (int64_t[]){4, 3});
@@ -55,7 +55,7 @@ static const acf_case cases[] = {
 };
 ACF_CASES(linear, cases)
 
-/* Large enough for several tiles in each direction: every tile must take its own biases. */
+/* Large enough for several tiles in each direction: every tile must use its own biases. */
 static void several_tiles(void **state) {
     (void)state;
     enum { M = 150, I = 301, O = 1300 };
@@ -80,7 +80,7 @@ static void refuses_wrong_shapes(void **state) {
     acf_tensor *x = acf_leaf(&l, "x", -1, 1, 2, (int64_t[]){4, 3}), *w = acf_leaf(&l, "w", -1, 1, 2, (int64_t[]){2, 5});
     acf_tensor *y = acf_linear(l.t, x, w, NULL, ACF_TANH);
     assert_int_equal(acf_tensor_count(y), 0);
-    /* The failure is sticky: what follows is not run, and the first sentence comes out. */
+    /* The failure is sticky: later operations do not run, and the first message is returned. */
     acf_linear(l.t, y, w, NULL, ACF_TANH);
     assert_int_equal(acf_tape_status(l.t), ACF_ESHAPE);
     assert_string_equal(acf_error(), "linear: x is (4, 3) and w is (2, 5); expected (M, I) and (O, I)");

@@ -1,16 +1,17 @@
 /* A diagonal plus low rank per row: see lowrank.h; formulas in docs/math.md, 6.
  *
- * Workload: N = 256 to 4096 rows, |u| in the hundreds, r = 1 to 32. One pass over the row's A and B for each call; A is
- * read along its rows (r contiguous), B along its rows at the modelled columns. */
+ * Workload: N = 256 to 4096 rows, |u| in the hundreds, r = 1 to 32. One pass over the row's A and B for each call; A
+ * is read along its rows (r contiguous), B along its rows at the modelled columns. */
 #include "ops/lowrank.h"
 
 #include "ops/rowmat.h"
 
 #include <string.h>
 
-/* ---- one row ------------------------------------------------------------------------------------------------------------ */
+/* ---- one row --------------------------------------------------------------------------------------------------- */
 
-/* Row i of the inputs. A (D,r), B (r,D), w (D) are indexed by table column, everything else by place. */
+/* Row i of the inputs. A (D,r), B (r,D), w (D) are indexed by table column, everything else by position in the row's
+ * subset. */
 typedef struct row {
     const acf_real *w, *a, *b, *k;
     const int32_t *cols, *order;
@@ -61,7 +62,8 @@ static void a_times(acf_real *y, acf_real alpha, const row *p, const acf_real *s
     for (int64_t t = 0; t < p->n; t++) y[t] += alpha * acf_row_dot(p->a + p->cols[t] * p->r, s, p->r);
 }
 
-/* The gradient of W is sign · v xᵀ; with s = B_u x and e = A_uᵀ v it goes to the three parts without being formed. */
+/* The gradient of W is sign · v xᵀ. With s = B_u x and e = A_uᵀ v it is added to the three parts without being
+ * formed. */
 static void add_outer(const acf_lowrank_grad *g, int64_t i, const row *p, acf_real sign, const acf_real *v,
                       const acf_real *x, const acf_real *s, const acf_real *e) {
     const int64_t D = p->D, r = p->r;
@@ -74,11 +76,11 @@ static void add_outer(const acf_lowrank_grad *g, int64_t i, const row *p, acf_re
             for (int64_t t = 0; t < p->n; t++) g->db[(i * r + q) * D + p->cols[t]] += sign * e[q] * x[t];
 }
 
-/* ---- factors -------------------------------------------------------------------------------------------------------------- */
+/* ---- factors --------------------------------------------------------------------------------------------------- */
 
 static acf_real magnitude(acf_real x) { return x < 0 ? -x : x; }
 
-/* The first place whose w cannot be divided by, or -1; *largest is the largest |w| at the modelled columns. */
+/* The first position whose w is too small to divide by, or -1; *largest is the largest |w| at the modelled columns. */
 static int64_t bad_diagonal(const row *p, acf_real *largest) {
     *largest = 0;
     for (int64_t t = 0; t < p->n; t++)
@@ -116,7 +118,7 @@ void acf_lowrank_factor_fwd_cpu(const acf_device *dev, acf_real *k, int32_t *ord
     }
 }
 
-/* ---- apply: z = w x + A (B x) ---------------------------------------------------------------------------------------------- */
+/* ---- apply: z = w x + A (B x) ---------------------------------------------------------------------------------- */
 
 void acf_lowrank_apply_fwd_cpu(const acf_device *dev, acf_real *z, const acf_lowrank_in *in, const acf_real *x,
                                acf_real *scratch) {
@@ -157,11 +159,11 @@ void acf_lowrank_apply_bwd_cpu(const acf_device *dev, const acf_lowrank_grad *g,
     }
 }
 
-/* ---- log|det W| = Σ log|w| + log|det K| -------------------------------------------------------------------------------------- */
+/* ---- log|det W| = Σ log|w| + log|det K| ------------------------------------------------------------------------ */
 
 void acf_lowrank_logdet_fwd_cpu(const acf_device *dev, acf_real *ld, const acf_lowrank_in *in, acf_real *scratch) {
     const acf_subset *u = in->u;
-    ACF_PARALLEL_UNEVEN(dev, 8 * u->T) /* frexp and friends */
+    ACF_PARALLEL_UNEVEN(dev, 8 * u->T) /* frexp and the like */
     for (int64_t rank = 0; rank < u->N; rank++) {
         const int64_t i = u->row[rank];
         const row p = row_of(in, i);
@@ -204,7 +206,7 @@ void acf_lowrank_logdet_bwd_cpu(const acf_device *dev, const acf_lowrank_grad *g
     }
 }
 
-/* ---- solve: x = (z - A c) / w,  K c = B (z / w) -------------------------------------------------------------------------------- */
+/* ---- solve: x = (z - A c) / w,  K c = B (z / w) ---------------------------------------------------------------- */
 
 void acf_lowrank_solve_fwd_cpu(const acf_device *dev, acf_real *x, const acf_lowrank_in *in, const acf_real *z,
                                acf_real *scratch) {
@@ -226,7 +228,7 @@ void acf_lowrank_solve_fwd_cpu(const acf_device *dev, acf_real *x, const acf_low
     }
 }
 
-/* v = W⁻ᵀ dx = (dx - Bᵀ e) / w with Kᵀ e = Aᵀ (dx / w), and that e is Aᵀ v: just what add_outer asks for. */
+/* v = W⁻ᵀ dx = (dx - Bᵀ e) / w with Kᵀ e = Aᵀ (dx / w). That e equals Aᵀ v, the argument of add_outer. */
 void acf_lowrank_solve_bwd_cpu(const acf_device *dev, const acf_lowrank_grad *g, acf_real *dz, const acf_real *dx,
                                const acf_lowrank_in *in, const acf_real *x, acf_real *scratch) {
     const acf_subset *u = in->u;
@@ -250,7 +252,7 @@ void acf_lowrank_solve_bwd_cpu(const acf_device *dev, const acf_lowrank_grad *g,
     }
 }
 
-/* ---- nodes ----------------------------------------------------------------------------------------------------------------------- */
+/* ---- nodes ----------------------------------------------------------------------------------------------------- */
 
 static acf_lowrank *object_of(const acf_node *n) { return ((acf_lowrank_attrs *)n->attr)->f; }
 
@@ -258,8 +260,8 @@ static acf_real *scratch_for(acf_tape *t, const acf_lowrank_in *in) {
     return acf_rows_scratch(t, ACF_LOWRANK_SCRATCH(in->r, in->u->steps));
 }
 
-/* Where row i's failure came from. For a pivot of K, which belongs to no one column, it names the one on which that
- * term of the product acts most. */
+/* The failure of row i. A pivot of K belongs to no single column; then the column with the largest effect on that
+ * term of the product is named. */
 static acf_status failure(const acf_lowrank_in *in, int64_t i, int64_t place, acf_real largest, const acf_real *k) {
     const row p = row_of(in, i);
     if (place < p.n) return acf_singular(in->u, i, place, p.w[p.cols[place]], largest);
@@ -316,8 +318,8 @@ static acf_status solve_forward(acf_tape *t, acf_node *n) {
 
 typedef enum part { APPLY, LOGDET, SOLVE } part;
 
-/* The three backwards differ in one call. A diagonal shared by all rows collects (N,D) contributions first, which are then
- * summed over the rows in order. */
+/* The three backwards differ in one call. For a diagonal shared by all rows, (N,D) contributions are computed first
+ * and then summed over the rows in order. */
 static acf_status backward(acf_tape *t, acf_node *n, part which) {
     const acf_lowrank_in *in = &object_of(n)->in;
     const int64_t N = in->u->N, D = in->u->D;
@@ -347,7 +349,7 @@ const acf_op acf_op_lowrank_apply = {"lowrank_apply", ACF_OP_lowrank_apply, {app
 const acf_op acf_op_lowrank_logdet = {"lowrank_logdet", ACF_OP_lowrank_logdet, {logdet_forward, logdet_backward}};
 const acf_op acf_op_lowrank_solve = {"lowrank_solve", ACF_OP_lowrank_solve, {solve_forward, solve_backward}};
 
-/* ---- front ends -------------------------------------------------------------------------------------------------------------------- */
+/* ---- front ends ------------------------------------------------------------------------------------------------ */
 
 acf_lowrank *acf_lowrank_factor(acf_tape *t, acf_tensor *w, acf_tensor *a, acf_tensor *b, int64_t r,
                                 const acf_subset *u) {

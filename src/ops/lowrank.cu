@@ -1,15 +1,16 @@
 /* A diagonal plus low rank per row, on the GPU: see lowrank.h; formulas in docs/math.md, 6.
  *
- * Workload: N = 256 to 4096 rows, |u| in the hundreds, r = 1 to 32. A warp a row, lanes along the modelled columns. Its vectors and the inner
- * matrix are in shared memory, or for very wide tables and ranks in global memory. */
+ * Workload: N = 256 to 4096 rows, |u| in the hundreds, r = 1 to 32. One warp per row, lanes along the modelled
+ * columns. Its vectors and the inner matrix are in shared memory, or for very wide tables and ranks in global
+ * memory. */
 #include "ops/dense_lu.cuh"
 
 extern "C" {
 #include "ops/lowrank.h"
 }
 
-/* Row i of the inputs, and where its vectors are: three of n, four of r, two matrices (r,ld). A (D,r), B (r,D), w (D) are indexed by table
- * column, everything else by place. */
+/* Row i of the inputs and its scratch: three vectors of n, four of r, two matrices (r,ld). A (D,r), B (r,D), w (D)
+ * are indexed by table column, everything else by position in the row's subset. */
 typedef struct work {
     acf_batch_row row;
     const acf_real *w, *a, *b, *k;
@@ -21,7 +22,7 @@ typedef struct work {
 
 static int64_t work_size(int64_t r, int64_t D) { return 3 * D + 5 * r + 2 * r * (r | 1); }
 
-/* The warp's row; false behind the last. `global` NULL: work is in shared memory. */
+/* The warp's row; false after the last. `global` NULL: scratch is in shared memory. */
 static __device__ bool begin(work *p, const acf_lowrank_in &in, const acf_subset &u, acf_real *global, int per) {
     const int64_t rank = acf_group<32>(), r = in.r, D = u.D;
     if (rank >= u.N) return false;
@@ -39,7 +40,7 @@ static __device__ bool begin(work *p, const acf_lowrank_in &in, const acf_subset
 
 #define ACF_LANES_T(t) for (int t = acf_lane<32>(); t < p.n; t += 32)
 
-/* A or B as they are read by place t and q: base[q·sq + cols[t]·sc]. */
+/* Reads A or B at position t and rank q: base[q·sq + cols[t]·sc]. */
 typedef struct factor {
     const acf_real *base;
     int sq, sc;
@@ -47,7 +48,7 @@ typedef struct factor {
 static __device__ inline factor a_of(const work &p) { return {p.a, 1, p.r}; }
 static __device__ inline factor b_of(const work &p) { return {p.b, p.D, 1}; }
 
-/* s (r) = the sum over places of f(q,t) x[t]; x was synced, s is not yet. */
+/* s (r) = the sum over positions t of f(q,t) x[t]. x must be synced; s is not synced yet. */
 static __device__ void project(acf_real *s, const work &p, factor f, const acf_real *x) {
     for (int q = 0; q < p.r; q++) {
         acf_real sum = 0;
@@ -62,7 +63,8 @@ static __device__ acf_real expand(const work &p, factor f, const acf_real *e, in
     return acf_strided_dot(f.base + p.cols[t] * f.sc, f.sq, e, 1, 0, p.r);
 }
 
-/* The gradient of W is sign · v xᵀ; with s = B_u x and e = A_uᵀ v it goes to the three parts without being formed. */
+/* The gradient of W is sign · v xᵀ. With s = B_u x and e = A_uᵀ v it is added to the three parts without being
+ * formed. */
 static __device__ void add_outer(const acf_lowrank_grad &g, const work &p, acf_real sign, const acf_real *v,
                                  const acf_real *x, const acf_real *s, const acf_real *e) {
     const int64_t i = p.row.i;
@@ -74,9 +76,9 @@ static __device__ void add_outer(const acf_lowrank_grad &g, const work &p, acf_r
     }
 }
 
-/* ---- factors -------------------------------------------------------------------------------------------------------------- */
+/* ---- factors --------------------------------------------------------------------------------------------------- */
 
-/* The first place whose w cannot be divided by; -1 when there is none. */
+/* The first position whose w is too small to divide by; -1 if there is none. */
 static __device__ int bad_diagonal(const work &p) {
     acf_real top = 0;
     unsigned first = ~0u;
@@ -87,7 +89,8 @@ static __device__ int bad_diagonal(const work &p) {
     return (int)__reduce_min_sync(0xffffffffu, first);
 }
 
-/* For a pivot of K, which belongs to no one column, the place on which that term of the product acts most. */
+/* A pivot of K belongs to no single column; this is the position with the largest effect on that term of the
+ * product. */
 static __device__ int place_of_term(const work &p, int q) {
     int at = 0;
     for (int t = 1; t < p.n; t++)
@@ -123,7 +126,7 @@ static __global__ void factor_fwd(acf_real *k, int32_t *order, acf_lowrank_in in
     for (int q = lane; q < r; q += 32) order[p.row.i * r + q] = p.places[q];
 }
 
-/* ---- apply: z = w x + A (B x) ---------------------------------------------------------------------------------------------- */
+/* ---- apply: z = w x + A (B x) ---------------------------------------------------------------------------------- */
 
 static __global__ void apply_fwd(acf_real *z, acf_lowrank_in in, const acf_real *__restrict__ x, acf_subset u,
                                  acf_real *global, int per) {
@@ -152,7 +155,7 @@ static __global__ void apply_bwd(acf_lowrank_grad g, acf_real *dx, const acf_rea
     if (dx) ACF_LANES_T(t) dx[acf_packed_at(u, p.row, t)] += p.w[p.cols[t]] * p.v[t] + expand(p, b_of(p), p.e, t);
 }
 
-/* ---- log|det W| = Σ log|w| + log|det K| -------------------------------------------------------------------------------------- */
+/* ---- log|det W| = Σ log|w| + log|det K| ------------------------------------------------------------------------ */
 
 static __global__ void logdet_fwd(acf_real *ld, acf_lowrank_in in, acf_subset u, acf_real *global, int per) {
     work p;
@@ -163,8 +166,8 @@ static __global__ void logdet_fwd(acf_real *ld, acf_lowrank_in in, acf_subset u,
     if (acf_lane<32>() == 0) ld[p.row.i] = acf_float_from(sum);
 }
 
-/* With R = K⁻¹ B_u and S = A_u K⁻¹:  dA = Rᵀ / w,  dB = Sᵀ / w,  dw = (1 - A·R / w) / w, each times the incoming gradient, which `inner`
- * carries: it holds g · K⁻ᵀ. */
+/* With R = K⁻¹ B_u and S = A_u K⁻¹:  dA = Rᵀ / w,  dB = Sᵀ / w,  dw = (1 - A·R / w) / w, each times the incoming
+ * gradient, which `inner` carries: it holds g · K⁻ᵀ. */
 static __global__ void logdet_bwd(acf_lowrank_grad g, const acf_real *__restrict__ dld, acf_lowrank_in in, acf_subset u,
                                   acf_real *global, int per) {
     work p;
@@ -173,7 +176,7 @@ static __global__ void logdet_bwd(acf_lowrank_grad g, const acf_real *__restrict
     const int r = p.r;
     const acf_real grad = dld[i];
     acf_group_inverse_t<32>(p.inverse, p.ld, p.k, r, r);
-    for (int c = acf_lane<32>(); c < r; c += 32) /* the columns this lane has made */
+    for (int c = acf_lane<32>(); c < r; c += 32) /* the columns that this lane wrote */
         for (int q = 0; q < r; q++) p.inner[q * p.ld + p.order[c]] = grad * p.inverse[q * p.ld + c];
     __syncwarp();
     ACF_LANES_T(t) {
@@ -191,7 +194,7 @@ static __global__ void logdet_bwd(acf_lowrank_grad g, const acf_real *__restrict
     }
 }
 
-/* ---- solve: x = (z - A c) / w,  K c = B (z / w) -------------------------------------------------------------------------------- */
+/* ---- solve: x = (z - A c) / w,  K c = B (z / w) ---------------------------------------------------------------- */
 
 static __global__ void solve_fwd(acf_real *x, acf_lowrank_in in, const acf_real *__restrict__ z, acf_subset u,
                                  acf_real *global, int per) {
@@ -199,7 +202,7 @@ static __global__ void solve_fwd(acf_real *x, acf_lowrank_in in, const acf_real 
     acf_zero_tail(x, u);
     if (!begin(&p, in, u, global, per)) return;
     acf_row_get<32>(p.x, z, u, p.row);
-    ACF_LANES_T(t) p.y[t] = p.x[t] / p.w[p.cols[t]]; /* what this lane has put there */
+    ACF_LANES_T(t) p.y[t] = p.x[t] / p.w[p.cols[t]]; /* the values that this lane wrote */
     __syncwarp();
     project(p.s, p, b_of(p), p.y);
     acf_triangle_solve<32, true, false>(p.s, p.k, p.r, 1, p.r);
@@ -209,7 +212,7 @@ static __global__ void solve_fwd(acf_real *x, acf_lowrank_in in, const acf_real 
     ACF_LANES_T(t) x[acf_packed_at(u, p.row, t)] = (p.x[t] - expand(p, a_of(p), p.c, t)) / p.w[p.cols[t]];
 }
 
-/* v = W⁻ᵀ dx = (dx - Bᵀ e) / w with Kᵀ e = Aᵀ (dx / w), and that e is Aᵀ v: just what add_outer asks for. */
+/* v = W⁻ᵀ dx = (dx - Bᵀ e) / w with Kᵀ e = Aᵀ (dx / w). That e equals Aᵀ v, the argument of add_outer. */
 static __global__ void solve_bwd(acf_lowrank_grad g, acf_real *dz, const acf_real *__restrict__ dx, acf_lowrank_in in,
                                  const acf_real *__restrict__ x, acf_subset u, acf_real *global, int per) {
     work p;
@@ -228,12 +231,12 @@ static __global__ void solve_bwd(acf_lowrank_grad g, acf_real *dz, const acf_rea
         p.v[t] = (p.v[t] - expand(p, b_of(p), p.e, t)) / p.w[p.cols[t]];
         if (dz) dz[acf_packed_at(u, p.row, t)] += p.v[t];
     }
-    add_outer(g, p, -1, p.v, p.x, p.c, p.e); /* a lane reads of v and x what it has written */
+    add_outer(g, p, -1, p.v, p.x, p.c, p.e); /* a lane reads only the parts of v and x that it wrote */
 }
 
-/* ---- nodes ----------------------------------------------------------------------------------------------------------------------- */
+/* ---- nodes ----------------------------------------------------------------------------------------------------- */
 
-/* How a kernel is launched, and where its work is; `global` is on the tape until the caller's mark. */
+/* The launch configuration and the scratch; `global` is on the tape until the caller's mark. */
 typedef struct plan {
     unsigned blocks, threads;
     size_t bytes;
@@ -279,7 +282,7 @@ static acf_status forward(acf_tape *t, acf_node *n, part which) {
     return ACF_LAUNCHED(n->op->name);
 }
 
-/* A diagonal shared by all rows collects (N,D) contributions first, which are then summed over the rows in order. */
+/* For a diagonal shared by all rows, (N,D) contributions are computed first and then summed over the rows in order. */
 static acf_status backward(acf_tape *t, acf_node *n, part which) {
     const acf_lowrank_in *in = &object_of(n)->in;
     const int64_t N = in->u->N, D = in->u->D;

@@ -1,4 +1,5 @@
-/* A diagonal plus low rank per row: cases for the harness, and agreement with the dense way on the same numbers. */
+/* Tests of a diagonal plus low rank per row: cases for the harness, and agreement with the dense method on the same
+ * numbers. */
 #include "ops/lowrank.h"
 
 #include "harness/rowmat_lab.h"
@@ -9,7 +10,7 @@
 
 static const double tol = sizeof(acf_real) == 8 ? 1e-10 : 2e-4;
 
-/* ---- cases --------------------------------------------------------------------------------------------------------------- */
+/* ---- cases ----------------------------------------------------------------------------------------------------- */
 
 enum { APPLY, LOGDET, SOLVE, ALL, SHARED_W = 8 };
 
@@ -69,7 +70,7 @@ static void naive(const acf_lab *l, double *const *out) {
     free(a);
 }
 
-/* hides_nonfinite: what belongs to columns that are not modelled is not read, and the log-determinant does not look at v. */
+/* hides_nonfinite: numbers of columns that are not modelled are not read, and the log-determinant does not read v. */
 static const acf_case cases[] = {
     {"apply", build, naive, .variant = APPLY, .big_N = 400, .big_D = 30, .hides_nonfinite = true},
     {"logdet", build, naive, .variant = LOGDET, .big_N = 400, .big_D = 30, .hides_nonfinite = true},
@@ -84,9 +85,9 @@ static const acf_case cases[] = {
 };
 ACF_CASES(lowrank, cases)
 
-/* ---- identities ------------------------------------------------------------------------------------------------------------ */
+/* ---- identities ------------------------------------------------------------------------------------------------ */
 
-static void there_and_back(void **state) {
+static void solve_inverts_apply(void **state) {
     (void)state;
     static const int64_t sizes[] = {1, 2, 5, 33, 300};
     for (size_t k = 0; k < sizeof sizes / sizeof sizes[0]; k++) {
@@ -160,7 +161,7 @@ static void factorises_once_and_only_when_needed(void **state) {
     acf_lab_close(&l);
 }
 
-/* ---- failures ---------------------------------------------------------------------------------------------------------------- */
+/* ---- failures -------------------------------------------------------------------------------------------------- */
 
 /* A zero on the diagonal, at column 3 of the rows from 5 on. */
 static void bad_diagonal_is_named(void **state) {
@@ -179,7 +180,7 @@ static void bad_diagonal_is_named(void **state) {
     acf_lab_close(&l);
 }
 
-/* I - e eᵀ with e a unit vector: the diagonal is sound, the inner matrix is not. */
+/* I - e eᵀ with e a unit vector: the diagonal is valid, the inner matrix is singular. */
 static void singular_product_is_named(void **state) {
     (void)state;
     acf_lab l;
@@ -240,7 +241,7 @@ static void refuses_wrong_shapes(void **state) {
     acf_lab_close(&l);
 }
 
-ACF_TESTS(lowrank, cmocka_unit_test(there_and_back), cmocka_unit_test(agrees_with_submatrix_and_lu),
+ACF_TESTS(lowrank, cmocka_unit_test(solve_inverts_apply), cmocka_unit_test(agrees_with_submatrix_and_lu),
           cmocka_unit_test(diagonal_alone), cmocka_unit_test(factorises_once_and_only_when_needed),
           cmocka_unit_test(bad_diagonal_is_named), cmocka_unit_test(singular_product_is_named),
           cmocka_unit_test(nan_is_noticed), cmocka_unit_test(refuses_wrong_shapes))

@@ -6,7 +6,7 @@
 
 #include "ops/rowmat.h"
 
-/* ---- factors ------------------------------------------------------------------------------------------------------------ */
+/* ---- factors --------------------------------------------------------------------------------------------------- */
 
 void acf_lu_factor_fwd_cpu(const acf_device *dev, acf_real *f, int32_t *order, int32_t *bad, const acf_real *m,
                            const acf_subset *u) {
@@ -33,7 +33,7 @@ static acf_status factor_forward(acf_tape *t, acf_node *node) {
     return acf_singular(u, i, k, f[u->square[i] + k * (n + 1)], acf_dense_largest(m + u->square[i], n * n));
 }
 
-/* No backward: the operations that use the factors send their gradients to the matrices. */
+/* No backward: the operations that use the factors add their gradients to the matrices. */
 const acf_op acf_op_lu_factor = {"lu_factor", ACF_OP_lu_factor, {factor_forward, NULL}};
 
 acf_lu *acf_lu_factor(acf_tape *t, acf_tensor *m, const acf_subset *u) {
@@ -67,7 +67,7 @@ static bool factored(acf_tape *t, acf_lu *lu) {
     return true;
 }
 
-/* ---- apply: z = M x ------------------------------------------------------------------------------------------------------ */
+/* ---- apply: z = M x -------------------------------------------------------------------------------------------- */
 
 void acf_lu_apply_fwd_cpu(const acf_device *dev, acf_real *z, const acf_real *m, const acf_real *x, const acf_subset *u,
                           acf_real *scratch) {
@@ -135,10 +135,10 @@ acf_tensor *acf_lu_apply(acf_tape *t, acf_lu *lu, acf_tensor *x) {
     return acf_node_run(t, n);
 }
 
-/* ---- log|det M| ----------------------------------------------------------------------------------------------------------- */
+/* ---- log|det M| ------------------------------------------------------------------------------------------------ */
 
 void acf_lu_logdet_fwd_cpu(const acf_device *dev, acf_real *ld, const acf_real *f, const acf_subset *u) {
-    ACF_PARALLEL_UNEVEN(dev, 8 * u->T) /* frexp and friends */
+    ACF_PARALLEL_UNEVEN(dev, 8 * u->T) /* frexp and the like */
     for (int64_t k = 0; k < u->N; k++) {
         const int64_t i = u->row[k], n = u->size[i];
         ld[i] = acf_real_from(acf_dense_logabs(f + u->square[i], n + 1, n));
@@ -182,7 +182,7 @@ acf_tensor *acf_lu_logdet(acf_tape *t, acf_lu *lu) {
     return acf_node_run(t, n);
 }
 
-/* ---- solve: M x = z --------------------------------------------------------------------------------------------------------- */
+/* ---- solve: M x = z -------------------------------------------------------------------------------------------- */
 
 void acf_lu_solve_fwd_cpu(const acf_device *dev, acf_real *x, const acf_real *f, const int32_t *order,
                           const acf_real *z, const acf_subset *u, acf_real *scratch) {

@@ -1,8 +1,8 @@
 /* A general matrix per row on the GPU: see lu.h; formulas in docs/math.md, 6.
  *
- * Workload: 4096 matrices of about 32 x 32, six times a step. A warp has its matrix in shared memory (16 KB at 63 columns, so some 14 of
- * them a multiprocessor); factorising and inverting are bound by that memory's bandwidth, everything else by the one pass over the
- * matrices in global memory. */
+ * Workload: 4096 matrices of about 32 x 32, six times a step. A warp has its matrix in shared memory (16 KB at 63
+ * columns, about 14 of them per multiprocessor). Factorising and inverting are bound by that memory's bandwidth,
+ * everything else by the one pass over the matrices in global memory. */
 #include "ops/dense_lu.cuh"
 
 extern "C" {
@@ -11,7 +11,7 @@ extern "C" {
 
 static const acf_lu *object_of(const acf_node *n) { return ((const acf_lu_attrs *)n->attr)->lu; }
 
-/* ---- factors ------------------------------------------------------------------------------------------------------------ */
+/* ---- factors --------------------------------------------------------------------------------------------------- */
 
 /* order (N,D). */
 template <int G>
@@ -46,7 +46,7 @@ static acf_status factor_forward(acf_tape *t, acf_node *n) {
 
 ACF_CUDA_OP(lu_factor, factor_forward, NULL);
 
-/* ---- apply: z = M x ------------------------------------------------------------------------------------------------------ */
+/* ---- apply: z = M x -------------------------------------------------------------------------------------------- */
 
 template <int G>
 static __global__ void apply_fwd(acf_real *z, const acf_real *__restrict__ m, const acf_real *__restrict__ x,
@@ -63,7 +63,7 @@ static __global__ void apply_fwd(acf_real *z, const acf_real *__restrict__ m, co
         z[acf_packed_at(u, r, t)] = acf_strided_dot(w + t * ld, 1, xs, 1, 0, r.n);
 }
 
-/* dm (n,n) += sign · v xᵀ and, with m, dx += Mᵀ v: one pass, a thread a column. */
+/* dm (n,n) += sign · v xᵀ and, with m, dx += Mᵀ v: one pass, one thread per column. */
 template <int G>
 static __device__ void add_outer(acf_real *dm, acf_real sign, acf_real *dx, const acf_real *__restrict__ m,
                                  const acf_real *v, const acf_real *x, const acf_subset &u, const acf_batch_row &r) {
@@ -123,9 +123,9 @@ static acf_status apply_backward(acf_tape *t, acf_node *n) {
 
 ACF_CUDA_OP(lu_apply, apply_forward, apply_backward);
 
-/* ---- log|det M| ----------------------------------------------------------------------------------------------------------- */
+/* ---- log|det M| ------------------------------------------------------------------------------------------------ */
 
-/* A warp a row: the pivots are n + 1 apart. */
+/* One warp per row: the stride of the pivots is n + 1. */
 static __global__ void logdet_fwd(acf_real *ld, const acf_real *__restrict__ f, acf_subset u) {
     const int64_t rank = acf_group<32>();
     if (rank >= u.N) return;
@@ -134,7 +134,7 @@ static __global__ void logdet_fwd(acf_real *ld, const acf_real *__restrict__ f, 
     if (acf_lane<32>() == 0) ld[r.i] = acf_float_from(sum);
 }
 
-/* dm += dld M⁻ᵀ. A block has its inverse in `scratch`, D·D reals each, and takes the rows in turn. */
+/* dm += dld M⁻ᵀ. A block has its inverse in `scratch`, D·D reals each, and loops over rows. */
 template <int G>
 static __global__ void logdet_bwd(acf_real *dm, const acf_real *__restrict__ dld, const acf_real *f,
                                   const int32_t *__restrict__ order, acf_real *scratch, acf_subset u, int per) {
@@ -149,7 +149,7 @@ static __global__ void logdet_bwd(acf_real *dm, const acf_real *__restrict__ dld
         const acf_real *w = acf_group_stage<G>(shared, f + r.at, n, &ld);
         acf_group_inverse_t<G>(x, lx, w, ld, n);
         const acf_real g = dld[r.i];
-        for (int c = acf_lane<G>(); c < n; c += G) { /* the columns this thread has made */
+        for (int c = acf_lane<G>(); c < n; c += G) { /* the columns that this thread wrote */
             acf_real *d = dm + r.at + order[r.i * u.D + c];
             for (int k0 = 0; k0 < n; k0 += ACF_ROWS_AT_ONCE) {
                 acf_real v[ACF_ROWS_AT_ONCE];
@@ -190,7 +190,7 @@ static acf_status logdet_backward(acf_tape *t, acf_node *n) {
 
 ACF_CUDA_OP(lu_logdet, logdet_forward, logdet_backward);
 
-/* ---- solve: M x = z --------------------------------------------------------------------------------------------------------- */
+/* ---- solve: M x = z -------------------------------------------------------------------------------------------- */
 
 /* M = L U Pᵀ, so L U w = z and x[order] = w. */
 template <int G>

@@ -1,19 +1,19 @@
 /* A matrix per row, read as packed L and U: see lu_packed.h; formulas in docs/math.md, 6.
  *
- * Workload: as in lu.c, without its |u|³. Everything is one pass over the matrix, along its rows, and memory-bound; y = U x
- * is computed again in the backward rather than kept. */
+ * Workload: as in lu.c, without its |u|³. Everything is one pass over the matrix, along its rows, and memory-bound.
+ * The backward computes y = U x again instead of storing it. */
 #include "ops/lu_packed.h"
 
 #include "ops/rowmat.h"
 
-/* ---- one matrix: m (n,n) row-major, vectors (n) contiguous -------------------------------------------------------------- */
+/* ---- one matrix: m (n,n) row-major, vectors (n) contiguous ----------------------------------------------------- */
 
 /* y = U x; y may not be x. */
 static void upper_times(acf_real *y, const acf_real *m, const acf_real *x, int64_t n) {
     for (int64_t t = 0; t < n; t++) y[t] = acf_row_dot(m + t * n + t, x + t, n - t);
 }
 
-/* y = Lᵀ y, in place: row t adds to the places before it, which are not read again. */
+/* y = Lᵀ y, in place: row t adds to earlier elements, which are not read again. */
 static void lower_t_times(acf_real *y, const acf_real *m, int64_t n) {
     for (int64_t t = 0; t < n; t++) acf_row_axpy(y, y[t], m + t * n, t);
 }
@@ -51,7 +51,7 @@ static void add_outer(acf_real *dm, acf_real sign, const acf_real *a, const acf_
     }
 }
 
-/* ---- apply: z = L U x ----------------------------------------------------------------------------------------------------- */
+/* ---- apply: z = L U x ------------------------------------------------------------------------------------------ */
 
 void acf_plu_apply_fwd_cpu(const acf_device *dev, acf_real *z, const acf_real *m, const acf_real *x,
                            const acf_subset *u, acf_real *scratch) {
@@ -91,10 +91,10 @@ void acf_plu_apply_bwd_cpu(const acf_device *dev, acf_real *dm, acf_real *dx, co
     }
 }
 
-/* ---- log|det| --------------------------------------------------------------------------------------------------------------- */
+/* ---- log|det| -------------------------------------------------------------------------------------------------- */
 
 void acf_plu_logdet_fwd_cpu(const acf_device *dev, acf_real *ld, const acf_real *m, const acf_subset *u) {
-    ACF_PARALLEL_UNEVEN(dev, 8 * u->T) /* frexp and friends */
+    ACF_PARALLEL_UNEVEN(dev, 8 * u->T) /* frexp and the like */
     for (int64_t k = 0; k < u->N; k++) {
         const int64_t i = u->row[k], n = u->size[i];
         ld[i] = acf_real_from(acf_dense_logabs(m + u->square[i], n + 1, n));
@@ -103,14 +103,14 @@ void acf_plu_logdet_fwd_cpu(const acf_device *dev, acf_real *ld, const acf_real 
 
 void acf_plu_logdet_bwd_cpu(const acf_device *dev, acf_real *dm, const acf_real *dld, const acf_real *m,
                             const acf_subset *u) {
-    ACF_PARALLEL_UNEVEN(dev, 4 * u->T) /* divisions, a stride apart */
+    ACF_PARALLEL_UNEVEN(dev, 4 * u->T) /* divisions, strided */
     for (int64_t k = 0; k < u->N; k++) {
         const int64_t i = u->row[k], n = u->size[i], at = u->square[i];
         for (int64_t t = 0; t < n; t++) dm[at + t * (n + 1)] += dld[i] / m[at + t * (n + 1)];
     }
 }
 
-/* ---- solve: L U x = z --------------------------------------------------------------------------------------------------------- */
+/* ---- solve: L U x = z ------------------------------------------------------------------------------------------ */
 
 void acf_plu_solve_fwd_cpu(const acf_device *dev, acf_real *x, const acf_real *m, const acf_real *z,
                            const acf_subset *u, acf_real *scratch) {
@@ -146,9 +146,10 @@ void acf_plu_solve_bwd_cpu(const acf_device *dev, acf_real *dm, acf_real *dz, co
     }
 }
 
-/* ---- nodes and front ends ----------------------------------------------------------------------------------------------------- */
+/* ---- nodes and front ends -------------------------------------------------------------------------------------- */
 
-/* The lowest row with a diagonal that cannot be divided by. A pass over the matrices, like the operation itself. */
+/* The lowest row with a diagonal element too small to divide by. One pass over the matrices, like the operation
+ * itself. */
 static acf_status check_diagonals(acf_tape *t, const acf_real *m, const acf_subset *u) {
     acf_mark mark = acf_arena_mark(t->mem);
     int32_t *bad = acf_tape_ints(t, u->N);
@@ -225,7 +226,7 @@ const acf_op acf_op_plu_apply = {"plu_apply", ACF_OP_plu_apply, {apply_forward, 
 const acf_op acf_op_plu_logdet = {"plu_logdet", ACF_OP_plu_logdet, {logdet_forward, logdet_backward}};
 const acf_op acf_op_plu_solve = {"plu_solve", ACF_OP_plu_solve, {solve_forward, solve_backward}};
 
-/* x (named `name` in the sentence) may be NULL for an operation on the matrices alone. */
+/* x (called `name` in the message) may be NULL for an operation on the matrices alone. */
 static acf_tensor *run(acf_tape *t, const acf_op *op, acf_tensor *m, const char *name, acf_tensor *x,
                        const acf_subset *u) {
     char s[ACF_SHAPE_TEXT];

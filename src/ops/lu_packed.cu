@@ -1,4 +1,5 @@
-/* A matrix per row, read as packed L and U, on the GPU: see lu_packed.h; formulas in docs/math.md, 6. As lu.cu without its n³. */
+/* A matrix per row, read as packed L and U, on the GPU: see lu_packed.h; formulas in docs/math.md, 6. As lu.cu
+ * without its n³. */
 #include "ops/dense_lu.cuh"
 
 extern "C" {
@@ -7,7 +8,7 @@ extern "C" {
 
 static const acf_subset *subset_of(const acf_node *n) { return ((const acf_plu_attrs *)n->attr)->u; }
 
-/* Notes the first diagonal element of w (n,ld) that cannot be divided by. */
+/* Records a fault at the first diagonal element of w (n,ld) that is too small to divide by. */
 template <int G>
 static __device__ void check_diagonal(const acf_real *w, int ld, const acf_subset &u, const acf_batch_row &r,
                                       acf_fault *fault, const char *op) {
@@ -15,7 +16,7 @@ static __device__ void check_diagonal(const acf_real *w, int ld, const acf_subse
     if (bad >= 0 && acf_lane<G>() == 0) acf_report(fault, op, ACF_FAULT_SINGULAR, r.i, u.cols[r.i * u.D + bad], 0);
 }
 
-/* y (n) = U x; a thread a row. */
+/* y (n) = U x; one thread per row. */
 template <int G> static __device__ void upper_times(acf_real *y, const acf_real *w, int ld, const acf_real *x, int n) {
     for (int t = acf_lane<G>(); t < n; t += G) y[t] = acf_strided_dot(w + t * ld, 1, x, 1, t, n);
 }
@@ -36,7 +37,7 @@ static __device__ void add_outer(acf_real *dm, acf_real sign, const acf_real *a,
         }
 }
 
-/* ---- apply: z = L U x ----------------------------------------------------------------------------------------------------- */
+/* ---- apply: z = L U x ------------------------------------------------------------------------------------------ */
 
 template <int G>
 static __global__ void apply_fwd(acf_real *z, const acf_real *__restrict__ m, const acf_real *__restrict__ x,
@@ -96,7 +97,7 @@ static acf_status apply_backward(acf_tape *t, acf_node *n) {
 
 ACF_CUDA_OP(plu_apply, apply_forward, apply_backward);
 
-/* ---- log|det| --------------------------------------------------------------------------------------------------------------- */
+/* ---- log|det| -------------------------------------------------------------------------------------------------- */
 
 static __global__ void logdet_fwd(acf_real *ld, const acf_real *__restrict__ m, acf_subset u, acf_fault *fault,
                                   const char *op) {
@@ -134,7 +135,7 @@ static acf_status logdet_backward(acf_tape *t, acf_node *n) {
 
 ACF_CUDA_OP(plu_logdet, logdet_forward, logdet_backward);
 
-/* ---- solve: L U x = z --------------------------------------------------------------------------------------------------------- */
+/* ---- solve: L U x = z ------------------------------------------------------------------------------------------ */
 
 template <int G>
 static __global__ void solve_fwd(acf_real *x, const acf_real *__restrict__ m, const acf_real *__restrict__ z,

@@ -1,4 +1,4 @@
-/* A matrix per row read as packed L and U: cases for the harness, and agreement with lu.h on the product. */
+/* Tests of a matrix per row read as packed L and U: cases for the harness, and agreement with lu.h on the product. */
 #include "ops/lu_packed.h"
 
 #include "harness/rowmat_lab.h"
@@ -24,7 +24,7 @@ static void build(acf_lab *l) {
     }
 }
 
-/* The product L U, formed; then the plain elimination. */
+/* The product L U is formed, then eliminated plainly. */
 static void naive(const acf_lab *l, double *const *out) {
     const acf_subset *u = l->u;
     const int kind = l->c->variant;
@@ -61,7 +61,7 @@ static const acf_case cases[] = {
 };
 ACF_CASES(lu_packed, cases)
 
-static void there_and_back(void **state) {
+static void solve_inverts_apply(void **state) {
     (void)state;
     static const int64_t sizes[] = {1, 2, 5, 16, 33, 70};
     for (size_t k = 0; k < sizeof sizes / sizeof sizes[0]; k++) {
@@ -98,7 +98,7 @@ static void agrees_with_lu_on_the_product(void **state) {
     acf_lab_close(&l);
 }
 
-/* ---- failures ---------------------------------------------------------------------------------------------------------------- */
+/* ---- failures -------------------------------------------------------------------------------------------------- */
 
 static double spoil_value;
 
@@ -112,7 +112,7 @@ static void singular_is_named(void **state) {
     for (int k = 0; k < 8; k++) {
         acf_lab l;
         acf_lab_open(&l, 1 + k % 3, 200, 6, ACF_MASK_ALL, 9);
-        for (int64_t i = 0; i < 200; i++) l.b[i * 6 + 1] = 1; /* column 1 is observed: place 2 is column 3 */
+        for (int64_t i = 0; i < 200; i++) l.b[i * 6 + 1] = 1; /* column 1 is observed: position 2 is column 3 */
         acf_lab_begin(&l, false);
         spoil_value = bad[k / 2];
         acf_tensor *m = list_of(&l, spoiled), *v = acf_leaf_packed(&l, "v", -1, 1, 0);
@@ -123,7 +123,7 @@ static void singular_is_named(void **state) {
         assert_int_equal(acf_tape_status(l.t), ACF_ENUMERIC);
         const char *start = k % 2 ? "plu_logdet: row 100, column " : "plu_solve: row 100, column ";
         assert_memory_equal(acf_error(), start, strlen(start));
-        /* An infinite element makes every other one small; the rest blame the element itself. */
+        /* An infinite element makes all others relatively small; the remaining cases report the element itself. */
         if (k / 2 < 3) assert_int_equal(acf_error()[strlen(start)], '3');
         acf_lab_begin(&l, false);
         acf_plu_logdet(l.t, list_of(&l, packed), l.u);
@@ -156,5 +156,5 @@ static void refuses_wrong_shapes(void **state) {
     acf_lab_close(&l);
 }
 
-ACF_TESTS(lu_packed, cmocka_unit_test(there_and_back), cmocka_unit_test(agrees_with_lu_on_the_product),
+ACF_TESTS(lu_packed, cmocka_unit_test(solve_inverts_apply), cmocka_unit_test(agrees_with_lu_on_the_product),
           cmocka_unit_test(singular_is_named), cmocka_unit_test(refuses_wrong_shapes))

@@ -1,4 +1,4 @@
-/* A general matrix per row: cases for the harness, and the identities of determinant and inverse. */
+/* Tests of a general matrix per row: cases for the harness, and the identities of determinant and inverse. */
 #include "ops/lu.h"
 
 #include "harness/rowmat_lab.h"
@@ -7,7 +7,7 @@
 
 static const double tol = sizeof(acf_real) == 8 ? 1e-10 : 2e-4;
 
-/* ---- cases --------------------------------------------------------------------------------------------------------------- */
+/* ---- cases ----------------------------------------------------------------------------------------------------- */
 
 enum { APPLY, LOGDET, SOLVE, SHARED };
 
@@ -56,7 +56,7 @@ static const acf_case cases[] = {
 };
 ACF_CASES(lu, cases)
 
-/* ---- identities ------------------------------------------------------------------------------------------------------------ */
+/* ---- identities ------------------------------------------------------------------------------------------------ */
 
 static void inverse_of(void **state, bool solve_first) {
     (void)state;
@@ -130,7 +130,7 @@ static void logdet_by_definition(void **state) {
     acf_lab_close(&l);
 }
 
-/* A cyclic shift: every pivot search must leave the diagonal. */
+/* A cyclic shift: every pivot is off the diagonal. */
 static double shift(const acf_subset *u, int64_t i, int64_t t, int64_t s) { return s == (t + 1) % u->size[i]; }
 static double diagonal(const acf_subset *u, int64_t i, int64_t t, int64_t s) {
     return (void)u, (void)i, t == s ? -1.0 - (double)t : 0;
@@ -155,7 +155,8 @@ static void logdet_of_permutation_and_diagonal(void **state) {
     acf_lab_close(&l);
 }
 
-/* Scale is no defect: matrices of 1e-25 and 1e25 in one batch, and rows of one matrix that differ a thousandfold. */
+/* Scale does not make a matrix singular: matrices of 1e-25 and 1e25 in one batch, and rows of one matrix that differ
+ * a thousandfold. */
 static double scaled(const acf_subset *u, int64_t i, int64_t t, int64_t s) {
     return first(u, i, t, s) * (i % 3 == 0 ? 1e-25 : i % 3 == 1 ? 1e25 : t % 2 ? 1e-3 : 1);
 }
@@ -179,7 +180,7 @@ static void scale_does_not_matter(void **state) {
     acf_lab_close(&l);
 }
 
-/* Apply asks for no factors; logdet and solve share one factorisation. */
+/* Apply needs no factors; logdet and solve share one factorisation. */
 static void factorises_once_and_only_when_needed(void **state) {
     (void)state;
     acf_lab l;
@@ -196,12 +197,12 @@ static void factorises_once_and_only_when_needed(void **state) {
     acf_lab_close(&l);
 }
 
-/* ---- failures --------------------------------------------------------------------------------------------------------------- */
+/* ---- failures -------------------------------------------------------------------------------------------------- */
 
 static double spoil_value;
 static int64_t spoil_rows;
 
-/* In the last spoil_rows rows, the third row of the matrix is twice the first, but for a little. */
+/* In the last spoil_rows rows, the third row of the matrix is nearly twice the first. */
 static double spoiled(const acf_subset *u, int64_t i, int64_t t, int64_t s) {
     if (i < u->N - spoil_rows || t != 2) return first(u, i, t, s);
     return 2 * (double)(acf_real)first(u, i, 0, s) + (s == 2 ? spoil_value : 0);
@@ -219,20 +220,20 @@ static void singular_is_named(void **state) {
     for (int threads = 1; threads <= 3; threads++) {
         acf_lab l;
         acf_lab_open(&l, threads, 400, 6, ACF_MASK_ALL, 9);
-        for (int64_t i = 0; i < 400; i++) l.b[i * 6 + 1] = 1; /* column 1 is observed: place 2 is column 3 */
+        for (int64_t i = 0; i < 400; i++) l.b[i * 6 + 1] = 1; /* column 1 is observed: position 2 is column 3 */
         assert_int_equal(factor_spoiled(&l, 0, 100), ACF_ENUMERIC);
         const char *start = "lu_factor: row 300, column 3: the matrix is singular (pivot ";
         const char *end = "); look at that row's input, or lower the step size";
         assert_memory_equal(acf_error(), start, strlen(start));
         assert_non_null(strstr(acf_error(), ", largest element "));
         assert_string_equal(acf_error() + strlen(acf_error()) - strlen(end), end);
-        /* The tape goes on, and the same without the defect is fine. */
+        /* The tape remains usable, and the same matrices without the defect succeed. */
         assert_int_equal(factor_spoiled(&l, 0, 0), ACF_OK);
         acf_lab_close(&l);
     }
 }
 
-/* On either side of the threshold: nearly singular is solved, beyond it is refused. */
+/* On either side of the threshold: a nearly singular matrix is solved, one beyond it is refused. */
 static void nearly_singular(void **state) {
     (void)state;
     acf_lab l;
@@ -284,7 +285,7 @@ static void refuses_wrong_shapes(void **state) {
     assert_null(acf_lu_factor(l.t, x, l.u));
     assert_int_equal(acf_tape_status(l.t), ACF_ESHAPE);
     assert_string_equal(acf_error(), "lu_factor: m is (12 packed); expected (36), the list of the subset's matrices");
-    /* What follows a failure is not run and does not crash. */
+    /* Later operations do not run and do not crash. */
     assert_int_equal(acf_tensor_count(acf_lu_apply(l.t, NULL, x)), 0);
     assert_int_equal(acf_tensor_count(acf_lu_logdet(l.t, NULL)), 0);
     assert_int_equal(acf_tensor_count(acf_lu_solve(l.t, NULL, x)), 0);

@@ -1,10 +1,10 @@
-/* Numbers under a mask: see masked.h. Bound by memory. */
+/* Selection and sums under a mask: see masked.h. Bound by memory. */
 #include "ops/masked.h"
 
 #include "ops/couple.h"
 #include "ops/reduce.h"
 
-/* ---- one of two ------------------------------------------------------------------------------------------------------------- */
+/* ---- selection --------------------------------------------------------------------------------------------------- */
 
 void acf_choose_fwd_cpu(const acf_device *dev, acf_real *y, const acf_real *mask, const acf_real *a, const acf_real *b,
                         int64_t n) {
@@ -18,7 +18,7 @@ void acf_choose_fwd_cpu(const acf_device *dev, acf_real *y, const acf_real *mask
     }
 }
 
-/* dx += dy where the mask is as `on` says. */
+/* dx += dy where the mask equals `on`. */
 static void add_where(const acf_device *dev, acf_real *dx, const acf_real *dy, const acf_real *mask, bool on,
                       int64_t n) {
     ACF_PARALLEL(dev, n)
@@ -60,7 +60,7 @@ acf_tensor *acf_choose(acf_tape *t, acf_tensor *mask, acf_tensor *a, acf_tensor 
     return acf_node_run(t, n);
 }
 
-/* ---- the sum of what counts -------------------------------------------------------------------------------------------------- */
+/* ---- masked sum -------------------------------------------------------------------------------------------------- */
 
 void acf_sum_masked_fwd_cpu(const acf_device *dev, acf_real *y, const acf_real *x, const acf_real *mask, int64_t N,
                             int64_t C) {

@@ -1,4 +1,4 @@
-/* Numbers under a mask on the GPU: see masked.h. Bound by memory; a sum is one block's, in double. */
+/* Selection and sums under a mask on the GPU: see masked.h. Bound by memory. One block computes each sum, in double. */
 #include "ops/ops.cuh"
 
 extern "C" {
@@ -7,7 +7,7 @@ extern "C" {
 
 static __device__ inline bool is_on(acf_real m) { return m > 0.5f; }
 
-/* ---- one of two ------------------------------------------------------------------------------------------------------------- */
+/* ---- selection --------------------------------------------------------------------------------------------------- */
 
 static __global__ void choose_fwd(acf_real *__restrict__ y, const acf_real *__restrict__ mask,
                                   const acf_real *__restrict__ a, const acf_real *__restrict__ b, int64_t n) {
@@ -41,9 +41,9 @@ static acf_status choose_backward(acf_tape *t, acf_node *n) {
 
 ACF_CUDA_OP(choose, choose_forward, choose_backward);
 
-/* ---- the sum of what counts -------------------------------------------------------------------------------------------------- */
+/* ---- masked sum -------------------------------------------------------------------------------------------------- */
 
-/* y (N) from x, mask (N,C): a block an image. */
+/* y (N) from x, mask (N,C): one block per image. */
 static __global__ void sum_fwd(acf_real *y, const acf_real *__restrict__ x, const acf_real *__restrict__ mask,
                                int64_t C) {
     const int64_t base = (int64_t)blockIdx.x * C;

@@ -1,15 +1,15 @@
-/* Numbers under a mask: one of two, or the sum of those that count. A mask is a tensor of numbers above 1/2, or not; it has no derivative,
- * and what it hides is never looked at. */
+/* Selects one of two numbers by a mask, or sums the numbers under a mask. The mask is on where its number is above 1/2.
+ * It has no derivative. Masked-out numbers are never read. */
 #ifndef ACF_OPS_MASKED_H
 #define ACF_OPS_MASKED_H
 
 #include "device/cpu.h"
 #include "ops/ops.h"
 
-/* y = mask ? a : b; as many numbers each, y has a's shape. */
+/* y = mask ? a : b. All three have the same count; y has a's shape. */
 acf_tensor *acf_choose(acf_tape *t, acf_tensor *mask, acf_tensor *a, acf_tensor *b);
 
-/* (N): the sum of each image's x where the mask is on, in double; mask (N, ...), x of any shape with as many numbers. */
+/* (N): the sum of each image's x where the mask is on, in double; mask (N, ...), x of any shape with the same count. */
 acf_tensor *acf_sum_masked(acf_tape *t, acf_tensor *x, acf_tensor *mask);
 
 /* y (n) = mask ? a : b;  da += dy where mask, db += dy elsewhere; NULL = not needed. */

@@ -1,4 +1,4 @@
-/* Numbers under a mask: cases for the harness. */
+/* Selection and sums under a mask: cases for the harness. */
 #include "ops/masked.h"
 
 #include "harness/lab.h"
@@ -19,7 +19,7 @@ static void naive_choose(const acf_lab *l, double *const *out) {
     for (int64_t i = 0; i < l->leaf[0].count; i++) out[0][i] = (double)l->leaf[on(l, i) ? 1 : 2].value[i];
 }
 
-/* x as a list of numbers, and used by a second operation. */
+/* x is a flat list, and a second operation uses it too. */
 static void build_sum(acf_lab *l) {
     const int64_t dim[3] = {l->N, l->D, channels(l)}, all = l->N * l->D * channels(l);
     acf_tensor *mask = acf_leaf_fixed(l, "mask", 0, 1, 3, dim), *x = acf_leaf(l, "x", -1, 1, 1, &all);
@@ -41,8 +41,8 @@ static const acf_case cases[] = {
 };
 ACF_CASES(masked, cases)
 
-/* A NaN under the mask is not seen, in either direction. */
-static void hides_what_it_should(void **state) {
+/* A NaN under the mask has no effect, forward or backward. */
+static void masked_nan_has_no_effect(void **state) {
     (void)state;
     acf_lab l;
     acf_lab_open(&l, 1, 1, 1, ACF_MASK_ALL, 1);
@@ -72,4 +72,4 @@ static void refuses_what_does_not_fit(void **state) {
     acf_lab_close(&l);
 }
 
-ACF_TESTS(masked, cmocka_unit_test(hides_what_it_should), cmocka_unit_test(refuses_what_does_not_fit))
+ACF_TESTS(masked, cmocka_unit_test(masked_nan_has_no_effect), cmocka_unit_test(refuses_what_does_not_fit))

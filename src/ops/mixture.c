@@ -1,9 +1,9 @@
 /* Gaussian mixtures: see mixture.h; formulas in docs/math.md, 8.
  *
- * Workload: T = 1e3 to 3e4 elements of K = 40 components, three exp each forward and two backward. In double: in float
- * the gaps between the components of a far-out value, differences of numbers like 5e7, would be lost, and with them the
- * responsibilities. Loops run over the components of one element. Elements are independent, so threads share them out
- * and the bits do not depend on how. */
+ * Workload: T = 1e3 to 3e4 elements of K = 40 components, three exp each forward and two backward. All in double: in
+ * float, the gaps between the components of a far-out value, differences of numbers like 5e7, would be lost, and the
+ * responsibilities with them. Loops run over the components of one element. Elements are independent, so the bits do
+ * not depend on the number of threads. */
 #include "ops/mixture.h"
 
 #include "base/vmath.h"
@@ -11,18 +11,18 @@
 
 #define SIMD_SUM(x) ACF_PRAGMA(omp simd reduction(+ : x))
 
-/* One element's components in double, padded with components of weight 0 to whole vectors: a loop that ends with single
- * components pays for each as much as for a vector of eight. */
+/* One element's components in double, padded with components of weight 0 to whole vectors: a scalar remainder loop
+ * costs as much per component as a vector of eight. */
 #define LANES 8
 typedef struct mixture {
-    _Alignas(64) double logit[ACF_MAX_COMPONENTS]; /* less the largest: e^logit is a weight up to a factor */
+    _Alignas(64) double logit[ACF_MAX_COMPONENTS]; /* minus the largest: e^logit is a weight up to a factor */
     double mean[ACF_MAX_COMPONENTS];
     double scale[ACF_MAX_COMPONENTS]; /* log-scales as given, not clamped */
-    int64_t K;                        /* components with the padding */
+    int64_t K;                        /* components, padding included */
 } mixture;
 
-/* Of n = LANES, 2 LANES ... numbers; NaN are passed over, they surface in sums. By hand, because a compiler that must
- * respect NaN does not vectorise a maximum. */
+/* The largest of n = LANES, 2 LANES ... numbers. NaN are skipped; they show in the sums. Written by hand: a compiler
+ * that must respect NaN does not vectorise a maximum. */
 static double largest(const double *x, int64_t n) {
     double m[LANES], top = -(double)INFINITY;
     for (int j = 0; j < LANES; j++) m[j] = x[j];
@@ -34,7 +34,7 @@ static double largest(const double *x, int64_t n) {
     return top;
 }
 
-/* p (3K) of one element. */
+/* Reads p (3K) of one element. */
 static void read_mixture(mixture *m, const acf_real *p, int64_t K) {
     m->K = acf_ceil_div(K, LANES) * LANES;
     for (int64_t k = 0; k < K; k++) m->logit[k] = (double)p[k];
@@ -90,7 +90,7 @@ void acf_mixture_logp_fwd_cpu(const acf_device *dev, acf_real *logp, acf_real *r
     }
 }
 
-/* Adds g·x to d, rounding the sum once, so that two gradients at the end of the range do not add up to infinity. */
+/* d += g·x. The sum is rounded once, so that two gradients at the end of the range do not add up to infinity. */
 static void add_scaled(acf_real *d, double g, const double *x, int64_t n) {
     ACF_SIMD
     for (int64_t i = 0; i < n; i++) d[i] = acf_real_from((double)d[i] + g * x[i]);
@@ -180,14 +180,14 @@ void acf_mixture_sample_fwd_cpu(const acf_device *dev, acf_real *z, const acf_re
         read_mixture(&m, p + i * 3 * K, K);
         exponentials(w, m.logit, 0.0, m.K);
         int64_t k = acf_rng_categorical(acf_draw_counter(d, ACF_STREAM_COMPONENT, i), w, K);
-        z[i] = (acf_real)NAN; /* logits that are not finite choose no component */
+        z[i] = (acf_real)NAN; /* with logits that are not finite no component can be chosen */
         if (k < 0) continue;
         double noise = acf_rng_normal(acf_draw_counter(d, ACF_STREAM_NORMAL, i));
         z[i] = acf_real_from(acf_visible(m.mean[k]) + exp(acf_clamp_scale(m.scale[k], lo, hi)) * noise);
     }
 }
 
-/* What the tails of one element need. */
+/* The constants for one element's tail probabilities. */
 typedef struct tails {
     double w[ACF_MAX_COMPONENTS], inv[ACF_MAX_COMPONENTS]; /* weights, 1 / σ */
     const acf_real *mean;
@@ -231,7 +231,7 @@ void acf_mixture_quantile_fwd_cpu(const acf_device *dev, acf_real *z, const acf_
     }
 }
 
-/* The last component with a weight takes what rounding leaves of q. */
+/* The last component with a weight takes the rounding remainder of q. */
 static double stratum_one(const mixture *m, double q, double lo, double hi) {
     double w[ACF_MAX_COMPONENTS], left = q;
     int64_t k = 0, last = 0;
@@ -239,7 +239,7 @@ static double stratum_one(const mixture *m, double q, double lo, double hi) {
     for (int64_t i = 0; i < m->K; i++)
         if (w[i] > 0) last = i;
     for (; k < last && left >= w[k]; k++) left -= w[k];
-    double within = fmin(fmax(left / w[k], 1e-12), 1 - 1e-12); /* a component never goes on for ever */
+    double within = fmin(fmax(left / w[k], 1e-12), 1 - 1e-12); /* keeps the quantile of a component finite */
     return acf_visible(m->mean[k]) + exp(acf_clamp_scale(m->scale[k], lo, hi)) * acf_normal_quantile(within, false);
 }
 
@@ -326,13 +326,13 @@ const acf_op acf_op_mixture_cdf = {"mixture_cdf", ACF_OP_mixture_cdf, {cdf_forwa
 const acf_op acf_op_mixture_quantile = {"mixture_quantile", ACF_OP_mixture_quantile, {quantile_forward, NULL}};
 const acf_op acf_op_mixture_stratum = {"mixture_stratum", ACF_OP_mixture_stratum, {stratum_forward, NULL}};
 
-/* One value for each row of p, laid out alike. */
+/* True if x has one value for each row of p and the same layout. */
 static bool one_each(const acf_tensor *x, const acf_tensor *p) {
     return x->ndim == 1 && x->dim[0] == p->dim[0] && x->sub == p->sub;
 }
 
-/* The node of any of them, checked; NULL after a failure. other is z, q or NULL; one_for_all lets it have a single
- * element. */
+/* The node of any of these operations, after checks; NULL after a failure. other is z, q or NULL; one_for_all allows it
+ * a single element. */
 static acf_node *checked(acf_tape *t, const acf_op *op, acf_tensor *p, acf_tensor *other, bool one_for_all, int64_t K,
                          double lo, double hi) {
     char sp[ACF_SHAPE_TEXT], so[ACF_SHAPE_TEXT];

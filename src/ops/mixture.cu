@@ -1,23 +1,24 @@
 /* Gaussian mixtures on the GPU: see mixture.h; formulas in docs/math.md, 8.
  *
- * Workload: T = 1e3 to 1.3e5 elements of K = 40 components: 480 bytes an element forward, three times that backward (dp is added to), and
- * bound by that. A team of G lanes has an element and R components of it a lane in registers, so that all its loads are under way at once.
+ * Workload: T = 1e3 to 1.3e5 elements of K = 40 components. Memory traffic bounds it: 480 bytes an element forward and
+ * three times that backward (dp is added to). A team of G lanes handles one element and holds R components per lane in
+ * registers, so that all its loads are in flight together.
  *
- * Float does for what is near its mixture, which nearly all elements are. Far out, the gaps between components are differences of large
- * numbers, and in float the responsibilities would be lost; such an element, and one with extreme scales or numbers that are not finite,
- * is done again in double, as on the CPU. Responsibilities are not kept: computing them costs less than reading them. CDF, quantile and
- * draws are all in double. */
+ * Float is accurate enough for values near their mixture, which nearly all elements are. Far out, the gaps between
+ * components are differences of large numbers, and float would lose the responsibilities. Such an element, and one with
+ * extreme scales or non-finite numbers, is computed again in double, as on the CPU. Responsibilities are not stored:
+ * computing them costs less than reading them. CDF, quantile and draws are in double throughout. */
 #include "ops/gaussian.cuh"
 
 extern "C" {
 #include "ops/mixture.h"
 }
 
-/* ---- teams ------------------------------------------------------------------------------------------------------------------ */
+/* ---- teams ------------------------------------------------------------------------------------------------------- */
 
 #define THREADS 256
 
-/* The lanes of this thread's team of G, which is within a warp; teams of a warp may go different ways. */
+/* The lanes of this thread's team of G, which lies within a warp; teams of one warp may diverge. */
 template <int G> static __device__ inline unsigned team_mask(void) {
     return G == 32 ? 0xffffffffu : ((1u << (G % 32)) - 1) << (threadIdx.x % 32 / G * G);
 }
@@ -25,7 +26,7 @@ template <int G, typename T> static __device__ inline T team_sum(T x) {
     for (int d = G / 2; d > 0; d /= 2) x += __shfl_xor_sync(team_mask<G>(), x, d);
     return x;
 }
-/* NaN are passed over. */
+/* NaN are skipped. */
 template <int G> static __device__ inline float team_max(float x) {
     for (int d = G / 2; d > 0; d /= 2) x = fmaxf(x, __shfl_xor_sync(team_mask<G>(), x, d));
     return x;
@@ -42,7 +43,7 @@ typedef struct limits {
     int K;
 } limits;
 
-/* ---- log-density, in double ---------------------------------------------------------------------------------------------------- */
+/* ---- log-density, in double -------------------------------------------------------------------------------------- */
 
 /* What all components share: the largest logit, Σ e^(logit - largest), the largest term, Σ e^(term - largest). */
 typedef struct density {
@@ -95,14 +96,14 @@ static __device__ __noinline__ double grad_double(acf_real *dp, double g, const 
     return -team_sum<G>(pull);
 }
 
-/* ---- log-density, in float ------------------------------------------------------------------------------------------------------ */
+/* ---- log-density, in float --------------------------------------------------------------------------------------- */
 
-#define NEAR 30.0f /* terms, log-scales up to it: 0.5 e² then stays below 60, and its error below 1e-5 */
-#define FAR 1e15f  /* of a component that has no part in the density: its square is finite */
+#define NEAR 30.0f /* bound of terms and log-scales: 0.5 e² then stays below 60, and its error below 1e-5 */
+#define FAR 1e15f  /* e of a component that contributes nothing to the density: its square is finite */
 
-/* One element's components in registers: R a lane. After `evaluate`, term is e^(term - peak). */
+/* One element's components in registers: R per lane. After `evaluate`, term is e^(term - peak). */
 template <int R> struct mixture {
-    float logit[R], mean[R], scale[R]; /* logits less the largest; log-scales as given, e^-s once evaluated in `inv` */
+    float logit[R], mean[R], scale[R]; /* logits minus the largest; log-scales as given, e^-s in `inv` once evaluated */
     float term[R], e[R], inv[R];
 };
 
@@ -116,7 +117,8 @@ template <int G, int R> static __device__ inline void load(mixture<R> &m, const 
     }
 }
 
-/* False: the element must be done in double. A padded component has a logit of -inf and e = 0: weight and term are 0. */
+/* False: the element must be done in double. A padded component has a logit of -inf and e = 0, so its weight and term
+ * are 0. */
 template <int G, int R>
 static __device__ inline bool evaluate(mixture<R> &m, float z, const limits &b, float *weight, float *peak,
                                        float *sum) {
@@ -169,7 +171,8 @@ static __global__ void __launch_bounds__(THREADS)
     if (threadIdx.x % G == 0) logp[i] = y;
 }
 
-/* Adds to dp (T,3K) and dz (T); NULL = not needed. Gradients in float may add up to infinity only where they came in as large. */
+/* Adds to dp (T,3K) and dz (T); NULL = not needed. A float gradient adds up to infinity only where the incoming one was
+ * as large. */
 template <int G, int R>
 static __global__ void __launch_bounds__(THREADS)
     logp_bwd(acf_real *dp, acf_real *dz, const acf_real *__restrict__ dlogp, const acf_real *__restrict__ p,
@@ -181,7 +184,7 @@ static __global__ void __launch_bounds__(THREADS)
     mixture<R> m, d;
     float weight, peak, sum;
     load<G>(m, at, b.K);
-    if (to) load<G>(d, to, b.K); /* with the others under way */
+    if (to) load<G>(d, to, b.K); /* loaded together with the others */
     const float zi = z[i], g = dlogp[i], lo = (float)b.lo, hi = (float)b.hi;
     double slope;
     if (fabsf(g) <= 1e20f && evaluate<G>(m, zi, b, &weight, &peak, &sum)) {
@@ -204,7 +207,7 @@ static __global__ void __launch_bounds__(THREADS)
     if (dz && threadIdx.x % G == 0) dz[i] = acf_nearest((double)dz[i] + (double)g * slope);
 }
 
-/* kernel<G,R> for K components: as few lanes as hold them in registers, so that none is idle. */
+/* kernel<G,R> for K components: the fewest lanes that hold them in registers, so that none is idle. */
 #define TEAM_LAUNCH(kernel, K, T, stream, ...)                                                                         \
     do {                                                                                                               \
         if ((K) <= 8)                                                                                                  \
@@ -248,9 +251,10 @@ static acf_status logp_backward(acf_tape *t, acf_node *n) {
 
 ACF_CUDA_OP(mixture_logp, logp_forward, logp_backward);
 
-/* ---- mean ------------------------------------------------------------------------------------------------------------------------ */
+/* ---- mean -------------------------------------------------------------------------------------------------------- */
 
-/* Weights in float, products and sums in double. dmean NULL: writes mean; else adds to dp. Teams of 8 go through the components in turn. */
+/* Weights in float, products and sums in double. dmean NULL: writes mean; else adds to dp. Teams of 8 go through the
+ * components one after another. */
 static __global__ void mean_pass(acf_real *mean, acf_real *dp, const acf_real *__restrict__ dmean,
                                  const acf_real *__restrict__ p, const int32_t *rows, int64_t capacity, int K) {
     const int G = 8, lane = threadIdx.x % G;
@@ -300,16 +304,18 @@ static acf_status mean_backward(acf_tape *t, acf_node *n) {
 
 ACF_CUDA_OP(mixture_mean, mean_forward, mean_backward);
 
-/* ---- sample, CDF, quantile: a warp an element ------------------------------------------------------------------------------------- */
+/* ---- sample, CDF, quantile: one warp per element ----------------------------------------------------------------- */
 
-/* One element's components in shared memory, in double: weights up to the factor 1/total, means, 1/σ; and log-scales as they bound. */
+/* One element's components in shared memory, in double: weights up to the factor 1/total, means, 1/σ, and log-scales
+ * within their bounds. */
 typedef struct tails {
     double *w, *mean, *inv;
     double total;
     int K;
 } tails;
 
-/* The warp's element, and its components at `shared` (3K doubles); false behind the last, where zero is written. Syncs. */
+/* The warp's element, and its components at `shared` (3K doubles). False behind the last element, where it writes zero.
+ * Syncs. */
 static __device__ bool read_tails(tails *d, int64_t *element, double *shared, acf_real *out,
                                   const acf_real *__restrict__ p, const int32_t *rows, int64_t capacity,
                                   const limits &b) {
@@ -342,8 +348,8 @@ static __device__ double *tails_shared(int K) {
     return shared_doubles + threadIdx.x / 32 * 3 * K;
 }
 
-/* The component that `left` of the total falls into, and what of it is left there, in every lane. The last with a weight takes what rounding
- * leaves; -1 where no component has one. */
+/* The component that `left` of the total falls into, and the remainder within it, in every lane. The last component
+ * with a weight takes the rounding remainder; -1 if no component has one. */
 static __device__ int choose(const tails &d, double *left) {
     const int lane = threadIdx.x % 32;
     double before = 0, rest = 0;
@@ -374,8 +380,8 @@ static __global__ void sample_fwd(acf_real *z, const acf_real *__restrict__ p, a
     tails d;
     int64_t i;
     if (!read_tails(&d, &i, tails_shared(b.K), z, p, rows, capacity, b)) return;
-    const bool there = draw.at.row[i] >= 0;    /* not behind the last row of a step */
-    acf_real value = there ? CUDART_NAN_F : 0; /* logits that are not finite choose no component */
+    const bool there = draw.at.row[i] >= 0;    /* false behind the last row of a step */
+    acf_real value = there ? CUDART_NAN_F : 0; /* with logits that are not finite no component can be chosen */
     if (there && d.total > 0 && isfinite(d.total)) {
         double left = acf_rng_uniform_cuda(acf_rng_counter_of(draw, ACF_STREAM_COMPONENT, i)) * d.total;
         const int k = choose(d, &left);
@@ -412,7 +418,8 @@ static __global__ void quantile_fwd(acf_real *z, const acf_real *__restrict__ p,
     if (threadIdx.x % 32 == 0) z[i] = y;
 }
 
-/* q's place among the cumulated weights chooses a component, and its place within that weight the quantile of it. */
+/* q among the cumulated weights chooses a component; its position within that weight is the level of the component's
+ * quantile. */
 static __global__ void stratum_fwd(acf_real *z, const acf_real *__restrict__ p, const acf_real *__restrict__ q,
                                    int64_t q_step, const int32_t *rows, int64_t capacity, limits b) {
     tails d;
@@ -420,13 +427,13 @@ static __global__ void stratum_fwd(acf_real *z, const acf_real *__restrict__ p, 
     if (!read_tails(&d, &i, tails_shared(b.K), z, p, rows, capacity, b)) return;
     double left = (double)q[i * q_step] * d.total;
     const int k = max(choose(d, &left), 0);
-    const double within = fmin(fmax(left / d.w[k], 1e-12), 1 - 1e-12); /* a component never goes on for ever */
+    const double within = fmin(fmax(left / d.w[k], 1e-12), 1 - 1e-12); /* keeps the quantile of a component finite */
     const double scale = exp(acf_clamped(p[i * 3 * b.K + 2 * b.K + k], b.lo, b.hi));
     if (threadIdx.x % 32 == 0)
         z[i] = acf_nearest(d.mean[k] + scale * acf_quantile_of_normal(isnan(left) ? left : within, false));
 }
 
-/* Warps a block whose components fit into the 48 KB that a block may have without asking: one at 1024 components. */
+/* Warps per block whose components fit into the default 48 KB of shared memory of a block: one at 1024 components. */
 typedef struct tails_plan {
     unsigned blocks, threads;
     size_t bytes;

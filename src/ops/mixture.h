@@ -1,5 +1,4 @@
-/* A mixture of K Gaussians per element: log-density, mean, sample, CDF and quantile; formulas in docs/math.md,
- * 8.
+/* A mixture of K Gaussians per element: log-density, mean, sample, CDF and quantile; formulas in docs/math.md, 8.
  *
  *     p (T,3K) = [ logits | means | log-scales ]     w = softmax(logits),  σ_k = e^(s_k),  s clamped to [lo, hi]
  *
@@ -21,7 +20,7 @@ acf_tensor *acf_mixture_logp(acf_tape *t, acf_tensor *p, acf_tensor *z, int64_t 
 /* (T): Σ_k w_k μ_k. */
 acf_tensor *acf_mixture_mean(acf_tape *t, acf_tensor *p, int64_t K);
 
-/* (T): one draw a cell, the component from stream COMPONENT, the noise from stream NORMAL. p is packed, or placed by
+/* (T): one draw per cell, the component from stream COMPONENT, the noise from stream NORMAL. p is packed, or placed by
  * d->at. Borrows d and its arrays. No derivative. */
 acf_tensor *acf_mixture_sample(acf_tape *t, acf_tensor *p, int64_t K, double lo, double hi, const acf_draw *d);
 
@@ -29,13 +28,14 @@ acf_tensor *acf_mixture_sample(acf_tape *t, acf_tensor *p, int64_t K, double lo,
 acf_tensor *acf_mixture_cdf(acf_tape *t, acf_tensor *p, acf_tensor *z, int64_t K, double lo, double hi);
 
 /* (T): the smallest number whose CDF reaches q; q (T), or one element for all. Exact to the last bit of acf_real in
- * both tails; about 32 (double: 64) evaluations of the CDF each. q outside (0, 1) makes the tape fail with ACF_EUSAGE
- * and names the place: the quantiles of 0 and 1 are infinite. No derivative. */
+ * both tails; about 32 (double: 64) evaluations of the CDF each. q outside (0, 1) makes the tape fail with ACF_EUSAGE,
+ * and the message names row and column: the quantiles of 0 and 1 are infinite. No derivative. */
 acf_tensor *acf_mixture_quantile(acf_tape *t, acf_tensor *p, acf_tensor *q, int64_t K, double lo, double hi);
 
-/* (T): a number distributed as the mixture when q is uniform on (0, 1): q's place among the cumulated weights chooses a component, and
- * its place within that weight the quantile of it. Like the quantile it turns evenly spaced q into a stratified sample, though not
- * an ascending one, at a fraction of the cost: one softmax and one normal quantile. q, its limits and failures as there. */
+/* (T): a number distributed as the mixture when q is uniform on (0, 1). q among the cumulated weights chooses a
+ * component; its position within that weight is the level of the component's quantile. Like the quantile it turns
+ * evenly spaced q into a stratified sample, but not an ascending one. It costs far less: one softmax and one normal
+ * quantile. Conditions on q and failures as for the quantile. */
 acf_tensor *acf_mixture_stratum(acf_tape *t, acf_tensor *p, acf_tensor *q, int64_t K, double lo, double hi);
 
 /* logp (T); r (T,K) receives the responsibilities w_k N_k / Σ_j w_j N_j, NULL = not kept. */
@@ -61,14 +61,14 @@ void acf_mixture_quantile_fwd_cpu(const acf_device *dev, acf_real *z, const acf_
 void acf_mixture_stratum_fwd_cpu(const acf_device *dev, acf_real *z, const acf_real *p, const acf_real *q,
                                  int64_t q_step, int64_t T, int64_t K, double lo, double hi);
 
-/* ---- for kernels on other devices ---------------------------------------------------------------------------------- */
+/* ---- for kernels on other devices -------------------------------------------------------------------------------- */
 
-/* Of all of them. Inputs: p, and z or q (a mean and a sample have neither). */
+/* Of all these operations. Inputs: p, and z or q (mean and sample have neither). */
 typedef struct acf_mixture_attrs {
     int64_t K;
     double lo, hi;
-    acf_real *r;   /* (T,K) responsibilities, when a backward may come; a GPU computes them again */
-    acf_draw draw; /* of a sample: arrays are borrowed, the node runs at once and has no backward */
+    acf_real *r;   /* (T,K) responsibilities, when a backward may follow; a GPU recomputes them */
+    acf_draw draw; /* of a sample: arrays are borrowed; the node runs at once and has no backward */
 } acf_mixture_attrs;
 
 #endif

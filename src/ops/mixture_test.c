@@ -1,4 +1,4 @@
-/* Gaussian mixtures: cases for the harness, the identities of a distribution, long double references far out. */
+/* Gaussian mixtures: cases for the harness, identities of a distribution, and long double references far out. */
 #include "ops/mixture.h"
 
 #include "harness/lab.h"
@@ -9,7 +9,7 @@
 
 /* ---- cases ------------------------------------------------------------------------------------------------------ */
 
-/* Bounds of the log-scale by variant. Leaves keep away from 0, so a bound at 0 clamps half of the values and no finite
+/* Bounds of the log-scale by variant. Leaves stay away from 0, so a bound at 0 clamps half of the values, and no finite
  * difference straddles it. */
 static const double bounds[][2] = {{-3, 3}, {0, 3}, {-3, 0}, {-3, 3}};
 enum { INSIDE, CLAMPED_BELOW, CLAMPED_ABOVE, SINGLE };
@@ -21,7 +21,7 @@ static int64_t K_of(const acf_lab *l) { return l->c->variant == SINGLE ? 1 : l->
 
 static acf_tensor *leaf_p(acf_lab *l) { return acf_leaf_packed(l, "p", -1.5, 1.5, 3 * K_of(l)); }
 
-/* Component k of element i: its weight, mean and scale, plainly. */
+/* Component k of element i: its weight, mean and scale, by the plain formula. */
 static void component(const acf_lab *l, int64_t i, int64_t k, double *w, double *mean, double *sigma) {
     int64_t K = K_of(l);
     const acf_real *p = l->leaf[0].value + i * 3 * K;
@@ -67,8 +67,8 @@ static void naive_mean(const acf_lab *l, double *const *out) {
         for (int64_t k = 0; k < K_of(l); k++) component(l, i, k, &w, &m, &s), out[0][i] += w * m;
 }
 
-/* The mean as the point where the density is asked for, parameters used twice: gradients must add up, and dz is needed
- * alone in the second density, whose parameters are constant. */
+/* The density is evaluated at the mean, so parameters are used twice and gradients must add up. The second density has
+ * constant parameters and needs dz alone. */
 static void build_chain(acf_lab *l) {
     acf_tensor *p = leaf_p(l), *mean = acf_mixture_mean(l->t, p, K_of(l));
     acf_tensor *fixed = acf_leaf_fixed(l, "fixed", -1, 1, 2, (int64_t[]){l->u ? l->u->T : 0, 3});
@@ -124,7 +124,7 @@ static void build_stratum(acf_lab *l) {
     acf_result(l, acf_mixture_stratum(l->t, p, acf_leaf(l, "one q", 0.6, 0.9, 0, NULL), K_of(l), lo_of(l), hi_of(l)));
 }
 
-/* The component that q falls into, and by bisection the point below which it has the share of its weight that q leaves. */
+/* The component that q falls into, then by bisection the point below which that component has the rest of q. */
 static void naive_stratum(const acf_lab *l, double *const *out) {
     for (int j = 0; j < 2; j++)
         for (int64_t i = 0; i < l->u->T; i++) {
@@ -144,15 +144,15 @@ static const acf_case cases[] = {
     {"logp, clamped below", build_logp, naive_logp, .variant = CLAMPED_BELOW},
     {"logp, clamped above", build_logp, naive_logp, .variant = CLAMPED_ABOVE},
     {"logp, one component", build_logp, naive_logp, .variant = SINGLE, .big_N = 2000, .big_D = 20},
-    /* the mean does not look at the scales, where the harness may put its NaN */
+    /* the mean does not read the scales, where the harness may put its NaN */
     {"mean", build_mean, naive_mean, .variant = INSIDE, .hides_nonfinite = true},
     {"mean, one component", build_mean, naive_mean, .variant = SINGLE, .hides_nonfinite = true, .big_N = 2000,
      .big_D = 20},
     {"chain", build_chain, NULL, .variant = INSIDE},
-    /* a sample looks at one component only, which need not be the one with the NaN */
+    /* a sample reads one component only, which need not be the one with the NaN */
     {"sample", build_sample, naive_sample, .variant = CLAMPED_BELOW, .no_grad = true, .hides_nonfinite = true},
     {"cdf", build_cdf, naive_cdf, .variant = CLAMPED_BELOW, .no_grad = true},
-    /* a NaN as probability is refused as one outside (0, 1) */
+    /* a NaN probability is refused like one outside (0, 1) */
     {"stratum", build_stratum, naive_stratum, .variant = CLAMPED_ABOVE, .no_grad = true, .may_fail_nonfinite = true,
      .hides_nonfinite = true},
     {"quantile", build_quantile, naive_quantile, .variant = CLAMPED_ABOVE, .no_grad = true, .may_fail_nonfinite = true},
@@ -178,7 +178,7 @@ static const shape shapes[] = {
 #define LO (-7.0)
 #define HI 7.0
 
-/* Numbers that one function call of a test works on. */
+/* Numbers per function call of a test. */
 enum { MOST = 60001 };
 static acf_real params[MOST * 3 * MAX_K], point[MOST], value[MOST];
 
@@ -280,8 +280,8 @@ static void quantile_inverts_cdf(void **state) {
     acf_lab_close(&l);
 }
 
-/* Evenly spaced levels give a sample of the mixture, far more even than a random one: no more than a few of n points between the
- * two distribution functions. */
+/* Evenly spaced levels give a sample of the mixture that is much more even than a random one: the two distribution
+ * functions differ by no more than a few of n points. */
 static void strata_follow_the_cdf(void **state) {
     (void)state;
     enum { n = 400 };
@@ -301,7 +301,7 @@ static void strata_follow_the_cdf(void **state) {
     acf_lab_close(&l);
 }
 
-/* Far in either tail the CDF (or what is left of 1) at the quantile is q up to the last bit of z. */
+/* Far in either tail the CDF (or 1 - CDF) at the quantile is q up to the last bit of z. */
 static void quantile_is_accurate_in_the_tails(void **state) {
     (void)state;
     const double eps = (double)ACF_REAL_EPS, tail[] = {1e-4, 1e-12, 1e-30};
@@ -364,7 +364,8 @@ static void samples_follow_the_cdf(void **state) {
     acf_lab_close(&l);
 }
 
-/* With one component everything is the Gaussian: values, gradients, CDF, quantile, and the very same samples. */
+/* With one component everything equals the Gaussian: values, gradients, CDF, quantile, and the same samples bit for
+ * bit. */
 static void one_component_is_the_gaussian(void **state) {
     (void)state;
     acf_lab l;
@@ -422,7 +423,7 @@ static void close_to(acf_real a, long double b, const char *what) {
                      what);
 }
 
-/* Value and all gradients of one element in long double, which has exponents to spare. */
+/* Value and all gradients of one element in long double, which has a wider range of exponents. */
 static void check_against_long_double(acf_lab *l, const acf_real *p, acf_real z, int64_t K, double lo, double hi) {
     acf_real y, r[MAX_K], dp[3 * MAX_K], dz = 2, g = ACF_R(-1.5), mean, dmean[3 * MAX_K];
     for (int64_t k = 0; k < 3 * K; k++) dp[k] = dmean[k] = 2;
@@ -461,10 +462,10 @@ static void stays_finite_far_out(void **state) {
     (void)state;
     static const double sets[][9] = {
         /* three logits, three means, three log-scales */
-        {0, 1, -1, 0, 1, -1, -7, 0, 2},    /* the widest component takes over */
-        {1e4, -1e4, 0, -3, 0, 3, 0, 0, 0}, /* one weight is all */
+        {0, 1, -1, 0, 1, -1, -7, 0, 2},    /* the widest component dominates */
+        {1e4, -1e4, 0, -3, 0, 3, 0, 0, 0}, /* one component has all the weight */
         {-1e4, -1e4, 1e4, 1e30, 0, -1e30, -30, -30, -30},
-        {0, 0, 0, 0, 0, 1e-6, -30, -20, -7},   /* spikes inside each other */
+        {0, 0, 0, 0, 0, 1e-6, -30, -20, -7},   /* nested spikes */
         {1e30, -1e30, 5, 2, 2, 2, -50, 50, 1}, /* outside the bounds */
     };
     static const double zs[] = {0, 1e-13, 1e-6, -2, 7000, 1e30, -1e30};
@@ -479,7 +480,7 @@ static void stays_finite_far_out(void **state) {
     acf_lab_close(&l);
 }
 
-/* The largest logit and the nearest component may come last, behind the first vector of components. */
+/* The largest logit and the nearest component may come last, after the first vector of components. */
 static void looks_at_every_component(void **state) {
     (void)state;
     enum { K = 21 };
@@ -487,7 +488,7 @@ static void looks_at_every_component(void **state) {
     open_lab(&l);
     for (int last = 0; last < K; last++) {
         acf_real p[3 * K] = {0}, z = ACF_R(0.5), y, r[K], mean;
-        for (int k = 0; k < K; k++) p[K + k] = ACF_R(1e6); /* others too far to count */
+        for (int k = 0; k < K; k++) p[K + k] = ACF_R(1e6); /* the others are too far away to count */
         p[last] = 2000, p[K + last] = 0;
         acf_mixture_logp_fwd_cpu(l.dev, &y, r, p, &z, 1, K, LO, HI);
         acf_mixture_mean_fwd_cpu(l.dev, &mean, p, 1, K);
@@ -497,9 +498,9 @@ static void looks_at_every_component(void **state) {
     acf_lab_close(&l);
 }
 
-/* ---- what is kept, what is refused ------------------------------------------------------------------------------ */
+/* ---- kept arrays, refused arguments ------------------------------------------------------------------------------ */
 
-/* Scoring keeps no responsibilities: T·K numbers less than a recorded step. */
+/* Scoring does not keep responsibilities: it takes T·K numbers less than a recorded step. */
 static void keeps_nothing_without_recording(void **state) {
     (void)state;
     size_t used[2];
@@ -546,7 +547,7 @@ static void refuses_what_does_not_fit(void **state) {
     acf_lab_close(&l);
 }
 
-/* An infinite mean with a weight is seen, and not rounded to the largest number. */
+/* An infinite mean with a weight stays visible; it is not rounded to the largest number. */
 static void shows_infinite_means(void **state) {
     (void)state;
     acf_lab l;

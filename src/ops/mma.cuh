@@ -1,8 +1,9 @@
-/* Small products of a warp on tensor cores, and the numbers they take; sums are float. Fragments, for lane 4g + t:
+/* Small products of one warp on tensor cores, and their number types; sums are float. Fragments, for lane 4g + t:
  *
  *     bf16   a (16,16): a[0] = {(g,2t),(g,2t+1)}, a[1] = the same 8 rows below, a[2] and a[3] = these two 8 columns on
  *            b (16,8):  b0 = {(2t,g),(2t+1,g)}, b1 = the same 8 rows below
- *     tf32   a (16,8):  a[0] = (g,t), a[1] = 8 rows below, a[2] and a[3] = these two 4 columns on;   b (8,8): b0 = (t,g), b1 = (t+4,g)
+ *     tf32   a (16,8):  a[0] = (g,t), a[1] = 8 rows below, a[2] and a[3] = these two 4 columns on
+ *            b (8,8):   b0 = (t,g), b1 = (t+4,g)
  *     d (16,8): d[0], d[1] = (g,2t), (g,2t+1);  d[2], d[3] = the same 8 rows below */
 #ifndef ACF_OPS_MMA_CUH
 #define ACF_OPS_MMA_CUH

@@ -1,7 +1,7 @@
-/* The anchor: see mog.h; formulas in docs/math.md.
+/* The Gaussian mixture: see mog.h; formulas in docs/math.md, 10.
  *
- * Workload: 1e2 to 1e4 rows of 2 to 60 columns, 1 to 16 components. Per row and component a Cholesky factor, n³/6 multiply-adds,
- * and per modelled value some erfc and exp for each component. */
+ * Workload: 1e2 to 1e4 rows of 2 to 60 columns, 1 to 16 components. Each row and component costs one Cholesky factor,
+ * n³/6 multiply-adds; each modelled value costs some erfc and exp for each component. */
 #include "ops/mog.h"
 
 #include "base/vector.h"
@@ -15,21 +15,22 @@
 #define HALF_LOG_2PI 0.91893853320467274178
 #define SQRT_HALF 0.70710678118654752440
 #define ONE_BY_SQRT_2PI 0.39894228040143267794
-#define LEAST_TAIL 1e-280 /* of a normal deviate, for which doubles do; beyond, logarithms */
-#define NEGLIGIBLE 1e-18  /* part of a tail that does not count */
+#define LEAST_TAIL 1e-280 /* smallest tail of a normal deviate that is kept as a double; below, logarithms */
+#define NEGLIGIBLE 1e-18  /* part of a tail that may be dropped */
 #define CLOSE 1e-5        /* deviations */
 
-/* ---- numbers ------------------------------------------------------------------------------------------------------------- */
+/* ---- numbers ----------------------------------------------------------------------------------------------------- */
 
-/* Beyond -30 erfc is near the end of its range: the first terms of its asymptotic series, exact to 1e-8 there and better further out. */
+/* Below -30 erfc is near the end of its range. The first terms of its asymptotic series replace it; they are exact to
+ * 1e-8 there and better further out. */
 double acf_log_normal_cdf(double e) {
     if (e > -30) return log(0.5 * erfc(-e * SQRT_HALF));
     double r = 1 / (e * e);
     return -0.5 * e * e - log(-e) - HALF_LOG_2PI + log1p(-r * (1 - r * (3 - 15 * r)));
 }
 
-/* Newton on the logarithm, which is concave: from a start of three digits (Hastings' approximation) three steps give all there are. The slope
- * of log Φ is φ/Φ, taken in logarithms so that both may be as small as they like. */
+/* Newton on the logarithm, which is concave. From a start of three digits (Hastings' approximation) three steps reach
+ * full precision. The slope of log Φ is φ/Φ, taken in logarithms, so that both may be arbitrarily small. */
 double acf_normal_from_log_tail(double p) {
     double t = sqrt(-2 * p), e = (2.30753 + 0.27061 * t) / (1 + t * (0.99229 + 0.04481 * t)) - t;
     for (int i = 0; i < 4; i++) {
@@ -39,32 +40,32 @@ double acf_normal_from_log_tail(double p) {
     return e;
 }
 
-/* ---- one row ------------------------------------------------------------------------------------------------------------- */
+/* ---- one row ----------------------------------------------------------------------------------------------------- */
 
-/* A row under the mixture: its columns in the order given, then modelled, n of them, the first o given. Of component k, with L its factor in
- * that order,
+/* A row under the mixture: its given columns first, then the modelled ones; n columns in all, the first o given. Of
+ * component k, with L its factor in that order,
  *
  *     y = L⁻¹(x - μ)      x_p | before ~ N(m, s²),  m = μ_p + Σ_{q<p} L_pq y_q,  s = L_pp
  *     lw = log w + Σ_{q<p} log N(y_q) - log L_qq            its weight at p, up to what all components share
  *
- * All of it in a thread's scratch. */
-typedef struct sight {
+ * All arrays are in a thread's scratch. */
+typedef struct row_state {
     const acf_mog_in *in;
     int64_t n, o;
     int32_t *column;     /* (n) */
-    double *l, *inverse; /* (K,n,n) L, and L⁻¹ on the modelled places, filled by the backward alone */
+    double *l, *inverse; /* (K,n,n) L, and L⁻¹ on the modelled places, used by the backward only */
     double *y, *mu;      /* (K,n) */
-    double *grown;       /* (K,n) of the backward: Σ_r y_r (L⁻¹)_rq */
+    double *grown;       /* (K,n), backward only: Σ_r y_r (L⁻¹)_rq */
     double *lw, *m, *s;  /* (K) at the current place */
     double *w, *term;    /* (K) normalised weights; scratch */
     double *start;       /* (K) lw after the given places */
     double *jacobian;    /* (n,n) dz/dx of the modelled places */
     double *dz;          /* (n) */
-} sight;
+} row_state;
 
-static sight sight_of(const acf_mog_in *in, double *scratch) {
+static row_state row_state_of(const acf_mog_in *in, double *scratch) {
     const int64_t K = in->K, W = in->W;
-    sight s = {.in = in, .l = scratch + omp_get_thread_num() * ACF_MOG_SCRATCH(K, W)};
+    row_state s = {.in = in, .l = scratch + omp_get_thread_num() * ACF_MOG_SCRATCH(K, W)};
     s.inverse = s.l + K * W * W, s.y = s.inverse + K * W * W, s.mu = s.y + K * W, s.grown = s.mu + K * W;
     s.lw = s.grown + K * W, s.m = s.lw + K, s.s = s.m + K, s.w = s.s + K, s.term = s.w + K;
     s.start = s.term + K, s.jacobian = s.start + K, s.dz = s.jacobian + W * W;
@@ -79,7 +80,7 @@ static double given_value(const acf_mog_in *in, int64_t i, int64_t column) {
     return c->code[i * c->D + c->column[column - in->D]] == c->value[column - in->D];
 }
 
-static void list_given(sight *s, int64_t i) {
+static void list_given(row_state *s, int64_t i) {
     const acf_mog_in *in = s->in;
     s->o = 0;
     for (int64_t j = 0; j < in->D; j++)
@@ -89,13 +90,13 @@ static void list_given(sight *s, int64_t i) {
     s->n = s->o;
 }
 
-static void list_columns(sight *s, const acf_subset *u, int64_t i) {
+static void list_columns(row_state *s, const acf_subset *u, int64_t i) {
     list_given(s, i);
     for (int64_t t = 0; t < u->size[i]; t++) s->column[s->n++] = u->cols[i * u->D + t];
 }
 
-/* Returns where a factor broke off, or -1. */
-static int64_t factorise(sight *s) {
+/* Returns the place where a factor failed, or -1. */
+static int64_t factorise(row_state *s) {
     const acf_mog_in *in = s->in;
     const int64_t n = s->n, W = in->W;
     for (int64_t k = 0; k < in->K; k++) {
@@ -116,29 +117,29 @@ static int64_t factorise(sight *s) {
     return -1;
 }
 
-/* Where component k expects place p, given the places before. */
-static void look(const sight *s, int64_t k, int64_t p) {
+/* The conditional mean and deviation of component k at place p, given the places before. */
+static void conditional_moments(const row_state *s, int64_t k, int64_t p) {
     const int64_t n = s->n;
     const double *l = s->l + k * n * n + p * n;
     s->m[k] = s->mu[k * n + p] + acf_inner(l, s->y + k * n, p);
     s->s[k] = l[p];
 }
 
-/* Place p has the value x: component k goes on to the next. */
-static void take(const sight *s, int64_t k, int64_t p, double x) {
+/* Sets place p to x and updates component k for the next place. */
+static void take(const row_state *s, int64_t k, int64_t p, double x) {
     const double y = (x - s->m[k]) / s->s[k];
     s->y[k * s->n + p] = y;
     s->lw[k] -= 0.5 * y * y + log(s->s[k]);
 }
 
-static bool used(const sight *s, int64_t k) { return s->in->weight[k] > 0; }
+static bool used(const row_state *s, int64_t k) { return s->in->weight[k] > 0; }
 
-/* The given places, all at once. A logarithm for every four pivots: their product is far from the ends of its range. */
-static void take_places(const sight *s, int64_t k, int64_t i) {
+/* Sets all given places at once. One logarithm serves four pivots: their product is far from the ends of the range. */
+static void take_places(const row_state *s, int64_t k, int64_t i) {
     double pivots = 1;
     s->lw[k] = log((double)s->in->weight[k]);
     for (int64_t p = 0; p < s->o; p++) {
-        look(s, k, p);
+        conditional_moments(s, k, p);
         const double y = (given_value(s->in, i, s->column[p]) - s->m[k]) / s->s[k];
         s->y[k * s->n + p] = y;
         s->lw[k] -= 0.5 * y * y;
@@ -148,21 +149,21 @@ static void take_places(const sight *s, int64_t k, int64_t i) {
     s->lw[k] -= log(pivots);
 }
 
-/* Begins row i, whose columns are listed; returns as factorise. */
-static int64_t take_given(sight *s, int64_t i) {
+/* Begins row i, whose columns are listed; returns the same as factorise. */
+static int64_t take_given(row_state *s, int64_t i) {
     const int64_t broken = factorise(s);
     for (int64_t k = 0; broken < 0 && k < s->in->K; k++)
         if (used(s, k)) take_places(s, k, i);
     return broken;
 }
 
-static int64_t begin_row(sight *s, const acf_subset *u, int64_t i) {
+static int64_t begin_row(row_state *s, const acf_subset *u, int64_t i) {
     list_columns(s, u, i);
     return take_given(s, i);
 }
 
 /* The components' weights, normalised. */
-static void normalise(const sight *s) {
+static void normalise(const row_state *s) {
     double *w = s->w;
     double largest = -INFINITY, sum = 0;
     for (int64_t k = 0; k < s->in->K; k++)
@@ -171,10 +172,10 @@ static void normalise(const sight *s) {
     for (int64_t k = 0; k < s->in->K; k++) w[k] /= sum;
 }
 
-/* Every component looks at place p; their weights there. */
-static void weigh(const sight *s, int64_t p) {
+/* Conditional moments of all components at place p, and their weights there. */
+static void weigh(const row_state *s, int64_t p) {
     for (int64_t k = 0; k < s->in->K; k++)
-        if (used(s, k)) look(s, k, p);
+        if (used(s, k)) conditional_moments(s, k, p);
     normalise(s);
 }
 
@@ -187,7 +188,7 @@ static double log_sum(const double *term, int64_t n) {
 }
 
 /* log F(x) of the lower tail, or of the upper one. */
-static double log_tail(const sight *s, double x, bool upper) {
+static double log_tail(const row_state *s, double x, bool upper) {
     for (int64_t k = 0; k < s->in->K; k++) {
         const double e = (x - s->m[k]) / s->s[k];
         s->term[k] = s->w[k] > 0 ? log(s->w[k]) + acf_log_normal_cdf(upper ? -e : e) : -INFINITY;
@@ -195,7 +196,7 @@ static double log_tail(const sight *s, double x, bool upper) {
     return log_sum(s->term, s->in->K);
 }
 
-static double log_density(const sight *s, double x) {
+static double log_density(const row_state *s, double x) {
     for (int64_t k = 0; k < s->in->K; k++) {
         const double e = (x - s->m[k]) / s->s[k];
         s->term[k] = s->w[k] > 0 ? log(s->w[k]) - 0.5 * e * e - log(s->s[k]) - HALF_LOG_2PI : -INFINITY;
@@ -203,16 +204,16 @@ static double log_density(const sight *s, double x) {
     return log_sum(s->term, s->in->K);
 }
 
-/* z of x: from the tail that is the smaller one, where the digits are. */
-static double to_normal(const sight *s, double x) {
+/* z of x, computed from the smaller tail, which has more digits. */
+static double to_normal(const row_state *s, double x) {
     const double low = log_tail(s, x, false);
     if (low <= -0.69314718055994530942) return acf_normal_from_log_tail(low);
     return -acf_normal_from_log_tail(log_tail(s, x, true));
 }
 
-/* x of z where a tail is too small for a double: the quantiles of the components enclose that of the mixture; Newton on
- * the logarithm of the tail inside that bracket, halving it where a step would leave it. */
-static double from_far(const sight *s, double z) {
+/* x of z where a tail is too small for a double. The quantiles of the components enclose that of the mixture. Newton on
+ * the logarithm of the tail runs inside that bracket, and halves it where a step would leave it. */
+static double from_normal_far(const row_state *s, double z) {
     double lo = INFINITY, hi = -INFINITY;
     for (int64_t k = 0; k < s->in->K; k++)
         if (s->w[k] > 0) lo = fmin(lo, s->m[k] + s->s[k] * z), hi = fmax(hi, s->m[k] + s->s[k] * z);
@@ -232,14 +233,14 @@ static double from_far(const sight *s, double z) {
     return x;
 }
 
-/* What from_normal solves: the components that count, and where their quantiles enclose that of the mixture. */
+/* The equation that from_normal solves: the components that count, and the bracket from their quantiles. */
 typedef struct bracket {
-    double none;          /* weights up to this do not count: together they change the tail by less than doubles tell */
-    double lo, hi, least; /* least: of the components' deviations */
+    double none;          /* weights up to this are dropped: together they are below the precision of the tail */
+    double lo, hi, least; /* least: the smallest deviation of the components */
     double mean, sd;
 } bracket;
 
-static bracket enclose(const sight *s, double z, double tail) {
+static bracket enclose(const row_state *s, double z, double tail) {
     bracket b = {.none = NEGLIGIBLE * tail, .lo = INFINITY, .hi = -INFINITY, .least = INFINITY};
     double square = 0;
     for (int64_t k = 0; k < s->in->K; k++) {
@@ -253,7 +254,7 @@ static bracket enclose(const sight *s, double z, double tail) {
 }
 
 /* The tail of the mixture at x, and its first two derivatives by x. */
-static void tail_at(const sight *s, double x, double side, double none, double f[3]) {
+static void tail_at(const row_state *s, double x, double side, double none, double f[3]) {
     f[0] = f[1] = f[2] = 0;
     for (int64_t k = 0; k < s->in->K; k++) {
         if (!(s->w[k] > none)) continue;
@@ -263,12 +264,12 @@ static void tail_at(const sight *s, double x, double side, double none, double f
     }
 }
 
-/* x of z, from the smaller tail: Halley's steps on its logarithm, which is nearly a parabola, from where a Gaussian
- * of the same mean and variance has it; the bracket is halved where a step would leave it. A step shorter than CLOSE
- * leaves the cube of that. */
-static double from_normal(const sight *s, double z) {
+/* x of z, from the smaller tail: Halley's steps on its logarithm, which is nearly a parabola. The start is the quantile
+ * of a Gaussian with the same mean and variance. A step that would leave the bracket halves it. A step shorter than
+ * CLOSE leaves an error of its cube. */
+static double from_normal(const row_state *s, double z) {
     const double side = z > 0 ? -1 : 1, target = 0.5 * erfc(fabs(z) * SQRT_HALF);
-    if (!(target > LEAST_TAIL)) return from_far(s, z);
+    if (!(target > LEAST_TAIL)) return from_normal_far(s, z);
     bracket b = enclose(s, z, target);
     double x = fmin(fmax(b.mean + b.sd * z, b.lo), b.hi);
     for (int i = 0; i < 100 && b.hi - b.lo > 1e-13 * (fabs(b.lo) + fabs(b.hi)); i++) {
@@ -288,12 +289,12 @@ static double from_normal(const sight *s, double z) {
     return x;
 }
 
-static void take_all(const sight *s, int64_t p, double x) {
+static void take_all(const row_state *s, int64_t p, double x) {
     for (int64_t k = 0; k < s->in->K; k++)
         if (used(s, k)) take(s, k, p, x);
 }
 
-/* ---- kernels ------------------------------------------------------------------------------------------------------------- */
+/* ---- kernels ----------------------------------------------------------------------------------------------------- */
 
 static int64_t work(const acf_mog_in *in, const acf_subset *u) { return u->N * in->K * in->W * in->W * (in->W + 60); }
 
@@ -302,7 +303,7 @@ void acf_mog_normal_fwd_cpu(const acf_device *dev, acf_real *z, acf_real *logdet
     ACF_PARALLEL_UNEVEN(dev, work(in, u))
     for (int64_t r = 0; r < u->N; r++) {
         const int64_t i = u->row[r];
-        sight s = sight_of(in, scratch);
+        row_state s = row_state_of(in, scratch);
         double sum = 0;
         bad[i] = -1, logdet[i] = 0;
         if (u->size[i] == 0) continue;
@@ -319,8 +320,8 @@ void acf_mog_normal_fwd_cpu(const acf_device *dev, acf_real *z, acf_real *logdet
     }
 }
 
-/* The values of row i, of one set. */
-static void value_row(const sight *s, acf_real *x, const acf_real *z, const acf_subset *u, int64_t i) {
+/* The values of row i, of one set of z. */
+static void value_row(const row_state *s, acf_real *x, const acf_real *z, const acf_subset *u, int64_t i) {
     memcpy(s->lw, s->start, (size_t)s->in->K * sizeof *s->lw);
     for (int64_t t = 0; t < u->size[i]; t++) {
         const int64_t at = acf_subset_at(u, i, t);
@@ -331,8 +332,8 @@ static void value_row(const sight *s, acf_real *x, const acf_real *z, const acf_
     }
 }
 
-/* Those of all sets, where the row models one value: every set sees the same. */
-static void values_of_one(const sight *s, acf_real *x, const acf_real *z, int64_t sets, const acf_subset *u,
+/* The values of all sets in a row that models one value: every set has the same conditional. */
+static void values_of_one(const row_state *s, acf_real *x, const acf_real *z, int64_t sets, const acf_subset *u,
                           int64_t i) {
     const int64_t at = acf_subset_at(u, i, 0);
     weigh(s, s->o);
@@ -344,7 +345,7 @@ void acf_mog_value_fwd_cpu(const acf_device *dev, acf_real *x, int32_t *bad, con
     ACF_PARALLEL_UNEVEN(dev, work(in, u))
     for (int64_t r = 0; r < u->N; r++) {
         const int64_t i = u->row[r];
-        sight s = sight_of(in, scratch);
+        row_state s = row_state_of(in, scratch);
         bad[i] = -1;
         if (u->size[i] == 0) continue;
         bad[i] = (int32_t)begin_row(&s, u, i);
@@ -358,8 +359,8 @@ void acf_mog_value_fwd_cpu(const acf_device *dev, acf_real *x, int32_t *bad, con
     }
 }
 
-/* y = L⁻ᵀ y on the given places: then Σ_j· y is how far column j is expected from its mean. */
-static void solve_back(const sight *s, int64_t k) {
+/* y = L⁻ᵀ y on the given places; then Σ_j· y is the shift of column j's conditional mean. */
+static void solve_back(const row_state *s, int64_t k) {
     const int64_t n = s->n;
     const double *l = s->l + k * n * n;
     double *y = s->y + k * n;
@@ -369,8 +370,8 @@ static void solve_back(const sight *s, int64_t k) {
     }
 }
 
-/* What component k expects of column j. */
-static double expected(const sight *s, int64_t k, int64_t j) {
+/* The conditional mean of column j in component k. */
+static double expected(const row_state *s, int64_t k, int64_t j) {
     const int64_t W = s->in->W;
     const acf_real *cov = s->in->cov + k * W * W;
     double sum = (double)s->in->mean[k * W + j];
@@ -387,7 +388,7 @@ static bool is_given(const acf_mog_in *in, int64_t i, int64_t j) {
     return j < in->D ? in->b[i * in->D + j] : c->known[i * c->D + c->column[j - in->D]];
 }
 
-static double expected_of_all(const sight *s, int64_t j) {
+static double expected_of_all(const row_state *s, int64_t j) {
     double sum = 0;
     for (int64_t k = 0; k < s->in->K; k++)
         if (s->w[k] > 0) sum += s->w[k] * expected(s, k, j);
@@ -399,7 +400,7 @@ void acf_mog_expect_cpu(const acf_device *dev, acf_real *out, int32_t *bad, cons
     const int64_t W = in->W;
     ACF_PARALLEL_UNEVEN(dev, work(in, u))
     for (int64_t i = 0; i < u->N; i++) {
-        sight s = sight_of(in, scratch);
+        row_state s = row_state_of(in, scratch);
         bad[i] = -1;
         memset(out + i * W, 0, (size_t)W * sizeof *out);
         if (u->size[i] == 0) continue;
@@ -414,8 +415,9 @@ void acf_mog_expect_cpu(const acf_device *dev, acf_real *out, int32_t *bad, cons
     }
 }
 
-/* Row p of L⁻¹ on the modelled places: the inverse of a lower triangle's last block is that of the block alone. */
-static void invert_row(const sight *s, int64_t k, int64_t p) {
+/* Row p of L⁻¹ on the modelled places: the inverse of the last block of a lower triangle is the last block of the
+ * inverse. */
+static void invert_row(const row_state *s, int64_t k, int64_t p) {
     const int64_t n = s->n;
     const double *l = s->l + k * n * n;
     double *b = s->inverse + k * n * n;
@@ -427,12 +429,12 @@ static void invert_row(const sight *s, int64_t k, int64_t p) {
     b[p * n + p] = 1 / l[p * n + p];
 }
 
-/* dz_p/dx_q for the modelled q <= p, where place p has the values x and z: with T the tail on z's side,
+/* dz_p/dx_q for the modelled q <= p, where place p has the values x and z. With T the tail on z's side,
  *
  *     dz_p/dx_q = 1/φ(z) Σ_k w_k [ ±(g_k - ḡ) T_k + φ(e_k) (L_k⁻¹)_pq ],     g_k = -Σ_{q<=r<p} y_r (L_k⁻¹)_rq
  *
- * and f(x)/φ(z) for q = p. Everything is scaled by 1/φ(z) in logarithms: far out neither exists alone. */
-static void jacobian_row(const sight *s, int64_t p, double x, double z) {
+ * and f(x)/φ(z) for q = p. Everything is scaled by 1/φ(z) in logarithms: far out neither factor fits in a double. */
+static void jacobian_row(const row_state *s, int64_t p, double x, double z) {
     const int64_t n = s->n;
     const double scale = 0.5 * z * z + HALF_LOG_2PI;
     double *row = s->jacobian + p * n;
@@ -453,8 +455,8 @@ static void jacobian_row(const sight *s, int64_t p, double x, double z) {
     }
 }
 
-/* Takes place p up, for the backward. */
-static void grow(const sight *s, int64_t k, int64_t p) {
+/* Adds place p to `grown`, for the backward. */
+static void add_to_grown(const row_state *s, int64_t k, int64_t p) {
     const int64_t n = s->n;
     const double *b = s->inverse + k * n * n + p * n;
     for (int64_t q = s->o; q <= p; q++) s->grown[k * n + q] += s->y[k * n + p] * b[q];
@@ -465,8 +467,8 @@ void acf_mog_value_bwd_cpu(const acf_device *dev, acf_real *dz, const acf_real *
     ACF_PARALLEL_UNEVEN(dev, 3 * work(in, u))
     for (int64_t r = 0; r < u->N; r++) {
         const int64_t i = u->row[r];
-        sight s = sight_of(in, scratch);
-        if (u->size[i] == 0 || begin_row(&s, u, i) >= 0) continue; /* a row that broke off made forward fail */
+        row_state s = row_state_of(in, scratch);
+        if (u->size[i] == 0 || begin_row(&s, u, i) >= 0) continue; /* forward has failed for such a row */
         memset(s.grown, 0, (size_t)(in->K * s.n) * sizeof *s.grown);
         for (int64_t p = s.o; p < s.n; p++) {
             const int64_t at = acf_subset_at(u, i, p - s.o);
@@ -476,9 +478,9 @@ void acf_mog_value_bwd_cpu(const acf_device *dev, acf_real *dz, const acf_real *
             jacobian_row(&s, p, (double)x[at], (double)z[at]);
             take_all(&s, p, (double)x[at]);
             for (int64_t k = 0; k < in->K; k++)
-                if (used(&s, k)) grow(&s, k, p);
+                if (used(&s, k)) add_to_grown(&s, k, p);
         }
-        for (int64_t p = s.n - 1; p >= s.o; p--) { /* (dz/dx)ᵀ dz = dx, from the last place up */
+        for (int64_t p = s.n - 1; p >= s.o; p--) { /* (dz/dx)ᵀ dz = dx, from the last place to the first */
             double sum = (double)dx[acf_subset_at(u, i, p - s.o)];
             for (int64_t q = p + 1; q < s.n; q++) sum -= s.jacobian[q * s.n + p] * s.dz[q];
             s.dz[p] = sum / s.jacobian[p * s.n + p];
@@ -488,7 +490,7 @@ void acf_mog_value_bwd_cpu(const acf_device *dev, acf_real *dz, const acf_real *
     }
 }
 
-/* ---- operations ---------------------------------------------------------------------------------------------------------- */
+/* ---- operations -------------------------------------------------------------------------------------------------- */
 
 static acf_mog_in reads(const acf_node *n) {
     const acf_mog_attrs *a = n->attr;

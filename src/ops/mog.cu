@@ -1,18 +1,19 @@
-/* The anchor on the GPU: see mog.h; formulas in docs/math.md. In double, as on the CPU.
+/* The Gaussian mixture on the GPU: see mog.h; formulas in docs/math.md, 10. In double, as on the CPU.
  *
- * Workload: 5e2 to 1e4 rows of 2 to 56 columns, 1 to 64 components, of which the model allows so many that a row's factors are K n³/3 = 60,000
- * multiply-adds: 5e8 FLOP for 4,096 rows, 15 µs of the H200's 34 TFLOP/s. What it takes is latency: n dependent columns of a factor, n of a
- * substitution, and for the way back a Newton iteration for each value.
+ * Workload: 5e2 to 1e4 rows of 2 to 56 columns, 1 to 64 components. The model limits components so that a row's factors
+ * take K n³/3 = 60,000 multiply-adds: 5e8 FLOP for 4,096 rows, 15 µs of the H200's 34 TFLOP/s. Latency dominates: n
+ * dependent columns of a factor, n of a substitution, and in the inverse one Newton iteration per value.
  *
- * A block is one warp and has one row: its factors (lower triangles, packed) and vectors are in shared memory, or in device memory where they do
- * not fit. Lanes share out (component, place) pairs, so that one large factor and many small ones keep them equally busy; where the values are
- * known, all places are evaluated at once. A covariance that is not positive definite is noted, and its row comes out as zeros. */
+ * A block is one warp and handles one row. The row's factors (lower triangles, packed) and vectors are in shared
+ * memory, or in device memory where they do not fit. Lanes share (component, place) pairs, so that one large factor and
+ * many small ones keep them equally busy. Where the values are known, all places are evaluated at once. For a
+ * covariance that is not positive definite the row is recorded as a fault and its outputs are zero. */
 #include "ops/mog_pieces.cuh"
 
-/* ---- all values known --------------------------------------------------------------------------------------------------------- */
+/* ---- all values known -------------------------------------------------------------------------------------------- */
 
-/* s.a (K,n) = log weight of a component at each modelled place, normalised; all places have been taken. */
-static __device__ void weigh_all(const sight &s, const acf_mog_in &in) {
+/* s.a (K,n) = normalised log weights of the components at each modelled place; all places have been taken. */
+static __device__ void weigh_all(const row_state &s, const acf_mog_in &in) {
     const int n = s.n, size = (int)tri(n);
     PAIRS(s, 0, n) s.a[c * n + p] = 0.5 * s.y[c * n + p] * s.y[c * n + p] + log(s.l[c * size + tri(p) + p]);
     __syncwarp();
@@ -34,8 +35,8 @@ static __device__ void weigh_all(const sight &s, const acf_mog_in &in) {
     __syncwarp();
 }
 
-/* log F of the lower or upper tail, and log f, at the value of place p, for this lane alone. */
-static __device__ double log_tail_at(const sight &s, int p, bool upper) {
+/* log F of the lower or upper tail, and log f, at the value of place p, in this lane alone. */
+static __device__ double log_tail_at(const row_state &s, int p, bool upper) {
     log_sum all = {-INFINITY, 0};
     for (int c = 0; c < s.K; c++) {
         const double lw = s.a[c * s.n + p], e = s.y[c * s.n + p];
@@ -43,7 +44,7 @@ static __device__ double log_tail_at(const sight &s, int p, bool upper) {
     }
     return value_of(all);
 }
-static __device__ double log_density_at(const sight &s, int p) {
+static __device__ double log_density_at(const row_state &s, int p) {
     log_sum all = {-INFINITY, 0};
     for (int c = 0; c < s.K; c++) {
         const double lw = s.a[c * s.n + p], e = s.y[c * s.n + p];
@@ -54,7 +55,7 @@ static __device__ double log_density_at(const sight &s, int p) {
 
 extern __shared__ double shared_memory[];
 
-/* This block's memory: in `slab`, where there is one. */
+/* This block's memory: in `slab` if there is one. */
 static __device__ double *memory_of(double *slab, const acf_mog_in &in, int arrays) {
     return slab ? slab + blockIdx.x * row_doubles(in.K, in.W, arrays) : shared_memory;
 }
@@ -62,7 +63,7 @@ static __device__ double *memory_of(double *slab, const acf_mog_in &in, int arra
 #define NORMAL_ARRAYS 2
 static __global__ void __launch_bounds__(WARP) normal_fwd(acf_real *z, acf_real *logdet, acf_mog_in in, packing u,
                                                           double *slab, acf_fault *fault, const char *op) {
-    sight s = lay_out(memory_of(slab, in, NORMAL_ARRAYS), in, NORMAL_ARRAYS);
+    row_state s = lay_out(memory_of(slab, in, NORMAL_ARRAYS), in, NORMAL_ARRAYS);
     zero_tail(z, u, 1);
     for (int64_t k = blockIdx.x; k < u.N; k += gridDim.x) {
         const int64_t i = u.row[k];
@@ -73,7 +74,7 @@ static __global__ void __launch_bounds__(WARP) normal_fwd(acf_real *z, acf_real 
             for (int t = (int)threadIdx.x; t < size; t += WARP)
                 s.x[s.o + t] = (double)in.x[i * in.D + s.column[s.o + t]];
             const int broken = factorise(s, in);
-            if (broken >= 0) refuse(fault, op, i, broken);
+            if (broken >= 0) record_fault(fault, op, i, broken);
             for (int p = 0; broken < 0 && p < s.n; p++) take(s, p);
             if (broken < 0) weigh_all(s, in);
             for (int t = (int)threadIdx.x; t < size; t += WARP) {
@@ -92,10 +93,11 @@ static __global__ void __launch_bounds__(WARP) normal_fwd(acf_real *z, acf_real 
     }
 }
 
-/* ---- values from z -------------------------------------------------------------------------------------------------------------- */
+/* ---- values from z ----------------------------------------------------------------------------------------------- */
 
-/* Of the mixture at place p, whose normalised log weights are s.yk: log F of a tail, and log f, at x; all lanes together. */
-static __device__ double log_tail(const sight &s, int p, double x, bool upper) {
+/* The mixture at place p, whose normalised log weights are s.yk: log F of a tail, and log f, at x. All lanes take
+ * part. */
+static __device__ double log_tail(const row_state &s, int p, double x, bool upper) {
     log_sum all = {-INFINITY, 0};
     for (int c = (int)threadIdx.x; c < s.K; c += WARP) {
         const double e = (x - s.y[c * s.n + p]) / s.l[c * tri(s.n) + tri(p) + p];
@@ -103,7 +105,7 @@ static __device__ double log_tail(const sight &s, int p, double x, bool upper) {
     }
     return warp_log_sum(all);
 }
-static __device__ double log_density(const sight &s, int p, double x) {
+static __device__ double log_density(const row_state &s, int p, double x) {
     log_sum all = {-INFINITY, 0};
     for (int c = (int)threadIdx.x; c < s.K; c += WARP) {
         const double sd = s.l[c * tri(s.n) + tri(p) + p], e = (x - s.y[c * s.n + p]) / sd;
@@ -112,9 +114,9 @@ static __device__ double log_density(const sight &s, int p, double x) {
     return warp_log_sum(all);
 }
 
-/* x of z: the components' quantiles enclose that of the mixture; Newton on the logarithm of the tail, halving where a step would leave the
- * bracket. The same in every lane, so that all take the same turns. */
-static __device__ double from_normal(const sight &s, int p, double z) {
+/* x of z: the components' quantiles enclose that of the mixture; Newton on the logarithm of the tail, halving the
+ * bracket where a step would leave it. All lanes compute the same and do not diverge. */
+static __device__ double from_normal(const row_state &s, int p, double z) {
     double lo = INFINITY, hi = -INFINITY;
     for (int c = (int)threadIdx.x; c < s.K; c += WARP)
         if (s.yk[c] > LOG_LEAST) {
@@ -140,7 +142,7 @@ static __device__ double from_normal(const sight &s, int p, double z) {
 }
 
 /* s.yk = the normalised log weights from s.lw. */
-static __device__ void normalise(const sight &s) {
+static __device__ void normalise(const row_state &s) {
     log_sum all = {-INFINITY, 0};
     for (int c = (int)threadIdx.x; c < s.K; c += WARP) put(&all, s.lw[c]);
     const double total = warp_log_sum(all);
@@ -148,8 +150,9 @@ static __device__ void normalise(const sight &s) {
     __syncwarp();
 }
 
-/* The values of the row of rank k, of one set; s.a and s.lw0 are where the given places left s.y and s.lw. */
-static __device__ void value_row(const sight &s, acf_real *x, const acf_real *z, const packing &u, int64_t k) {
+/* The values of the row of rank k, of one set of z; s.a and s.lw0 hold the state of s.y and s.lw after the given
+ * places. */
+static __device__ void value_row(const row_state &s, acf_real *x, const acf_real *z, const packing &u, int64_t k) {
     const int n = s.n, size = (int)tri(n);
     PAIRS(s, s.o, n - s.o) s.y[c * n + p] = s.a[c * n + p];
     for (int c = (int)threadIdx.x; c < s.K; c += WARP) s.lw[c] = s.lw0[c];
@@ -171,7 +174,7 @@ static __device__ void value_row(const sight &s, acf_real *x, const acf_real *z,
 static __global__ void __launch_bounds__(WARP, 16)
     value_fwd(acf_real *x, const acf_real *z, int64_t sets, acf_mog_in in, packing u, double *slab, acf_fault *fault,
               const char *op) {
-    sight s = lay_out(memory_of(slab, in, VALUE_ARRAYS), in, VALUE_ARRAYS);
+    row_state s = lay_out(memory_of(slab, in, VALUE_ARRAYS), in, VALUE_ARRAYS);
     zero_tail(x, u, sets);
     for (int64_t k = blockIdx.x; k < u.N; k += gridDim.x) {
         const int64_t i = u.row[k];
@@ -180,7 +183,7 @@ static __global__ void __launch_bounds__(WARP, 16)
         list_columns(&s, in, i, u.cols + i * u.D, size);
         const int broken = factorise(s, in);
         if (broken >= 0) {
-            refuse(fault, op, i, broken);
+            record_fault(fault, op, i, broken);
             for (int64_t e = threadIdx.x; e < sets * size; e += WARP) x[e / size * u.T + u.first[e % size] + k] = 0;
             continue;
         }
@@ -194,8 +197,8 @@ static __global__ void __launch_bounds__(WARP, 16)
     }
 }
 
-/* Inverts the modelled block of every factor in place, from its last column to its first; s.d is scratch. */
-static __device__ void invert(const sight &s) {
+/* Inverts the modelled block of every factor in place, from the last column to the first; s.d is scratch. */
+static __device__ void invert(const row_state &s) {
     const int n = s.n, size = (int)tri(n);
     for (int j = n - 1; j >= s.o; j--) {
         PAIRS(s, j + 1, n - j - 1) s.d[c * n + p] = s.l[c * size + tri(p) + j];
@@ -211,8 +214,9 @@ static __device__ void invert(const sight &s) {
     }
 }
 
-/* Of every modelled place: s.a = weights, s.b = tails and s.c = bells of the components, both over φ(z), and s.x = dz/dx there. */
-static __device__ void slopes(const sight &s, const acf_real *z, const packing &u, int64_t k) {
+/* For every modelled place: s.a = weights, s.b = tails and s.c = densities of the components, both over φ(z), and s.x =
+ * dz/dx. */
+static __device__ void slopes(const row_state &s, const acf_real *z, const packing &u, int64_t k) {
     const int n = s.n;
     for (int p = s.o + (int)threadIdx.x; p < n; p += WARP) {
         const double at = (double)z[u.first[p - s.o] + k], scale = 0.5 * at * at + HALF_LOG_2PI, side = at > 0 ? -1 : 1;
@@ -228,9 +232,9 @@ static __device__ void slopes(const sight &s, const acf_real *z, const packing &
     __syncwarp();
 }
 
-/* dz of a row from s.r = dx, by (dz/dx)ᵀ dz = dx from the last place up. s.d (K,n) has Σ_{q<=r<p} y_r (L⁻¹)_rq, for all places q at once: it
- * begins with the whole sum, and every place takes its term away. */
-static __device__ void solve_slopes(const sight &s, acf_real *dz, const packing &u, int64_t k) {
+/* dz of a row from s.r = dx, by (dz/dx)ᵀ dz = dx from the last place to the first. s.d (K,n) holds Σ_{q<=r<p} y_r
+ * (L⁻¹)_rq for all places q at once: it begins with the whole sum, and every place subtracts its term. */
+static __device__ void solve_slopes(const row_state &s, acf_real *dz, const packing &u, int64_t k) {
     const int n = s.n, size = (int)tri(n);
     PAIRS(s, s.o, n - s.o) {
         double sum = 0;
@@ -262,7 +266,7 @@ static __device__ void solve_slopes(const sight &s, acf_real *dz, const packing 
 static __global__ void __launch_bounds__(WARP)
     value_bwd(acf_real *dz, const acf_real *dx, acf_mog_in in, const acf_real *x, const acf_real *z, packing u,
               double *slab) {
-    sight s = lay_out(memory_of(slab, in, BACK_ARRAYS), in, BACK_ARRAYS);
+    row_state s = lay_out(memory_of(slab, in, BACK_ARRAYS), in, BACK_ARRAYS);
     for (int64_t k = blockIdx.x; k < u.N; k += gridDim.x) {
         const int64_t i = u.row[k];
         const int size = u.size[i];
@@ -273,7 +277,7 @@ static __global__ void __launch_bounds__(WARP)
             s.r[s.o + t] = (double)dx[u.first[t] + k];
         }
         if (factorise(s, in) <
-            0) { /* its barriers stand behind the values; a row that broke off was noted by forward */
+            0) { /* its barriers come after the values; forward has recorded a row whose factor failed */
             for (int p = 0; p < s.n; p++) take(s, p);
             weigh_all(s, in);
             slopes(s, z, u, k);
@@ -284,10 +288,10 @@ static __global__ void __launch_bounds__(WARP)
     }
 }
 
-/* ---- expectations ----------------------------------------------------------------------------------------------------------------- */
+/* ---- expectations ------------------------------------------------------------------------------------------------ */
 
 /* y = L⁻ᵀ y on the given places. */
-static __device__ void solve_back(const sight &s) {
+static __device__ void solve_back(const row_state &s) {
     const int n = s.n, size = (int)tri(n);
     for (int place = n - 1; place >= 0; place--) {
         for (int c = (int)threadIdx.x; c < s.K; c += WARP) s.y[c * n + place] /= s.l[c * size + tri(place) + place];
@@ -298,10 +302,10 @@ static __device__ void solve_back(const sight &s) {
 }
 
 #define EXPECT_ARRAYS 1
-/* size (N): rows of which it is 0 come out as zeros. */
+/* size (N): rows where it is 0 give zeros. */
 static __global__ void __launch_bounds__(WARP) expect_fwd(acf_real *out, acf_mog_in in, const int32_t *size, int64_t N,
                                                           double *slab, acf_fault *fault, const char *op) {
-    sight s = lay_out(memory_of(slab, in, EXPECT_ARRAYS), in, EXPECT_ARRAYS);
+    row_state s = lay_out(memory_of(slab, in, EXPECT_ARRAYS), in, EXPECT_ARRAYS);
     const int64_t W = in.W;
     for (int64_t i = blockIdx.x; i < N; i += gridDim.x) {
         if (size[i] == 0) {
@@ -310,7 +314,7 @@ static __global__ void __launch_bounds__(WARP) expect_fwd(acf_real *out, acf_mog
         }
         list_columns(&s, in, i, NULL, 0);
         const int broken = factorise(s, in);
-        if (broken >= 0) refuse(fault, op, i, broken);
+        if (broken >= 0) record_fault(fault, op, i, broken);
         for (int p = 0; broken < 0 && p < s.n; p++) take(s, p);
         if (broken < 0) {
             weigh_given(s, in);
@@ -337,7 +341,7 @@ static __global__ void __launch_bounds__(WARP) expect_fwd(acf_real *out, acf_mog
     }
 }
 
-/* ---- operations --------------------------------------------------------------------------------------------------------------------- */
+/* ---- operations -------------------------------------------------------------------------------------------------- */
 
 static acf_mog_in reads(const acf_node *n) {
     const acf_mog_attrs *a = (const acf_mog_attrs *)n->attr;
@@ -353,19 +357,19 @@ static acf_mog_in reads(const acf_node *n) {
             a->classes};
 }
 
-/* How a kernel with so many arrays is launched on N rows. */
+/* The launch of a kernel with this many arrays on N rows. */
 typedef struct shape {
     unsigned blocks;
-    size_t bytes; /* shared */
+    size_t bytes; /* of shared memory */
     double *slab; /* on the tape until the caller releases it; NULL: a row fits into shared memory */
 } shape;
 
-#define SLAB_BLOCKS 16 /* for each multiprocessor, where rows are in device memory */
+#define SLAB_BLOCKS 16 /* per multiprocessor, where rows are in device memory */
 
 static acf_status shape_of(acf_tape *t, const void *kernel, const acf_mog_in *in, int64_t N, int arrays, shape *out) {
     const int64_t doubles = row_doubles(in->K, in->W, arrays);
     int most = 0, device = 0;
-    acf_cuda_stream(t->dev); /* makes the device the thread's */
+    acf_cuda_stream(t->dev); /* makes the device current for this thread */
     ACF_CUDA(cudaGetDevice(&device));
     ACF_CUDA(cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
     *out = {(unsigned)acf_max(acf_min(N, INT32_MAX), 1), (size_t)doubles * sizeof(double), NULL};

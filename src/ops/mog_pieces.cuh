@@ -1,5 +1,5 @@
-/* Device pieces of the anchor: tails of the normal distribution in logarithms, and the work of one row that every direction of it begins with.
- * Included by mog.cu alone; the workload is described there. */
+/* Device functions of the Gaussian mixture: log tails of the normal distribution, and the work of one row that every
+ * direction begins with. Included by mog.cu alone, which describes the workload. */
 #ifndef ACF_OPS_MOG_PIECES_CUH
 #define ACF_OPS_MOG_PIECES_CUH
 
@@ -12,18 +12,19 @@ extern "C" {
 #define HALF_LOG_2PI 0.91893853320467274178
 #define SQRT_HALF 0.70710678118654752440
 #define LOG_HALF (-0.69314718055994530942)
-#define LOG_LEAST (-745.0) /* weights below that are 0 as numbers, and take no part */
+#define LOG_LEAST (-745.0) /* log weights below this give a weight of 0, and the component is skipped */
 #define WHOLE 0xffffffffu
 
-/* ---- numbers ----------------------------------------------------------------------------------------------------------------- */
+/* ---- numbers ----------------------------------------------------------------------------------------------------- */
 
-/* log Φ(e): erfcx carries what erfc would lose far out. */
+/* log Φ(e): erfcx keeps the digits that erfc would lose far out. */
 static __device__ double log_cdf(double e) {
     if (e > -1) return log(0.5 * erfc(-e * SQRT_HALF));
     return log(0.5 * erfcx(-e * SQRT_HALF)) - 0.5 * e * e;
 }
 
-/* The e with log Φ(e) = p, p <= log ½: Newton on the concave logarithm from Hastings' three digits. */
+/* The e with log Φ(e) = p, p <= log ½: Newton on the concave logarithm, from Hastings' approximation of three
+ * digits. */
 static __device__ double from_log_tail(double p) {
     const double t = sqrt(-2 * p);
     double e = (2.30753 + 0.27061 * t) / (1 + t * (0.99229 + 0.04481 * t)) - t;
@@ -34,7 +35,7 @@ static __device__ double from_log_tail(double p) {
     return e;
 }
 
-/* log Σ e^term, term by term; and over a warp, the same in every lane. */
+/* log Σ e^term, term by term; and over a warp, with the same result in every lane. */
 typedef struct log_sum {
     double top, sum;
 } log_sum;
@@ -56,31 +57,31 @@ static __device__ inline double warp_log_sum(const log_sum &s) {
     return top + log(acf_warp_sum(s.sum == 0 ? 0.0 : s.sum * exp(s.top - top)));
 }
 
-/* ---- one row ----------------------------------------------------------------------------------------------------------------- */
+/* ---- one row ----------------------------------------------------------------------------------------------------- */
 
-/* A row under the mixture, as in mog.c: its columns in the order given, then modelled, n of them, the first o given; the components in use,
- * K of them. L of component c is at l + c·tri(n), row by row. */
-typedef struct sight {
+/* A row under the mixture, as in mog.c: its given columns first, then the modelled ones; n columns in all, the first o
+ * given. K components are in use. L of component c is at l + c·tri(n), row by row. */
+typedef struct row_state {
     int n, o, K;
     double *l;              /* (K,tri(n)) */
-    double *y;              /* (K,n): where a place is expected, until its value is taken; then y = (x - that) / s */
-    double *a, *b, *c, *d;  /* (K,n) each, as many as the kernel asked for */
+    double *y;              /* (K,n): the conditional mean m of a place; once its value x is set, y = (x - m) / s */
+    double *a, *b, *c, *d;  /* (K,n) each, as many as the kernel requested */
     double *lw, *lw0, *yk;  /* (K) */
     double *x, *r;          /* (n) */
     int32_t *column, *used; /* (n), (K) */
-} sight;
+} row_state;
 
 static __host__ __device__ inline int64_t tri(int64_t n) { return n * (n + 1) / 2; }
 
-/* Doubles of a row's memory with `arrays` of (K,n), y included; sizes are those of the mixture. */
+/* Doubles of a row's memory with `arrays` of (K,n), y included; the sizes are those of the mixture. */
 static __host__ __device__ inline int64_t row_doubles(int64_t K, int64_t W, int arrays) {
     return K * (tri(W) + arrays * W + 3) + 2 * W + (W + K + 1) / 2;
 }
 
 /* Memory laid out for the largest row. */
-static __device__ sight lay_out(double *m, const acf_mog_in &in, int arrays) {
+static __device__ row_state lay_out(double *m, const acf_mog_in &in, int arrays) {
     const int64_t K = in.K, W = in.W;
-    sight s = {};
+    row_state s = {};
     s.l = m, m += K * tri(W);
     double **const array[5] = {&s.y, &s.a, &s.b, &s.c, &s.d};
     for (int i = 0; i < arrays; i++) *array[i] = m, m += K * W;
@@ -96,7 +97,7 @@ static __device__ double given_value(const acf_mog_in &in, int64_t i, int32_t co
     return c.code[i * c.D + c.column[column - in.D]] == c.value[column - in.D];
 }
 
-/* Appends the j of the lanes that want to list, which has `at` of them. Returns how many there are then. */
+/* Appends j of every lane that has `want` set to the list, which has `at` entries. Returns the new count. */
 static __device__ inline int append(int32_t *list, int at, bool want, int32_t j) {
     const unsigned all = __ballot_sync(WHOLE, want);
     if (want) list[at + __popc(all & ((1u << threadIdx.x) - 1))] = j;
@@ -104,7 +105,7 @@ static __device__ inline int append(int32_t *list, int at, bool want, int32_t j)
 }
 
 /* Columns of row i, components in use, and x at the given places; `size` columns from cols on are modelled. */
-static __device__ void list_columns(sight *s, const acf_mog_in &in, int64_t i, const int32_t *cols, int size) {
+static __device__ void list_columns(row_state *s, const acf_mog_in &in, int64_t i, const int32_t *cols, int size) {
     const acf_mog_classes &c = in.classes;
     const int lane = (int)threadIdx.x;
     int n = 0, K = 0;
@@ -124,8 +125,9 @@ static __device__ void list_columns(sight *s, const acf_mog_in &in, int64_t i, c
     for (int e_ = (int)threadIdx.x, w_ = (width), c = 0, p = 0;                                                        \
          e_ < (s).K * w_ && (c = e_ / w_, p = (from) + e_ % w_, true); e_ += WARP)
 
-/* The factors, column by column, and the means. Returns where one broke off, or -1; the same in every lane. */
-static __device__ int factorise(const sight &s, const acf_mog_in &in) {
+/* The factors, column by column, and the means. Returns the place where a factor failed, or -1; the same in every
+ * lane. */
+static __device__ int factorise(const row_state &s, const acf_mog_in &in) {
     const int n = s.n, size = (int)tri(n);
     const int64_t W = in.W;
     for (int e = (int)threadIdx.x; e < s.K * n * n; e += WARP) {
@@ -143,7 +145,7 @@ static __device__ int factorise(const sight &s, const acf_mog_in &in) {
             int q = 0;
             for (; q + 1 < j; q += 2) even += row[q] * pivot[q], odd += row[q + 1] * pivot[q + 1];
             if (q < j) even += row[q] * pivot[q];
-            s.l[c * size + tri(p) + j] -= even + odd; /* nobody reads column j in this round */
+            s.l[c * size + tri(p) + j] -= even + odd; /* column j is not read in this round */
         }
         __syncwarp();
         bool bad = false;
@@ -152,7 +154,7 @@ static __device__ int factorise(const sight &s, const acf_mog_in &in) {
             broken = j;
         else
             PAIRS(s, j + 1, n - j - 1)
-            s.l[c * size + tri(p) + j] /= sqrt(s.l[c * size + tri(j) + j]); /* the diagonal stays a square */
+        s.l[c * size + tri(p) + j] /= sqrt(s.l[c * size + tri(j) + j]); /* the diagonal keeps the squares */
         __syncwarp();
     }
     if (broken < 0) PAIRS(s, 0, n) s.l[c * size + tri(p) + p] = sqrt(s.l[c * size + tri(p) + p]);
@@ -160,8 +162,9 @@ static __device__ int factorise(const sight &s, const acf_mog_in &in) {
     return broken;
 }
 
-/* y of place p, where s.x[p] is its value: all components; and what they expect of the places behind it. */
-static __device__ inline void take(const sight &s, int place) {
+/* Sets y of place p, whose value is s.x[p], in all components, and updates the conditional means of the places after
+ * it. */
+static __device__ inline void take(const row_state &s, int place) {
     const int n = s.n, size = (int)tri(n);
     for (int c = (int)threadIdx.x; c < s.K; c += WARP)
         s.y[c * n + place] = (s.x[place] - s.y[c * n + place]) / s.l[c * size + tri(place) + place];
@@ -170,8 +173,8 @@ static __device__ inline void take(const sight &s, int place) {
     __syncwarp();
 }
 
-/* lw = log weight at place `o` after the given places have been taken: their part of a component's density. */
-static __device__ void weigh_given(const sight &s, const acf_mog_in &in) {
+/* lw = log weight at place `o`, after the given places: their part of a component's density. */
+static __device__ void weigh_given(const row_state &s, const acf_mog_in &in) {
     const int n = s.n, size = (int)tri(n);
     for (int c = (int)threadIdx.x; c < s.K; c += WARP) {
         double sum = log((double)in.weight[s.used[c]]);
@@ -181,8 +184,8 @@ static __device__ void weigh_given(const sight &s, const acf_mog_in &in) {
     __syncwarp();
 }
 
-/* Notes the row, once. */
-static __device__ void refuse(acf_fault *fault, const char *op, int64_t i, int place) {
+/* Records the row, once. */
+static __device__ void record_fault(acf_fault *fault, const char *op, int64_t i, int place) {
     if (threadIdx.x == 0) acf_report(fault, op, ACF_FAULT_COVARIANCE, i, place, 0);
 }
 

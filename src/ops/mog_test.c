@@ -1,4 +1,4 @@
-/* The anchor: cases for the harness against conditionals by plain elimination, identities, refusals. */
+/* The Gaussian mixture: cases for the harness against conditionals by plain elimination, identities, refusals. */
 #include "ops/mog.h"
 
 #include "harness/gmm_lab.h"
@@ -9,7 +9,8 @@
 #define K_MAX 3
 #define D_MAX 48
 
-/* A mixture of c->variant components (at least 1); with more than one, the last has weight 0 and a covariance that would break. */
+/* A mixture of c->variant components (at least 1). With more than one, the last has weight 0 and a covariance that is
+ * not positive definite. */
 typedef struct mixture {
     int64_t K, D;
     acf_real weight[K_MAX], *mean, *cov;
@@ -77,10 +78,10 @@ static void build_expect(acf_lab *l) {
     acf_result(l, acf_mog_expect(l->t, &m, l->u));
 }
 
-/* ---- an independent reference ------------------------------------------------------------------------------------------ */
+/* ---- an independent reference ------------------------------------------------------------------------------------ */
 
-/* Density, and distribution function at v, of column j given the columns in set (values x, by column) under the mixture: by eliminating
- * the set from each component's joint covariance. Returns its mean. */
+/* Density, and distribution function at v, of column j given the columns in set (values x, by column) under the
+ * mixture, by eliminating the set from each component's joint covariance. Returns the mean. */
 static double conditional(const mixture *g, const double *x, const int *set, int n, int64_t j, double v, double *pdf,
                           double *cdf) {
     double total = 0, all = 0, weight[K_MAX], mean[K_MAX], sd[K_MAX];
@@ -187,8 +188,8 @@ static const acf_case cases[] = {
 };
 ACF_CASES(mog, cases)
 
-/* Several sets at once are each what they are alone. */
-static void sets_do_not_meet(void **state) {
+/* Several sets together give the same as each set alone. */
+static void several_sets_equal_each_alone(void **state) {
     (void)state;
     enum { SETS = 3 };
     acf_lab l;
@@ -208,9 +209,9 @@ static void sets_do_not_meet(void **state) {
     acf_lab_close(&l);
 }
 
-/* One modelled column of components as far apart as real ones get: values far out on either side lead back to their
- * z, also beyond what a tail in doubles can tell. */
-static void values_far_out_lead_back(void **state) {
+/* One modelled column with components as far apart as in real tables: values far out on either side map back to their
+ * z, also beyond the range of a tail in doubles. */
+static void values_far_out_map_back(void **state) {
     (void)state;
     static const double zs[] = {-60, -38.4, -36, -20, -8, -3, -1, -0.2, 0, 1e-9, 0.4, 2, 5, 12, 30, 36.5, 40};
     enum { SETS = sizeof zs / sizeof zs[0] };
@@ -242,13 +243,13 @@ static void values_far_out_lead_back(void **state) {
     acf_lab_close(&l);
 }
 
-/* ---- numbers ------------------------------------------------------------------------------------------------------------ */
+/* ---- numbers ----------------------------------------------------------------------------------------------------- */
 
 static void tails_are_exact_far_out(void **state) {
     (void)state;
     for (double e = 5; e > -36; e -= 0.37)
         acf_assert_close(acf_log_normal_cdf(e), log(0.5 * erfc(-e / sqrt(2))), 1e-12, "log cdf");
-    /* -log Φ(-e) = e²/2 + log(e √2π) - log(1 - 1/e² + ...), as far as anyone looks */
+    /* -log Φ(-e) = e²/2 + log(e √2π) - log(1 - 1/e² + ...), to the precision of the test */
     acf_assert_close(acf_log_normal_cdf(-1e8) / -5e15, 1, 1e-12, "log cdf at -1e8");
     acf_assert_close(acf_log_normal_cdf(-30.0001), acf_log_normal_cdf(-29.9999) - 30.033259667433676 * 0.0002, 1e-9,
                      "where the series begins");
@@ -285,10 +286,11 @@ static void shapes_are_refused(void **state) {
     assert_int_equal(acf_tape_status(l.t), ACF_ESHAPE);
     assert_string_equal(
         acf_error(),
-        "mog_normal: weight is (2), mean is (2, 3), cov is (2, 3, 3), x is (4, 2); expected (K), (K,3), (K,3,3) and (4,3)");
+        "mog_normal: weight is (2), mean is (2, 3), cov is (2, 3, 3), x is (4, 2); expected (K), (K,3), (K,3,3) and "
+        "(4,3)");
     acf_lab_close(&l);
 }
 
-ACF_TESTS(mog, cmocka_unit_test(sets_do_not_meet), cmocka_unit_test(values_far_out_lead_back),
+ACF_TESTS(mog, cmocka_unit_test(several_sets_equal_each_alone), cmocka_unit_test(values_far_out_map_back),
           cmocka_unit_test(tails_are_exact_far_out), cmocka_unit_test(a_bad_covariance_is_named),
           cmocka_unit_test(shapes_are_refused))

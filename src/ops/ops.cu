@@ -1,5 +1,6 @@
-/* The plugin's entry, and its table of kernels by operation: every .cu file beside an operation that registers one (ACF_CUDA_OP) is in
- * it. An operation without one stays empty, and the tape says so when it is called. */
+/* The plugin's entry, and its table of kernels by operation. Every .cu file beside an operation that registers one
+ * (ACF_CUDA_OP) is in the table. An operation without a kernel has an empty entry, and the tape reports it when the
+ * operation is called. */
 #include "ops/adam.cuh"
 #include "ops/ops.cuh"
 #include "tensor/subset.cuh"
@@ -54,6 +55,6 @@ static bool fill_kernels(void) {
 }
 
 extern "C" __attribute__((visibility("default"))) const acf_plugin *acflow_cuda_plugin(const acf_services *host) {
-    static const bool filled = fill_kernels(); /* once, whichever thread comes first */
+    static const bool filled = fill_kernels(); /* once, in the first thread that calls */
     return filled && acf_cuda_serve(host) ? &plugin : NULL;
 }

@@ -1,5 +1,6 @@
-/* The list of operations as an enum and as a table. ALL derivatives of acflow live in this folder: one home per family
- * (linear.h linear.c linear_test.c), formulas in docs/math.md, the way to add one in docs/adding-an-operation.md. */
+/* The list of operations as an enum and as a table. ALL derivatives of acflow are in this folder, one file set per
+ * family (linear.h linear.c linear_test.c). Formulas are in docs/math.md; docs/adding-an-operation.md shows how to add
+ * one. */
 #ifndef ACF_OPS_OPS_H
 #define ACF_OPS_OPS_H
 
@@ -17,7 +18,7 @@ enum {
 #include "ops/ops_list.h"
 #undef ACF_OP
 
-/* By id. */
+/* Indexed by id. */
 extern const acf_op *const acf_ops[ACF_OP_COUNT];
 
 #endif

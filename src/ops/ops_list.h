@@ -1,5 +1,6 @@
-/* Every operation, one line each: the only place that is edited when one is added. Included several times with different
- * meanings of ACF_OP (enum, table), so it has no include guard. Append; the order is the op id. */
+/* Every operation, one line each: the only place to edit when one is added. Included several times with different
+ * meanings of ACF_OP (enum, table), so it has no include guard. Append new lines at the end; the position is the op
+ * id. */
 ACF_OP(act)
 ACF_OP(linear)
 ACF_OP(gru_seq)

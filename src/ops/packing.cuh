@@ -1,4 +1,5 @@
-/* What anchors on the GPU share (mog.cu, factors.cu): the arrays of a subset that a warp reads and writes a row by. */
+/* Shared by the GPU code of the Gaussian mixture and of the factor analysis (mog.cu, factors.cu): the arrays of a
+ * subset by which a warp reads and writes a row. */
 #ifndef ACF_OPS_PACKING_CUH
 #define ACF_OPS_PACKING_CUH
 

@@ -1,4 +1,5 @@
-/* One row of pixels: see pixel_row.h. On the CPU it is the plain reference; nn/pixelcnn.c composes there, with products over all images at once. */
+/* One row of pixels: see pixel_row.h. This CPU version is the plain reference; on the CPU nn/pixelcnn.c composes
+ * operations, with products over all images at once. */
 #include "ops/pixel_row.h"
 
 #include "base/vmath.h"
@@ -17,7 +18,7 @@ static void pair(acf_real *to, const acf_real *x, int64_t F) {
     for (int64_t f = 0; f < F; f++) to[f] = elu(x[f]), to[F + f] = elu(-x[f]);
 }
 
-/* y (O) = w (O,n,S) · pixels c - n + 1 to c of seen (W,S) + b + add; those before the row are 0. */
+/* y (O) = w (O,n,S) · pixels c - n + 1 to c of seen (W,S) + b + add; pixels before the row are 0. */
 static void product(acf_real *y, const acf_real *w, const acf_real *b, const acf_real *add, const acf_real *seen,
                     int64_t c, int64_t O, int64_t n, int64_t S) {
     for (int64_t o = 0; o < O; o++) {
@@ -28,12 +29,12 @@ static void product(acf_real *y, const acf_real *w, const acf_real *b, const acf
     }
 }
 
-/* What pixel c's stream says (A). kept (2·blocks, W, 2F): what layers have seen of the row. */
+/* The horizontal stream's output (A) at pixel c. kept (2·blocks, W, 2F): inputs of the layers along the row. */
 static void stream_at(acf_real *out, const acf_pixel_row_attrs *a, acf_real *kept, acf_real *h, acf_real *y, int64_t n,
                       int64_t c) {
     const int64_t F = a->F, S = 2 * F, V = 2 * a->C + 1, at = n * a->W + c;
     const acf_real *line = a->image + (n * a->H + a->row) * a->W * V;
-    product(h, a->left, a->left_bias, a->first + at * F, line, c - 1, F, 3, V); /* not the pixel itself */
+    product(h, a->left, a->left_bias, a->first + at * F, line, c - 1, F, 3, V); /* excludes the pixel itself */
     for (int i = 0; i < a->blocks; i++) {
         acf_real *in = kept + 2 * i * a->W * S, *mid = in + a->W * S;
         pair(in + c * S, h, F);
@@ -46,7 +47,7 @@ static void stream_at(acf_real *out, const acf_pixel_row_attrs *a, acf_real *kep
     product(out, a->head, a->head_bias, NULL, h, 0, a->A, 1, F);
 }
 
-/* The numbers of pixel c of all images, channel by channel: p (N,A), m (N·C,3K), v and now (N,C). */
+/* Makes the numbers of pixel c of all images, channel by channel: p (N,A), m (N·C,3K), v and now (N,C). */
 static void make_pixels(acf_tape *t, const acf_pixel_row_attrs *a, const acf_real *p, acf_real *m, acf_real *v,
                         acf_real *now, int64_t c) {
     const int64_t N = a->N, C = a->C;
@@ -88,7 +89,7 @@ static acf_status forward(acf_tape *t, acf_node *node) {
 
 const acf_op acf_op_pixel_row = {"pixel_row", ACF_OP_pixel_row, {forward, NULL}};
 
-/* x has these four sizes. */
+/* True if x has these four sizes. */
 static bool is(const acf_tensor *x, int64_t a, int64_t b, int64_t c, int64_t d) {
     return x->ndim == 4 && x->dim[0] == a && x->dim[1] == b && x->dim[2] == c && x->dim[3] == d;
 }

@@ -1,9 +1,10 @@
 /* One row of pixels on the GPU: see pixel_row.h.
  *
- * Workload: N = 16 to 512 images, rows of 8 to 64 pixels, F = 32 to 128 channels, 2 to 8 blocks. A pixel is some hundred thousand multiplications an
- * image, one after the other, so what counts is the time of one, and a launch for each layer would be most of it. A block of threads has up to 8
- * images and does the whole row: what its layers have seen of the last three pixels is in shared memory, weights come from the L2 cache (1.2 MB a
- * pixel at F = 64, 4 blocks: about 10 us), four rows of them at a time to a warp. Sums have a fixed order. */
+ * Workload: N = 16 to 512 images, rows of 8 to 64 pixels, F = 32 to 128 channels, 2 to 8 blocks. A pixel takes some
+ * hundred thousand multiplications per image, and pixels follow one another. So the latency of one pixel counts, and a
+ * launch per layer would dominate it. A thread block handles up to 8 images and makes the whole row. Shared memory
+ * holds the layers' inputs of the last three pixels. Weights come from the L2 cache (1.2 MB a pixel at F = 64, 4
+ * blocks: about 10 us), four rows at a time per warp. Sums have a fixed order. */
 #include "ops/act.cuh"
 #include "ops/gaussian.cuh"
 
@@ -13,24 +14,24 @@ extern "C" {
 
 #define THREADS 512
 #define WARPS (THREADS / 32)
-#define ROWS 4 /* of weights that a warp has under way */
-#define MOST 8 /* images of a block */
+#define ROWS 4       /* of weights that a warp loads together */
+#define MAX_IMAGES 8 /* images per block */
 
-/* What a block of threads keeps in shared memory, G images of each. */
-typedef struct desk {
+/* The shared memory of a block of threads, with G images of each array. */
+typedef struct block_memory {
     double *w;       /* (G,K) weights of a mixture */
-    float *kept;     /* (2·blocks, 3, G, 2F): what layers have seen of pixels c at c mod 3 */
+    float *kept;     /* (2·blocks, 3, G, 2F): layer inputs of pixels c at c mod 3 */
     float *image;    /* (3, G, 2C+1) */
-    float *h, *unit; /* (G,F): the stream; and elu of it */
+    float *h, *unit; /* (G,F): the stream, and its elu */
     float *y;        /* (G, A or 2F): a product */
     float *mixture;  /* (G,3K) */
     float *now;      /* (G,C): the pixel */
-} desk;
+} block_memory;
 
-static __device__ desk lay_out(double *shared, const acf_pixel_row_attrs &a, int G) {
+static __device__ block_memory lay_out(double *shared, const acf_pixel_row_attrs &a, int G) {
     const int64_t F = a.F, wide = a.A > 2 * F ? a.A : 2 * F;
-    desk d;
-    d.kept = (float *)shared; /* first, and its parts are multiples of 16 bytes where vectors are read */
+    block_memory d;
+    d.kept = (float *)shared; /* first: its parts are multiples of 16 bytes where vectors are read */
     d.h = d.kept + 2 * a.blocks * 3 * 2 * F * G;
     d.unit = d.h + F * G;
     d.y = d.unit + F * G;
@@ -42,19 +43,19 @@ static __device__ desk lay_out(double *shared, const acf_pixel_row_attrs &a, int
     return d;
 }
 
-static size_t desk_bytes(const acf_pixel_row_attrs *a, int G) {
+static size_t block_bytes(const acf_pixel_row_attrs *a, int G) {
     return (size_t)(acf_pixel_row_numbers(a->F, a->C, a->A, a->K, a->blocks) * G + 16) * sizeof(float);
 }
 
-/* ---- products ---------------------------------------------------------------------------------------------------------------- */
+/* ---- products ---------------------------------------------------------------------------------------------------- */
 
 static __device__ inline float dot(float a, float b, float sum) { return fmaf(a, b, sum); }
 static __device__ inline float dot(float4 a, float4 b, float sum) {
     return fmaf(a.w, b.w, fmaf(a.z, b.z, fmaf(a.y, b.y, fmaf(a.x, b.x, sum))));
 }
 
-/* y (G,O) = w (O,parts,S) · x + b: part j of x is (G,S) at part (j + turn) mod 3 of seen. V is float, or float4 where S is a multiple of 4. All warps of
- * the block take part; the caller syncs. */
+/* y (G,O) = w (O,parts,S) · x + b: part j of x is (G,S) at part (j + turn) mod 3 of seen. V is float, or float4 where S
+ * is a multiple of 4. All warps of the block take part; the caller syncs. */
 template <int G, typename V>
 static __device__ void product(float *y, const float *__restrict__ w, const float *__restrict__ b, const float *seen,
                                int turn, int parts, int S, int O) {
@@ -90,9 +91,9 @@ static __device__ void product(float *y, const float *__restrict__ w, const floa
     }
 }
 
-/* ---- the mixture of a number --------------------------------------------------------------------------------------------------- */
+/* ---- the mixture of one number ----------------------------------------------------------------------------------- */
 
-/* A draw from mixture (3K), by a warp: as mixture.cu's, NaN where no component can be chosen. w (K) is scratch. */
+/* A draw from mixture (3K), by one warp, as in mixture.cu: NaN where no component can be chosen. w (K) is scratch. */
 static __device__ float draw_from(const float *mixture, double *w, const acf_pixel_row_attrs &a, int64_t cell) {
     const int lane = threadIdx.x % 32, K = (int)a.K;
     double top = -CUDART_INF, total = 0;
@@ -103,7 +104,7 @@ static __device__ float draw_from(const float *mixture, double *w, const acf_pix
     if (!(total > 0 && isfinite(total))) return CUDART_NAN_F;
     double left = acf_rng_uniform_cuda(acf_rng_counter_of(a.draw, ACF_STREAM_COMPONENT, cell)) * total, before = 0;
     int chosen = -1;
-    for (int k = 0; k < K; k++) { /* the last with a weight takes what rounding leaves */
+    for (int k = 0; k < K; k++) { /* the last component with a weight takes the rounding remainder */
         if (!(w[k] > 0)) continue;
         chosen = k, before += w[k];
         if (left < before) break;
@@ -124,9 +125,9 @@ static __device__ float mean_of(const float *mixture, const acf_pixel_row_attrs 
     return acf_nearest(acf_seen(acf_warp_sum(sum) / acf_warp_sum(weight)));
 }
 
-/* Image g's pixel, channel by channel, by a warp: p (A) is what the stream says. */
-static __device__ void make_pixel(const desk &d, const acf_pixel_row_attrs &a, const float *p, int G, int g, int64_t n,
-                                  int64_t c) {
+/* Image g's pixel, channel by channel, by one warp: p (A) is the stream's output. */
+static __device__ void make_pixel(const block_memory &d, const acf_pixel_row_attrs &a, const float *p, int G, int g,
+                                  int64_t n, int64_t c) {
     const int lane = threadIdx.x % 32, K = (int)a.K, C = (int)a.C;
     const int64_t pixel = (n * a.H + a.row) * a.W + c;
     float *m = d.mixture + g * 3 * K, *now = d.now + g * C;
@@ -150,17 +151,17 @@ static __device__ void make_pixel(const desk &d, const acf_pixel_row_attrs &a, c
         }
         __syncwarp();
     }
-    /* what the next pixels see of it: masks and ones are on the canvas already */
+    /* the image as the next pixels see it: masks and ones are on the canvas already */
     for (int i = lane; i < 2 * C + 1; i += 32)
         d.image[((c % 3) * G + g) * (2 * C + 1) + i] = i < C ? now[i] : a.image[pixel * (2 * C + 1) + i];
 }
 
-/* ---- the row ------------------------------------------------------------------------------------------------------------------- */
+/* ---- the row ----------------------------------------------------------------------------------------------------- */
 
-/* Images [blockIdx.x G, + G); those behind the last do as the last does, and write nothing. */
+/* Images [blockIdx.x G, + G). Those behind the last compute the last image again and write nothing. */
 template <int G, typename V> static __global__ void __launch_bounds__(THREADS, 1) row_fwd(acf_pixel_row_attrs a) {
     extern __shared__ double shared[];
-    const desk d = lay_out(shared, a, G);
+    const block_memory d = lay_out(shared, a, G);
     const int F = (int)a.F, S = 2 * F, wide = 2 * (int)a.C + 1, A = (int)a.A;
     const int64_t first = (int64_t)blockIdx.x * G;
     for (int i = threadIdx.x; i < 2 * a.blocks * 3 * S * G; i += THREADS) d.kept[i] = 0;
@@ -175,7 +176,7 @@ template <int G, typename V> static __global__ void __launch_bounds__(THREADS, 1
         }
         for (int k = 0; k < a.blocks; k++) {
             float *in = d.kept + (int64_t)2 * k * 3 * G * S, *mid = in + 3 * G * S;
-            for (int i = threadIdx.x; i < G * F; i += THREADS) { /* h is this thread's own */
+            for (int i = threadIdx.x; i < G * F; i += THREADS) { /* each thread reads only its own h */
                 float *to = in + (c % 3 * G + i / F) * S + i % F;
                 to[0] = acf_act_value(ACF_ELU, d.h[i]), to[F] = acf_act_value(ACF_ELU, -d.h[i]);
             }
@@ -207,9 +208,9 @@ template <int G, typename V> static __global__ void __launch_bounds__(THREADS, 1
     }
 }
 
-/* Few images a block keep the latency down; more share the weights that are read. */
+/* Few images per block give low latency; more share the weights that are read. */
 template <int G, typename V> static acf_status launch(acf_device *dev, const acf_pixel_row_attrs *a) {
-    const size_t bytes = desk_bytes(a, G);
+    const size_t bytes = block_bytes(a, G);
     ACF_CUDA(cudaFuncSetAttribute(row_fwd<G, V>, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes));
     row_fwd<G, V><<<acf_blocks(a->N, G), THREADS, bytes, acf_cuda_stream(dev)>>>(*a);
     return ACF_LAUNCHED("pixel_row");
@@ -218,7 +219,7 @@ template <int G, typename V> static acf_status launch(acf_device *dev, const acf
 template <typename V> static acf_status run(acf_device *dev, const acf_pixel_row_attrs *a) {
     int G = 1;
     const int64_t capacity = ACF_ROW_ROOM / acf_pixel_row_numbers(a->F, a->C, a->A, a->K, a->blocks);
-    while (G < MOST && 2 * G <= capacity && acf_ceil_div(a->N, G) > acf_cuda_processors(dev)) G *= 2;
+    while (G < MAX_IMAGES && 2 * G <= capacity && acf_ceil_div(a->N, G) > acf_cuda_processors(dev)) G *= 2;
     switch (G) {
     case 1: return launch<1, V>(dev, a);
     case 2: return launch<2, V>(dev, a);

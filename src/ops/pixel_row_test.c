@@ -1,5 +1,5 @@
-/* One row of pixels: cases for the harness, which hold the GPU's row against the CPU's; that it is the row that nn/pixelcnn.c composes is tried in
- * pixelcnn_test.c. */
+/* One row of pixels: cases for the harness, which compare the GPU's row with the CPU's. pixelcnn_test.c checks that it
+ * equals the row composed by nn/pixelcnn.c. */
 #include "ops/pixel_row.h"
 
 #include "harness/lab.h"
@@ -38,7 +38,7 @@ static void build(acf_lab *l) {
     r.u = acf_leaf_fixed(l, "u", 0, 1, 4, (int64_t[]){N, H, W, C}), r.given = leaf(l, "given", 1, N, H, W, C);
     acf_tensor *image = leaf(l, "image", 1, N, H, W, 2 * C + 1), *z = leaf(l, "z", 1, N, H, W, C);
     r.image = acf_window(l->t, image, (acf_region){0, 0, H, W}),
-    r.z = acf_window(l->t, z, (acf_region){0, 0, H, W}); /* copies: they are changed */
+    r.z = acf_window(l->t, z, (acf_region){0, 0, H, W}); /* copies, because they are changed */
     acf_draw d = {.seed = 7, .draw = 2, .at = k->draws ? acf_image_cells(l->t, N, W, C, false) : (acf_cells){0}};
     if (!acf_tape_status(l->t)) acf_pixel_row_run(l->t, &r, k->draws ? &d : NULL);
     acf_result(l, r.image);

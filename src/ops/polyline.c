@@ -1,4 +1,5 @@
-/* A function between knots: see polyline.h. Workload: 1e4 to 1e6 numbers, a search in 256 knots each; beside the convolutions of its step nothing. */
+/* A piecewise linear function: see polyline.h. Workload: 1e4 to 1e6 numbers, each with a search in 256 knots;
+ * negligible beside the convolutions of its step. */
 #include "ops/polyline.h"
 
 void acf_polyline_fwd_cpu(const acf_device *dev, acf_real *y, const acf_real *x, const acf_knots *k, int64_t n) {

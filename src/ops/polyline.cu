@@ -1,4 +1,5 @@
-/* A function between knots on the GPU: see polyline.h. The knots are arguments of the kernels: nothing is copied in a step that is captured. */
+/* A piecewise linear function on the GPU: see polyline.h. The knots are arguments of the kernels, so a step in a CUDA
+ * graph copies nothing. */
 #include "ops/act.cuh"
 
 extern "C" {

@@ -1,4 +1,5 @@
-/* A function of one number, straight between knots and going on as it ends: docs/math.md, Best guess of an image. */
+/* A piecewise linear function of one number; the first and last pieces extend beyond their knots: docs/math.md, Best
+ * guess of an image. */
 #ifndef ACF_OPS_POLYLINE_H
 #define ACF_OPS_POLYLINE_H
 
@@ -20,12 +21,12 @@ void acf_polyline_fwd_cpu(const acf_device *dev, acf_real *y, const acf_real *x,
 void acf_polyline_bwd_cpu(const acf_device *dev, acf_real *dx, const acf_real *dy, const acf_real *x,
                           const acf_knots *k, int64_t n); /* += */
 
-/* ---- for kernels on other devices: the attributes are acf_knots --------------------------------------------------------- */
+/* ---- for kernels on other devices: the attributes are acf_knots -------------------------------------------------- */
 
-/* The piece that v lies on, 0 .. n - 2: the last whose first knot is not above v. */
+/* The piece of v, 0 .. n - 2: the last whose first knot is not above v. */
 ACF_BOTH int acf_polyline_piece(const acf_knots *k, acf_real v) {
     int i = 0;
-    for (int above = k->n - 1; above - i > 1;) { /* the answer is i .. above - 1 */
+    for (int above = k->n - 1; above - i > 1;) { /* the result is in i .. above - 1 */
         const int middle = (i + above) / 2;
         if (k->x[middle] <= v)
             i = middle;

@@ -1,4 +1,4 @@
-/* A function between knots: cases for the harness, and its ends. */
+/* A piecewise linear function: cases for the harness, and its ends. */
 #include "ops/polyline.h"
 
 #include "harness/lab.h"
@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-/* Steep and flat pieces, one that falls; with many: a cubic in as many pieces as there may be. */
+/* Steep and flat pieces and a falling one; `many`: a cubic in the largest number of pieces. */
 static acf_knots knots_of(int many) {
     if (!many)
         return (acf_knots){6,
@@ -38,7 +38,7 @@ static void naive(const acf_lab *l, double *const *out) {
 static const acf_case cases[] = {{"six knots", build, naive, .big_N = 3000, .big_D = 40}};
 ACF_CASES(polyline, cases)
 
-/* Every knot is met, with each piece's slope behind it, and both ends go on. */
+/* Every knot is reached, the slope after it is that of its piece, and both ends extend. */
 static void goes_through_its_knots(void **state) {
     (void)state;
     acf_device *dev;

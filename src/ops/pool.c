@@ -1,7 +1,7 @@
 /* Pooling of 2x2 pixels: see pool.h. Bound by memory: one pass each way, channels innermost. */
 #include "ops/pool.h"
 
-/* The pixels of a window: where they begin, and how many there are, 4, 2 or 1. */
+/* The pixels of a window: where they begin, and their number, 4, 2 or 1. */
 typedef struct window {
     int64_t at[4];
     int n;

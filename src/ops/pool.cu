@@ -1,17 +1,18 @@
-/* Pooling of 2x2 pixels on the GPU: see pool.h. A thread a result; windows do not overlap, so neither do their gradients. */
+/* Pooling of 2x2 pixels on the GPU: see pool.h. One thread per result. Windows do not overlap, so neither do their
+ * gradients. */
 #include "ops/ops.cuh"
 
 extern "C" {
 #include "ops/pool.h"
 }
 
-/* The numbers of one window, one channel: where they are, and how many. */
+/* The numbers of one window and channel: their positions and their count. */
 typedef struct window {
     int64_t at[4];
     int n;
 } window;
 
-/* That of number i of y (N,⌈H/2⌉,⌈W/2⌉,C), in x (N,H,W,C). */
+/* The window of number i of y (N,⌈H/2⌉,⌈W/2⌉,C), in x (N,H,W,C). */
 static __device__ inline window window_of(int64_t i, int64_t H, int64_t W, int64_t C) {
     const int64_t Ho = (H + 1) / 2, Wo = (W + 1) / 2;
     const acf_cell pixel = acf_cell_of(i, C), line = acf_cell_of(pixel.row, Wo), image = acf_cell_of(line.row, Ho);

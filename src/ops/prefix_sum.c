@@ -1,18 +1,18 @@
-/* Running sums: see prefix_sum.h; formulas in docs/math.md, 5.
+/* Prefix sums: see prefix_sum.h; formulas in docs/math.md, 5.
  *
- * Workload: T = 1e3 to 1e5 elements, F = 64 to 512 units; memory traffic, beside products of 2·T·F² FLOP that follow it. The sums of
- * all rows go from step to step in the packed order, so y is written once from front to back and dy read once from back to front.
- * Threads share out the units, in blocks of a fixed width: a block's part of every gradient belongs to one thread, and every sum
- * has one order. Rows could not be shared out so: two of them meet in the same slot. */
+ * Workload: T = 1e3 to 1e5 elements, F = 64 to 512 units. Memory traffic dominates; products of 2·T·F² FLOP follow. The
+ * sums of all rows advance from step to step in the packed order, so y is written once from front to back and dy read
+ * once from back to front. Threads share the units in blocks of a fixed width. One thread computes a block's part of
+ * every gradient, so every sum has one order. Rows cannot be shared this way: two of them may use the same slot. */
 #include "ops/prefix_sum.h"
 
 #include <string.h>
 
-#define BLOCK 64 /* units of a block: four cache lines of float; the sums of 256 rows are 64 kB */
+#define BLOCK 64 /* units per block: four cache lines of float; the sums of 256 rows are 64 kB */
 
 int64_t acf_prefix_sum_parts(int64_t F) { return acf_ceil_div(F, BLOCK); }
 
-/* ---- kernels: rows of w numbers ------------------------------------------------------------------------------------------ */
+/* ---- kernels: rows of w numbers ---------------------------------------------------------------------------------- */
 
 static inline void add(acf_real *y, const acf_real *x, int64_t w) {
     ACF_SIMD
@@ -31,7 +31,7 @@ static inline acf_real dot(const acf_real *x, const acf_real *y, int64_t w) {
     return sum;
 }
 
-/* ---- all steps ------------------------------------------------------------------------------------------------------------ */
+/* ---- all steps --------------------------------------------------------------------------------------------------- */
 
 /* Rows that have a step after s. */
 static int64_t going_on(const acf_subset *u, int64_t s) { return s + 1 < u->steps ? u->active[s + 1] : 0; }
@@ -51,14 +51,15 @@ void acf_prefix_sum_fwd_cpu(const acf_device *dev, const acf_prefix_sum_plan *r,
                 acf_real *sum = sums + k * F + f, *out = y + p * F + f;
                 memcpy(out, sum, (size_t)w * sizeof *out);
                 if (here) add(out, here + r->column[p] * F + f, w);
-                if (k >= going_on(u, s)) continue; /* nothing of this row comes after */
+                if (k >= going_on(u, s)) continue; /* no step of this row follows */
                 if (wv) add_scaled(sum, v[p], wv + slot, w);
                 add(sum, wk + slot, w);
             }
     }
 }
 
-/* `later` holds, for each row, the gradient of all its elements behind the one at hand: what the cell's terms have entered. */
+/* `later` holds, for each row, the gradient of all its elements after the current one: the gradient of the cell's
+ * terms. */
 static void backward_block(const acf_prefix_sum_plan *r, acf_real *dbase, acf_real *dhere, acf_real *part,
                            acf_real *dwv, acf_real *dwk, acf_real *later, const acf_real *dy, const acf_real *v,
                            const acf_real *wv, int64_t f, int64_t w) {
@@ -132,7 +133,7 @@ static acf_status backward(acf_tape *t, acf_node *n) {
 
 const acf_op acf_op_prefix_sum = {"prefix_sum", ACF_OP_prefix_sum, {forward, backward}};
 
-/* ---- one step ------------------------------------------------------------------------------------------------------------- */
+/* ---- one step ---------------------------------------------------------------------------------------------------- */
 
 void acf_prefix_sum_step_fwd_cpu(const acf_device *dev, acf_real *y, const acf_real *sums, const acf_real *v,
                                  const acf_real *wv, const acf_real *wk, const int32_t *slot, int64_t n, int64_t F) {
@@ -153,7 +154,7 @@ void acf_prefix_sum_step_bwd_cpu(const acf_device *dev, acf_real *dsums, acf_rea
         if (dv) dv[k] += dot(dy + k * F, wv + slot[k] * F, F);
     }
     int64_t parts = acf_prefix_sum_parts(F);
-    ACF_PARALLEL(dev, n * F) /* rows meet in the slots: here the units are shared out */
+    ACF_PARALLEL(dev, n * F) /* rows may use the same slot: here threads share the units */
     for (int64_t b = 0; b < parts; b++)
         for (int64_t k = 0, f = b * BLOCK, w = acf_min(BLOCK, F - f); k < n; k++) {
             if (dwv) add_scaled(dwv + slot[k] * F + f, v[k], dy + k * F + f, w);
@@ -185,7 +186,7 @@ static acf_status step_backward(acf_tape *t, acf_node *n) {
 
 const acf_op acf_op_prefix_sum_step = {"prefix_sum_step", ACF_OP_prefix_sum_step, {step_forward, step_backward}};
 
-/* ---- columns of packed elements ----------------------------------------------------------------------------------------------- */
+/* ---- columns of packed elements ---------------------------------------------------------------------------------- */
 
 static acf_status columns_forward(acf_tape *t, acf_node *n) {
     const acf_prefix_sum_columns_attrs *a = n->attr;
@@ -207,7 +208,7 @@ const int32_t *acf_prefix_sum_columns(acf_tape *t, const acf_subset *u, bool mir
     return t->failure.status ? NULL : column;
 }
 
-/* ---- slots of a layer's weights ------------------------------------------------------------------------------------------------ */
+/* ---- slots of a layer's weights ---------------------------------------------------------------------------------- */
 
 static acf_status slots_forward(acf_tape *t, acf_node *n) {
     const acf_tensor *w = n->in[0], *y = n->out[0];
@@ -244,9 +245,9 @@ acf_tensor *acf_prefix_sum_slots(acf_tape *t, acf_tensor *w, int64_t from, int64
     return acf_node_run(t, node);
 }
 
-/* ---- slots of classes ------------------------------------------------------------------------------------------------------- */
+/* ---- slots of classes -------------------------------------------------------------------------------------------- */
 
-/* One product a column: its classes' embeddings with the columns of w where they enter. */
+/* One product per column: its classes' embeddings with their columns of w. */
 static acf_status classes_forward(acf_tape *t, acf_node *n) {
     const acf_prefix_sum_classes_attrs *a = n->attr;
     const acf_tensor *w = n->in[0], *table = n->in[1];
@@ -350,11 +351,11 @@ acf_tensor *acf_prefix_sum_classes(acf_tape *t, acf_tensor *w, acf_tensor *table
     return acf_node_run(t, n);
 }
 
-/* ---- front ends of the sums ------------------------------------------------------------------------------------------------------ */
+/* ---- front ends of the sums -------------------------------------------------------------------------------------- */
 
 static bool has_width(const acf_tensor *x, int64_t F) { return x->ndim == 2 && x->dim[1] == F; }
 
-/* False, with a failed tape, where values and weights do not belong together; m is the number of values. */
+/* False, with a failed tape, where values and weights do not fit together; m is the number of values. */
 static bool terms_fit(acf_tape *t, const acf_op *op, const acf_tensor *v, const acf_terms *w, int64_t m, int64_t F) {
     char sv[ACF_SHAPE_TEXT], sk[ACF_SHAPE_TEXT];
     if (!has_width(w->wk, F) || (w->wv && !acf_tensor_same_shape(w->wv, w->wk)))

@@ -1,9 +1,10 @@
-/* Running sums on the GPU: see prefix_sum.h; formulas in docs/math.md, 5.
+/* Prefix sums on the GPU: see prefix_sum.h; formulas in docs/math.md, 5.
  *
- * Workload: N = 512 to 4,096 rows, up to 300,000 elements of 64 to 512 units: bound by memory. A thread has one unit of one row and walks the
- * row's steps with the sum in a register; neighbours in a block are neighbours in memory. The backward walks from the last step to the first
- * and leaves, at every element, the gradient of all behind it; what belongs to columns and slots is then summed over lists of elements, in an
- * order that the shapes fix: a column's list follows from the subset, that of a class from a sort. */
+ * Workload: N = 512 to 4,096 rows, up to 300,000 elements of 64 to 512 units: bound by memory. A thread handles one
+ * unit of one row and goes through the row's steps with the sum in a register; neighbours in a block are neighbours in
+ * memory. The backward goes from the last step to the first and writes, for every element, the gradient of all elements
+ * after it. The gradients of columns and slots are then sums over lists of elements, in an order fixed by the shapes: a
+ * column's list follows from the subset, that of a class from a sort. */
 #include "ops/classes.cuh"
 #include "ops/gather.cuh"
 
@@ -11,7 +12,7 @@ extern "C" {
 #include "ops/prefix_sum.h"
 }
 
-/* The arrays of a subset that a walk along its rows reads, and the shapes. */
+/* The arrays of a subset that are read along its rows, and the shapes. */
 typedef struct rows {
     const int32_t *row, *size, *first;
     int64_t N, D, T, F;
@@ -22,13 +23,13 @@ static rows rows_of(const acf_prefix_sum_plan *r) {
     return {u->row, u->size, u->first, u->N, u->D, u->T, r->F};
 }
 
-/* Rows behind the last packed element are zero: the grid shares them out. */
+/* Sets rows behind the last packed element to zero; the threads of the grid share them. */
 static __device__ void zero_tail(acf_real *y, const rows &u) {
     const int64_t stride = (int64_t)gridDim.x * blockDim.x;
     for (int64_t i = (int64_t)u.first[u.D] * u.F + acf_thread(); i < u.T * u.F; i += stride) y[i] = 0;
 }
 
-/* ---- all steps -------------------------------------------------------------------------------------------------------------- */
+/* ---- all steps --------------------------------------------------------------------------------------------------- */
 
 static __global__ void running_fwd(acf_real *__restrict__ y, rows u, const int32_t *__restrict__ slot,
                                    const int32_t *__restrict__ column, const acf_real *__restrict__ base,
@@ -42,11 +43,11 @@ static __global__ void running_fwd(acf_real *__restrict__ y, rows u, const int32
     const int64_t k = at.row, f = at.column, F = u.F;
     const int32_t r = u.row[k], n = u.size[r];
     acf_real sum = base[r * F + f];
-#pragma unroll 4 /* loads of several steps are under way at once */
+#pragma unroll 4 /* loads of several steps are in flight together */
     for (int32_t t = 0; t < n; t++) {
         const int64_t p = u.first[t] + k, s = slot[p];
         y[p * F + f] = sum + (here ? here[column[p] * F + f] : 0);
-        if (s < 0 || s >= R) { /* the last element's, too, although nothing sees it */
+        if (s < 0 || s >= R) { /* also for the last element, although no element sees it */
             if (f == 0) acf_report(fault, op, ACF_FAULT_SLOT, p, s, R - 1);
         } else if (t + 1 < n) {
             if (wv) sum += v[p] * wv[s * F + f];
@@ -55,7 +56,8 @@ static __global__ void running_fwd(acf_real *__restrict__ y, rows u, const int32
     }
 }
 
-/* later (T,F): the gradient of all elements of the row behind this one, which is what this one's terms have entered. */
+/* later (T,F): the gradient of all elements of the row after this one, which is the gradient of this element's
+ * terms. */
 static __global__ void running_bwd(acf_real *__restrict__ later, acf_real *__restrict__ dbase, rows u,
                                    const acf_real *__restrict__ dy) {
     const int64_t i = acf_thread();
@@ -65,7 +67,7 @@ static __global__ void running_bwd(acf_real *__restrict__ later, acf_real *__res
     const int64_t k = at.row, f = at.column, F = u.F;
     const int32_t r = u.row[k], n = u.size[r];
     acf_real sum = 0;
-#pragma unroll 4 /* loads of several steps are under way at once */
+#pragma unroll 4 /* loads of several steps are in flight together */
     for (int32_t t = n - 1; t >= 0; t--) {
         const int64_t p = (u.first[t] + k) * F + f;
         const acf_real d = dy[p];
@@ -75,7 +77,8 @@ static __global__ void running_bwd(acf_real *__restrict__ later, acf_real *__res
     if (dbase && n) dbase[r * F + f] += sum;
 }
 
-/* dv (M) += the product of row p of g (M,F) with row slot[p] of w (R,F): a warp an element. rows: how many there are, or NULL for M. */
+/* dv (M) += the product of row p of g (M,F) with row slot[p] of w (R,F): one warp per element. rows: their number, or
+ * NULL for M. */
 static __global__ void value_bwd(acf_real *__restrict__ dv, const acf_real *__restrict__ g,
                                  const acf_real *__restrict__ w, const int32_t *__restrict__ slot, const int32_t *rows,
                                  int64_t M, int64_t R, int64_t F) {
@@ -95,13 +98,14 @@ static __global__ void scale_rows(acf_real *__restrict__ y, const acf_real *__re
     ACF_EACH(i, M * F) y[i] = v[acf_cell_of(i, F).row] * g[i];
 }
 
-/* list (N,D), all -1: the element that stands for a cell. A row's columns differ, so no two threads meet. */
+/* list (N,D), all -1 on entry: the element of each cell. A row's columns differ, so no two threads write the same
+ * entry. */
 static __global__ void list_cells(int32_t *list, const int32_t *row_of, const int32_t *column, int64_t T, int64_t D) {
     ACF_EACH(p, T)
     if (row_of[p] >= 0) list[row_of[p] * D + column[p]] = (int32_t)p;
 }
 
-/* ---- sums over the elements of a column ---------------------------------------------------------------------------------------- */
+/* ---- sums over the elements of a column -------------------------------------------------------------------------- */
 
 #define LANES 8        /* rows of a block at a time, 32 units wide */
 #define PIECE_ROWS 256 /* of the batch: a block's part of a column */
@@ -113,8 +117,8 @@ typedef struct column_terms {
     const acf_real *dy, *later, *v;
 } column_terms;
 
-/* Block (j,piece,chunk) has some rows' elements of column j and 32 units; the last block of a column and chunk adds the pieces up in order.
- * list (N,D): the element of a cell, or -1. */
+/* Block (j,piece,chunk) sums some rows' elements of column j over 32 units. The last block of a column and chunk adds
+ * up the pieces in order. list (N,D): the element of a cell, or -1. */
 static __global__ void column_sums(column_terms c, acf_real *__restrict__ piece, unsigned *tickets,
                                    const int32_t *__restrict__ list, int64_t N, int64_t D, int64_t F) {
     __shared__ acf_real lane[3][LANES][32];
@@ -162,7 +166,8 @@ static acf_status add_columns(acf_device *dev, const column_terms *c, const int3
     return ACF_LAUNCHED("prefix_sum");
 }
 
-/* The element of each cell of the table, for a subset whose elements stand for `column`. On the tape where it has to be made. */
+/* The element of each cell of the table, for a subset whose elements have the columns `column`. On the tape if it has
+ * to be made. */
 static const int32_t *cell_list(acf_tape *t, const acf_subset *u, const int32_t *column) {
     if (column == u->col_of) return u->place;
     int32_t *list = acf_tape_ints(t, u->N * u->D);
@@ -198,8 +203,8 @@ static acf_status forward(acf_tape *t, acf_node *n) {
     return ACF_LAUNCHED("prefix_sum");
 }
 
-/* Behind the walk: what goes to the values, the columns and the slots; later (T,F) NULL: only the columns. Where slots are columns, one pass
- * over a column's elements has all three sums. */
+/* After the pass over the rows: adds the gradients of values, columns and slots. later (T,F) NULL: only the columns.
+ * Where slots are columns, one pass over a column's elements computes all three sums. */
 static acf_status add_terms(acf_tape *t, const acf_node *n, const acf_prefix_sum_plan *r, acf_real *const *d,
                             const acf_real *later) {
     const acf_tensor *v = n->in[ACF_PREFIX_SUM_V], *wv = n->in[ACF_PREFIX_SUM_WV];
@@ -239,9 +244,9 @@ static acf_status backward(acf_tape *t, acf_node *n) {
     return ACF_OK;
 }
 
-ACF_CUDA_OP(running, forward, backward);
+ACF_CUDA_OP(prefix_sum, forward, backward);
 
-/* ---- one step ------------------------------------------------------------------------------------------------------------------ */
+/* ---- one step ---------------------------------------------------------------------------------------------------- */
 
 /* y (n,F) = sums + v wv[slot] + wk[slot]; a slot of -1, behind the rows that have this step, adds nothing. */
 static __global__ void step_fwd(acf_real *__restrict__ y, const acf_real *__restrict__ sums,
@@ -294,9 +299,9 @@ static acf_status step_backward(acf_tape *t, acf_node *n) {
     return ACF_OK;
 }
 
-ACF_CUDA_OP(running_step, step_forward, step_backward);
+ACF_CUDA_OP(prefix_sum_step, step_forward, step_backward);
 
-/* ---- columns of packed elements ---------------------------------------------------------------------------------------------------- */
+/* ---- columns of packed elements ---------------------------------------------------------------------------------- */
 
 static __global__ void columns_fwd(int32_t *__restrict__ column, const int32_t *__restrict__ col_of,
                                    const int32_t *__restrict__ mirror, int64_t T) {
@@ -310,9 +315,9 @@ static acf_status columns_forward(acf_tape *t, acf_node *n) {
     return ACF_LAUNCHED("prefix_sum_columns");
 }
 
-ACF_CUDA_OP(running_columns, columns_forward, NULL);
+ACF_CUDA_OP(prefix_sum_columns, columns_forward, NULL);
 
-/* ---- slots of a layer's weights ------------------------------------------------------------------------------------------------------ */
+/* ---- slots of a layer's weights ---------------------------------------------------------------------------------- */
 
 /* y (R,F) = columns [from, from + R) of w (F,C), each as a row. */
 static __global__ void slots_fwd(acf_real *__restrict__ y, const acf_real *__restrict__ w, int64_t from, int64_t R,
@@ -348,12 +353,12 @@ static acf_status slots_backward(acf_tape *t, acf_node *n) {
     return ACF_LAUNCHED("prefix_sum_slots");
 }
 
-ACF_CUDA_OP(running_slots, slots_forward, slots_backward);
+ACF_CUDA_OP(prefix_sum_slots, slots_forward, slots_backward);
 
-/* ---- slots of classes ----------------------------------------------------------------------------------------------------------------- */
+/* ---- slots of classes -------------------------------------------------------------------------------------------- */
 
-#define UNITS 128      /* of a block: its part of w is kept on chip */
-#define KEPT 32        /* numbers of an embedding that are */
+#define UNITS 128      /* per block: its part of w is in shared memory */
+#define KEPT 32        /* numbers of an embedding in shared memory */
 #define EMBED 8        /* at a time, in registers */
 #define CLASS_PARTS 64 /* of a column with many classes, at most */
 
@@ -380,7 +385,8 @@ static __global__ void classes_fwd(acf_real *__restrict__ y, class_terms c) {
     }
 }
 
-/* dw: block (j,z) sums over the classes of column j for 32 units, EMBED inputs at a time; the mask's input counts as one behind them. */
+/* dw: block (j,z) sums over the classes of column j for 32 units, EMBED inputs at a time; the mask's input counts as
+ * one more. */
 static __global__ void classes_w_bwd(acf_real *__restrict__ dw, class_terms c, const acf_real *__restrict__ dy) {
     __shared__ acf_real lane[LANES][EMBED][32];
     const int k = threadIdx.x / 32, x = threadIdx.x % 32;
@@ -405,7 +411,7 @@ static __global__ void classes_w_bwd(acf_real *__restrict__ dw, class_terms c, c
 }
 static_assert(LANES == EMBED, "a warp for each input");
 
-/* dtable: a warp a class, blocks (x,j). */
+/* dtable: one warp per class, blocks (x,j). */
 static __global__ void classes_table_bwd(acf_real *__restrict__ dtable, class_terms c,
                                          const acf_real *__restrict__ dy) {
     const int64_t j = blockIdx.y, warps = (int64_t)gridDim.x * blockDim.x / 32;
@@ -427,7 +433,7 @@ static __global__ void classes_table_bwd(acf_real *__restrict__ dtable, class_te
     }
 }
 
-/* The terms, and *most, the classes of the column that has most. */
+/* The terms, and *most, the largest number of classes of a column. */
 static acf_status class_terms_of(acf_tape *t, const acf_node *n, class_terms *c, int64_t *most) {
     const acf_prefix_sum_classes_attrs *a = (const acf_prefix_sum_classes_attrs *)n->attr;
     const acf_tensor *w = n->in[0], *table = n->in[1];
@@ -466,4 +472,4 @@ static acf_status classes_backward(acf_tape *t, acf_node *n) {
     return ACF_LAUNCHED("prefix_sum_classes");
 }
 
-ACF_CUDA_OP(running_classes, classes_forward, classes_backward);
+ACF_CUDA_OP(prefix_sum_classes, classes_forward, classes_backward);

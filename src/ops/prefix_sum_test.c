@@ -1,4 +1,5 @@
-/* Running sums: cases for the harness, where every sum is formed anew from all that came before; steps against all at once; refusals. */
+/* Prefix sums: cases for the harness, where every sum is computed anew from all elements before; steps against all at
+ * once; refusals. */
 #include "ops/prefix_sum.h"
 
 #include "harness/lab.h"
@@ -7,7 +8,7 @@
 enum { CLASSES = 5 };
 enum { VALUES, MIRRORED, CLASS, STEPS, CLASS_STEPS, BLOCKS }; /* variants */
 
-/* Big, and for BLOCKS always: more than one block of units, the last not full. */
+/* Large runs, and BLOCKS always: more than one block of units, the last not full. */
 static int64_t wide(const acf_lab *l) { return l->big ? 150 : l->c->variant == BLOCKS ? 67 : 3; }
 static bool has_values(const acf_lab *l) { return l->c->variant != CLASS && l->c->variant != CLASS_STEPS; }
 static bool has_here(const acf_lab *l) {
@@ -42,7 +43,7 @@ static void build(acf_lab *l) {
     acf_result(l, acf_prefix_sum(l->t, in.base, in.here, in.v, &in.w, in.slot, in.column, l->u));
 }
 
-/* The same sums step by step; a slice of v shares its gradient, so that of v is the steps' together. */
+/* The same sums step by step; a slice of v shares its gradient, so v's gradient is the sum over the steps. */
 static void build_steps(acf_lab *l) {
     inputs in = make(l);
     acf_tensor *sums[16] = {NULL};
@@ -111,7 +112,7 @@ static void naive_classes(const acf_lab *l, double *const *out) {
 
 static const acf_size small[] = {{4, 3, ACF_MASK_RANDOM}, {2, 3, ACF_MASK_ALL}, {-1, 0, ACF_MASK_RANDOM}};
 
-/* hides_nonfinite: what a row's last element has, and a slot that does not occur, enters nothing. */
+/* hides_nonfinite: a row's last element and an unused slot do not enter any sum. */
 static const acf_case cases[] = {
     {"values", build, naive, .variant = VALUES, .hides_nonfinite = true},
     {"blocks of units", build, naive, .variant = BLOCKS, .hides_nonfinite = true, .sizes = small},
@@ -122,7 +123,7 @@ static const acf_case cases[] = {
     {"slots", build_slots, naive_slots, .hides_nonfinite = true, .big_D = 300},
     {"slots of classes", build_classes, naive_classes, .hides_nonfinite = true},
 };
-ACF_CASES(running, cases)
+ACF_CASES(prefix_sum, cases)
 
 static void refused(acf_lab *l, acf_status status, const char *sentence) {
     assert_int_equal(acf_tape_status(l->t), status);

@@ -64,9 +64,9 @@ void acf_sum_subset_bwd_cpu(const acf_device *dev, acf_real *dv, const acf_real 
     for (int64_t p = 0; p < u->T; p++) dv[p] += dy[u->row_of[p]];
 }
 
-/* ---- sum, mean, dot ------------------------------------------------------------------------------------------------ */
+/* ---- sum, mean, dot ---------------------------------------------------------------------------------------------- */
 
-/* What the sum is multiplied with. */
+/* The factor of the sum. */
 static double scale_of(const acf_node *n) {
     return ((const acf_sum_attrs *)n->attr)->mean ? 1 / (double)acf_max(acf_tensor_count(n->in[0]), 1) : 1;
 }
@@ -100,7 +100,7 @@ acf_tensor *acf_sum(acf_tape *t, acf_tensor *x) { return weighed(t, x, NULL, fal
 acf_tensor *acf_mean(acf_tape *t, acf_tensor *x) { return weighed(t, x, NULL, true); }
 acf_tensor *acf_dot(acf_tape *t, acf_tensor *x, const acf_real *w) { return weighed(t, x, w, false); }
 
-/* ---- sums over a row's modelled columns ------------------------------------------------------------------------------ */
+/* ---- sums over a row's modelled columns -------------------------------------------------------------------------- */
 
 static acf_status subset_forward(acf_tape *t, acf_node *n) {
     acf_sum_subset_fwd_cpu(t->dev, n->out[0]->data, n->in[0]->data, n->in[0]->sub);
@@ -126,7 +126,7 @@ acf_tensor *acf_sum_subset(acf_tape *t, acf_tensor *v, const acf_subset *u) {
     return acf_node_run(t, n);
 }
 
-/* ---- shares of rows --------------------------------------------------------------------------------------------- */
+/* ---- weights of rows in a mean ----------------------------------------------------------------------------------- */
 
 static int64_t modelled(const acf_row_shares_attrs *a, int64_t i) { return a->u->size[i] + (a->v ? a->v->size[i] : 0); }
 

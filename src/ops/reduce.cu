@@ -1,17 +1,17 @@
-/* Sums on the GPU: see reduce.h. Accumulated in double, in an order that shape and capacity fix; a packed tensor's elements behind the last
- * take no part. */
+/* Sums on the GPU: see reduce.h. Accumulated in double, in an order that shape and capacity fix. Elements of a packed
+ * tensor behind the last are not summed. */
 #include "ops/reduce.cuh"
 
-/* ---- sum, mean, dot ------------------------------------------------------------------------------------------------------- */
+/* ---- sum, mean, dot ---------------------------------------------------------------------------------------------- */
 
-#define SUM_BLOCKS 256 /* at most: their sums are added by the last */
+#define SUM_BLOCKS 256 /* at most: the last block adds up their sums */
 
-/* How many numbers there are in a tensor of `capacity` rows; rows NULL: all of them. */
+/* The count of numbers in a tensor of `capacity` rows; rows NULL: all of them. */
 static __device__ int64_t true_count(const int32_t *rows, int64_t capacity, int64_t width) {
     return acf_true_rows(rows, capacity) * width;
 }
 
-/* y = Σ w x; with `mean` divided by how many they are. part (blocks) is scratch. */
+/* y = Σ w x; with `mean` divided by the count. part (blocks) is scratch. */
 static __global__ void sum_fwd(acf_real *y, double *part, unsigned *ticket, const acf_real *__restrict__ x,
                                const acf_real *__restrict__ w, const int32_t *rows, int64_t capacity, int64_t width,
                                bool mean) {
@@ -25,7 +25,7 @@ static __global__ void sum_fwd(acf_real *y, double *part, unsigned *ticket, cons
     if (threadIdx.x == 0) *y = acf_float_from(sum / (mean ? (double)max(n, (int64_t)1) : 1));
 }
 
-/* dx += dy w; with `mean` divided likewise. */
+/* dx += dy w; with `mean` divided by the count. */
 static __global__ void sum_bwd(acf_real *__restrict__ dx, const acf_real *dy, const acf_real *__restrict__ w,
                                const int32_t *rows, int64_t capacity, int64_t width, bool mean) {
     const int64_t n = true_count(rows, capacity, width);
@@ -55,7 +55,7 @@ static acf_status backward(acf_tape *t, acf_node *n) {
 
 ACF_CUDA_OP(sum, forward, backward);
 
-/* ---- sums over a row's modelled columns --------------------------------------------------------------------------------------- */
+/* ---- sums over a row's modelled columns -------------------------------------------------------------------------- */
 
 #define LANES 8 /* steps at a time, for 32 neighbouring ranks */
 
@@ -108,9 +108,9 @@ static acf_status subset_backward(acf_tape *t, acf_node *n) {
 
 ACF_CUDA_OP(sum_subset, subset_forward, subset_backward);
 
-/* ---- shares of rows --------------------------------------------------------------------------------------------------------- */
+/* ---- weights of rows in a mean ----------------------------------------------------------------------------------- */
 
-/* One block: the number of rows that count has to be known before any share. v NULL: none. */
+/* One block: the number of rows that count must be known before any share. v NULL: none. */
 static __global__ void shares_fwd(acf_real *w, const int32_t *__restrict__ u, const int32_t *__restrict__ v, int64_t N,
                                   bool per_column) {
     int rows = 0;

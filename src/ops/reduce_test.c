@@ -7,7 +7,7 @@ static int64_t wide(const acf_lab *l) { return l->big ? 37 : 3; }
 
 enum { SUM, MEAN, DOT };
 
-/* Here and below the input is used twice, so that a gradient that overwrites instead of adding shows. */
+/* The input is used twice, here and below, so that a gradient that overwrites instead of adding shows. */
 static void build(acf_lab *l) {
     acf_tensor *x = acf_leaf_packed(l, "x", -1, 1, wide(l));
     acf_tensor *w = l->c->variant == DOT ? acf_leaf_fixed(l, "w", -1, 1, 1, (int64_t[]){acf_tensor_count(x)}) : NULL;
@@ -37,7 +37,7 @@ static void naive_subset(const acf_lab *l, double *const *out) {
         for (int k = 0; k < 2; k++) out[k][l->u->row_of[p]] += (double)l->leaf[0].value[p];
 }
 
-/* Alone, and with a second subset: the other places of the first, so that a row counts by what it has in both. */
+/* Alone, and with a second subset of the places that the first leaves out: a row counts by both. */
 static void build_shares(acf_lab *l) {
     const acf_subset *half = l->u ? acf_tape_half(l->t, l->u, 1) : NULL;
     acf_result(l, acf_row_shares(l->t, l->u, NULL, false));
@@ -70,7 +70,7 @@ static const acf_case cases[] = {
 };
 ACF_CASES(reduce, cases)
 
-/* 1e6 copies of a tenth: a float accumulator would be off in the third digit. */
+/* 1e6 copies of 0.1: a float accumulator would be wrong in the third digit. */
 static void accumulates_in_double(void **state) {
     (void)state;
     acf_lab l;
@@ -83,7 +83,7 @@ static void accumulates_in_double(void **state) {
     acf_lab_close(&l);
 }
 
-/* A sum of finite numbers is finite, however large; an infinite one shows. */
+/* A sum of finite numbers is finite, however large; an infinite sum stays infinite. */
 static void overflow_saturates(void **state) {
     (void)state;
     assert_true(acf_real_sum((double)INFINITY) > ACF_REAL_MAX && acf_real_sum(-(double)INFINITY) < -ACF_REAL_MAX);

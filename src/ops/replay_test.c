@@ -1,5 +1,5 @@
-/* Replayed work on the CPU, where it is done by hand every time; and steps whose memory lasts, which have the same gradients as others. What a GPU
- * captures is tried by gpu_model_test.c. */
+/* Graphs of steps on the CPU, where every replay runs the work again; and steps in permanent memory, which have the
+ * same gradients as others. gpu_model_test.c tests CUDA graphs. */
 #include "tensor/tape_graph.h"
 
 #include "harness/lab.h"
@@ -48,7 +48,7 @@ static void step(acf_lab *l, acf_real *out) {
     for (int i = 0; i < WIDE * WIDE; i++) out[i] = w->grad[i];
 }
 
-/* The slab is made for the largest step so far; a larger one gets the rest elsewhere. */
+/* The slab has the size of the largest step so far; a larger step gets the rest elsewhere. */
 static void lasting_steps_have_the_same_gradients(void **state) {
     (void)state;
     acf_lab l;

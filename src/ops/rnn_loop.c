@@ -1,9 +1,10 @@
-/* Loops that feed a network's output back into it: see rnn_loop.h; formulas in docs/math.md, 5.
+/* Recurrent networks whose output is fed back: see rnn_loop.h; formulas in docs/math.md, 5.
  *
- * Workload: as in gru.c, but nothing can be projected ahead. A step of n rows costs, per layer, two products (n,H)·(H,3H), and the
- * head; the best-guess loss runs one mean loop and one inverse loop per coupling forward and back. Each thread takes its own rows
- * through all steps and layers, with weights that are laid out once; no thread waits for another. While recording, gates and states of all T elements are kept; otherwise two steps of states
- * alternate, so that sampling a wide table needs memory for one step, not for all. */
+ * Workload: as in gru.c, but inputs cannot be projected ahead. A step of n rows costs, per layer, two products
+ * (n,H)·(H,3H), and the head. The best-guess loss runs one mean loop and one inverse loop per coupling, forward and
+ * back. Each thread takes its own rows through all steps and layers and waits for no other thread. Weights are laid out
+ * once. While recording, gates and states of all T elements are kept. Otherwise two steps of states alternate, so that
+ * sampling a wide table needs memory for one step, not for all. */
 #include "ops/rnn_loop.h"
 
 #include "base/vmath.h"
@@ -16,9 +17,9 @@
 
 static const acf_real *data_of(const acf_tensor *x) { return x ? x->data : NULL; }
 
-/* Rows of a buffer where step s begins: its packed place while recording, else the front. */
+/* First row of step s in a buffer: its packed index while recording, else 0. */
 static int64_t at(const acf_rnn_attrs *a, int64_t s) { return a->all ? a->u->first[s] : 0; }
-/* The states of step s; those of the step before must survive, so without all T two halves alternate. */
+/* The states of step s. Those of the step before must be kept, so without all T two halves alternate. */
 static acf_real *state(const acf_rnn_attrs *a, int l, int64_t s) {
     int64_t rows = a->all ? a->u->first[s] : (s & 1) * a->u->active[0];
     return a->states[l] + rows * a->H;
@@ -30,16 +31,16 @@ static void add_product(const acf_device *dev, int64_t M, int64_t N, int64_t K, 
     acf_cpu_gemm(dev, &(acf_gemm){true, false, M, N, K, 1, a, M, b, N, 1, c, N}, NULL, NULL);
 }
 
-/* ---- weights and threads ------------------------------------------------------------------------------------------- */
+/* ---- weights and threads ----------------------------------------------------------------------------------------- */
 
 /* Right factors of every product of a step, in one direction. */
 typedef struct weights {
     acf_gru_rights
-        layer[ACF_RNN_LAYERS]; /* the first one's wx without the column of the value before, which is a->w0 */
+        layer[ACF_RNN_LAYERS]; /* the first one's wx without its column for the value before, which is a->w0 */
     acf_right w1, w2;
 } weights;
 
-/* On the tape; the caller has a mark. */
+/* Lays out the weights on the tape; the caller has a mark. */
 static acf_status lay_out(acf_tape *t, const acf_node *n, bool forward, weights *w) {
     const acf_rnn_attrs *a = n->attr;
     int64_t H = a->H, F = a->F, O = a->O;
@@ -65,7 +66,7 @@ static acf_status lay_out(acf_tape *t, const acf_node *n, bool forward, weights 
 /* The work of all steps, for acf_threads_for. */
 static int64_t work_of(const acf_rnn_attrs *a) { return a->u->T * a->H * a->H * a->layers; }
 
-/* ---- what a step makes of the head's output ------------------------------------------------------------------------ */
+/* ---- the value of a step from the head's output ------------------------------------------------------------------ */
 
 /* y (n) = (z - shift) e^-s from out (n,O) = (raw, shift) or (shift). */
 static void invert(acf_real *y, const acf_real *z, const acf_real *out, int64_t O, acf_real bound, int64_t n) {
@@ -86,13 +87,13 @@ static void dinvert(acf_real *dz, acf_real *dout, const acf_real *dy, const acf_
     }
 }
 
-/* Rows of one thread at one step: elements [first, first + rows) of the packed order, ranks from r0 on, and where they are in the
- * loop's buffers. */
-typedef struct some {
+/* Rows of one thread at one step: elements [first, first + rows) of the packed order, ranks from r0 on, and their row
+ * in the loop's buffers. */
+typedef struct row_range {
     int64_t s, r0, rows, first, at;
-} some;
+} row_range;
 
-static void feed_back(const acf_device *one, const acf_node *n, const some *e) {
+static void feed_back(const acf_device *one, const acf_node *n, const row_range *e) {
     const acf_rnn_attrs *a = n->attr;
     acf_real *y = n->out[0]->data + e->first;
     const acf_real *out = a->out + e->at * a->O;
@@ -104,10 +105,10 @@ static void feed_back(const acf_device *one, const acf_node *n, const some *e) {
     if (a->kind == ACF_RNN_SAMPLE) acf_mixture_sample_fwd_cpu(one, y, out, &d, e->rows, a->K, a->lo, a->hi);
 }
 
-/* ---- forward ---------------------------------------------------------------------------------------------------------- */
+/* ---- forward ----------------------------------------------------------------------------------------------------- */
 
-/* The first layer's input side at one step: the value before adds its column of the weights to what is in columns r and z (rz: there is
- * something) and in column n (known: likewise). */
+/* The first layer's input side at one step: adds the value before times its column of the weights. rz: columns r and z
+ * already hold a sum; known: column n does. */
 static void add_value(acf_real *gates, const acf_real *before, const acf_real *w0, bool rz, bool known, int64_t n,
                       int64_t H) {
     for (int64_t k = 0; k < n; k++) {
@@ -121,7 +122,7 @@ static void add_value(acf_real *gates, const acf_real *before, const acf_real *w
     }
 }
 
-static void layer_forward(const acf_node *n, const weights *w, int l, const some *e) {
+static void layer_forward(const acf_node *n, const weights *w, int l, const row_range *e) {
     const acf_rnn_attrs *a = n->attr;
     int64_t H = a->H;
     acf_real *gates = a->gates[l] + e->at * 4 * H;
@@ -140,7 +141,7 @@ static void layer_forward(const acf_node *n, const weights *w, int l, const some
                       acf_rnn_of_layer(n, l, ACF_RNN_BH)->data, e->rows, H);
 }
 
-static void step_forward(const acf_device *one, const acf_node *n, const weights *w, const some *e) {
+static void step_forward(const acf_device *one, const acf_node *n, const weights *w, const row_range *e) {
     const acf_rnn_attrs *a = n->attr;
     int64_t H = a->H, F = a->F, O = a->O;
     for (int l = 0; l < a->layers; l++) layer_forward(n, w, l, e);
@@ -152,15 +153,15 @@ static void step_forward(const acf_device *one, const acf_node *n, const weights
     feed_back(one, n, e);
 }
 
-/* The rows of part k of `parts` at step s; none left: rows <= 0. */
-static some part_of(const acf_rnn_attrs *a, int64_t s, int k, int parts) {
+/* The rows of part k of `parts` at step s; rows <= 0 if none are left. */
+static row_range part_of(const acf_rnn_attrs *a, int64_t s, int k, int parts) {
     const acf_subset *u = a->u;
     int64_t r0 = acf_gru_share(u->active, u->steps, k, parts), r1 = acf_gru_share(u->active, u->steps, k + 1, parts);
-    return (some){s, r0, acf_min(u->active[s], r1) - r0, u->first[s] + r0, at(a, s) + r0};
+    return (row_range){s, r0, acf_min(u->active[s], r1) - r0, u->first[s] + r0, at(a, s) + r0};
 }
 
-/* A device for what is called within a thread's part: the caller's with one thread. */
-static acf_device alone(const acf_device *dev) {
+/* The caller's device with one thread, for calls within a thread's part. */
+static acf_device single_thread_device(const acf_device *dev) {
     acf_device one = *dev;
     one.threads = 1;
     return one;
@@ -183,23 +184,23 @@ static acf_status forward(acf_tape *t, acf_node *n) {
     weights w;
     ACF_TRY(lay_out(t, n, true, &w));
     for (int64_t j = 0; j < 3 * a->H; j++) a->w0[j] = acf_rnn_of_layer(n, 0, ACF_RNN_WX)->data[j * (1 + a->E)];
-    acf_device one = alone(t->dev);
+    acf_device one = single_thread_device(t->dev);
     int parts = acf_threads_for(t->dev, work_of(a));
     ACF_PARALLEL(t->dev, work_of(a))
     for (int k = 0; k < parts; k++)
         for (int64_t s = 0; s < u->steps; s++) {
-            some e = part_of(a, s, k, parts);
+            row_range e = part_of(a, s, k, parts);
             if (e.rows > 0) step_forward(&one, n, &w, &e);
         }
     acf_arena_release(t->mem, mark);
     return ACF_OK;
 }
 
-/* ---- backward --------------------------------------------------------------------------------------------------------- */
+/* ---- backward ---------------------------------------------------------------------------------------------------- */
 
 typedef struct scratch {
     acf_real *dy;                    /* (T) of the values: from outside and from the next step */
-    acf_real *dvalue;                /* (rows) what a step sends to the value before it */
+    acf_real *dvalue;                /* (rows) gradient of the value before, from this step */
     acf_real *dout, *dhidden;        /* (T,O), (T,F) */
     acf_real *dtop;                  /* (rows,H) of a layer's output at one step */
     acf_real *carry[ACF_RNN_LAYERS]; /* (rows,H) */
@@ -220,7 +221,7 @@ static acf_status get_scratch(acf_tape *t, const acf_node *n, scratch *w) {
     return ACF_OK;
 }
 
-/* dvalue (n): the first layer's input side through the weights of the value before. */
+/* dvalue (n): gradient of the value before, from the first layer's input side. */
 static void dvalue_of(acf_real *dvalue, const acf_real *gates, const acf_real *w0, int64_t n, int64_t H) {
     for (int64_t k = 0; k < n; k++) {
         const acf_real *g = gates + k * 4 * H;
@@ -233,14 +234,14 @@ static void dvalue_of(acf_real *dvalue, const acf_real *gates, const acf_real *w
     }
 }
 
-/* What leaves the loop: gradients of z and of what is known of the steps; NULL = not needed. */
-typedef struct outside {
+/* Gradients of the loop's inputs: of z and of the step's known numbers; NULL = not needed. */
+typedef struct input_grads {
     acf_real *z, *known;
-} outside;
+} input_grads;
 
 /* dtop (rows,H): the gradient of the last layer's output. later: rows that have a next step. */
 static void head_backward(const acf_device *one, const acf_node *n, const weights *v, const scratch *w, acf_real *dz,
-                          const some *e, int64_t later) {
+                          const row_range *e, int64_t later) {
     const acf_rnn_attrs *a = n->attr;
     int64_t H = a->H, F = a->F, O = a->O;
     acf_real *dy = w->dy + e->first, *dout = w->dout + e->first * O, *dhidden = w->dhidden + e->first * F;
@@ -256,7 +257,7 @@ static void head_backward(const acf_device *one, const acf_node *n, const weight
 }
 
 static void step_backward(const acf_device *one, const acf_node *n, const weights *v, const scratch *w,
-                          const outside *d, const some *e) {
+                          const input_grads *d, const row_range *e) {
     const acf_rnn_attrs *a = n->attr;
     int64_t H = a->H, later = e->s + 1 < a->u->steps ? acf_min(e->rows, a->u->active[e->s + 1] - e->r0) : 0;
     acf_real *dtop = w->dtop + e->r0 * H;
@@ -309,7 +310,7 @@ static void weights_backward(const acf_tape *t, const acf_node *n, const acf_gru
 static acf_status backward(acf_tape *t, acf_node *n) {
     const acf_rnn_attrs *a = n->attr;
     acf_gru_grads g[ACF_RNN_LAYERS];
-    outside d = {acf_grad(t, n->in[ACF_RNN_Z]), acf_grad(t, n->in[ACF_RNN_KNOWN])};
+    input_grads d = {acf_grad(t, n->in[ACF_RNN_Z]), acf_grad(t, n->in[ACF_RNN_KNOWN])};
     for (int l = 0; l < a->layers; l++)
         g[l] = (acf_gru_grads){.cond = acf_grad(t, acf_rnn_of_layer(n, l, ACF_RNN_COND)),
                                .wx = acf_grad(t, acf_rnn_of_layer(n, l, ACF_RNN_WX)),
@@ -323,12 +324,12 @@ static acf_status backward(acf_tape *t, acf_node *n) {
     weights v;
     ACF_TRY(get_scratch(t, n, &w));
     ACF_TRY(lay_out(t, n, false, &v));
-    acf_device one = alone(t->dev);
+    acf_device one = single_thread_device(t->dev);
     int parts = acf_threads_for(t->dev, work_of(a));
     ACF_PARALLEL(t->dev, work_of(a))
     for (int k = 0; k < parts; k++)
         for (int64_t s = a->u->steps - 1; s >= 0; s--) {
-            some e = part_of(a, s, k, parts);
+            row_range e = part_of(a, s, k, parts);
             if (e.rows > 0) step_backward(&one, n, &v, &w, &d, &e);
         }
     weights_backward(t, n, g, &h, &w);
@@ -340,13 +341,13 @@ const acf_op acf_op_rnn_inverse = {"rnn_inverse", ACF_OP_rnn_inverse, {forward, 
 const acf_op acf_op_rnn_mean = {"rnn_mean", ACF_OP_rnn_mean, {forward, backward}};
 const acf_op acf_op_rnn_sample = {"rnn_sample", ACF_OP_rnn_sample, {forward, NULL}};
 
-/* ---- front ends --------------------------------------------------------------------------------------------------------- */
+/* ---- front ends -------------------------------------------------------------------------------------------------- */
 
 static bool is_matrix(const acf_tensor *x, int64_t rows, int64_t cols) {
     return x->ndim == 2 && x->dim[0] == rows && x->dim[1] == cols;
 }
 
-/* The recurrent layers: H units in each, 1 + E inputs of the first. False with a failed tape. */
+/* Checks the recurrent layers: H units in each, 1 + E inputs of the first. False with a failed tape. */
 static bool layers_fit(acf_tape *t, const acf_op *op, const acf_rnn *w, int64_t E) {
     char a[ACF_SHAPE_TEXT], b[ACF_SHAPE_TEXT];
     if (w->layers < 1 || w->layers > ACF_RNN_LAYERS) {
@@ -374,7 +375,7 @@ static bool layers_fit(acf_tape *t, const acf_op *op, const acf_rnn *w, int64_t 
 
 static int64_t count_or(const acf_tensor *b, int64_t none) { return b ? acf_tensor_count(b) : none; }
 
-/* The head from H units to O outputs; its biases may be NULL, as in acf_linear. */
+/* Checks the head, from H units to O outputs; its biases may be NULL, as in acf_linear. */
 static bool head_fits(acf_tape *t, const acf_op *op, const acf_rnn *w, int64_t H, int64_t O) {
     char a[ACF_SHAPE_TEXT], b[ACF_SHAPE_TEXT];
     int64_t F = w->w1->dim[0];
@@ -389,19 +390,19 @@ static bool head_fits(acf_tape *t, const acf_op *op, const acf_rnn *w, int64_t H
     return t->failure.status == ACF_OK;
 }
 
-/* False, with a failed tape, when the network does not fit itself, what is known, or the outputs that are needed. */
+/* False, with a failed tape, when the network does not fit itself, the known numbers, or the required outputs. */
 static bool fits(acf_tape *t, const acf_op *op, const acf_rnn *w, const acf_tensor *known, int64_t O,
                  const acf_subset *u) {
     char a[ACF_SHAPE_TEXT];
     if (known && (known->ndim != 2 || known->sub != u)) {
-        acf_reject(t, op, "what is known is %s; expected (%lld packed, E)", acf_tensor_shape(known, a),
+        acf_reject(t, op, "the known numbers are %s; expected (%lld packed, E)", acf_tensor_shape(known, a),
                    (long long)u->T);
         return false;
     }
     return layers_fit(t, op, w, known ? known->dim[1] : 0) && head_fits(t, op, w, w->gru[0].wh->dim[1], O);
 }
 
-/* The same bounds as in mixture.h: its kernels are called directly. */
+/* The same bounds as in mixture.h, whose kernels are called directly here. */
 static bool mixture_fits(acf_tape *t, const acf_op *op, int64_t K, double lo, double hi) {
     if (t->failure.status) return false;
     if (K < 1 || K > ACF_MAX_COMPONENTS)
@@ -411,7 +412,7 @@ static bool mixture_fits(acf_tape *t, const acf_op *op, int64_t K, double lo, do
     return t->failure.status == ACF_OK;
 }
 
-/* The node of a loop, run. o holds kind, K, bound, lo, hi, draw and O; the rest is filled here. */
+/* Makes and runs the node of a loop. o holds kind, K, bound, lo, hi, draw and O; the rest is filled here. */
 static acf_tensor *loop(acf_tape *t, const acf_op *op, const acf_rnn *w, acf_tensor *z, acf_tensor *known,
                         acf_tensor *c, acf_rnn_attrs o, const acf_subset *u) {
     if (t->failure.status || !fits(t, op, w, known, o.O, u)) return &t->empty;
@@ -423,7 +424,7 @@ static acf_tensor *loop(acf_tape *t, const acf_op *op, const acf_rnn *w, acf_ten
         next[ACF_RNN_COND] = acf_gru_condition(t, c, g);
         if (t->failure.status || !acf_gru_sides_fit(t, op, next[ACF_RNN_COND], g, w->gru[0].wh->dim[1], u->N))
             return &t->empty;
-        next[ACF_RNN_BX] = next[ACF_RNN_COND] ? NULL : g->bx; /* cond has the bias in it */
+        next[ACF_RNN_BX] = next[ACF_RNN_COND] ? NULL : g->bx; /* cond includes the bias */
         next[ACF_RNN_WX] = g->wx, next[ACF_RNN_WH] = g->wh, next[ACF_RNN_BH] = g->bh;
     }
     next[ACF_RNN_W1] = w->w1, next[ACF_RNN_B1] = w->b1, next[ACF_RNN_W2] = w->w2, next[ACF_RNN_B2] = w->b2;

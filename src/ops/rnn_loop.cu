@@ -1,9 +1,9 @@
-/* Loops through a recurrent network on the GPU: see rnn_loop.h. A loop is one launch each way (rnn_loop_kernels.h), weight gradients are products
- * over all elements (gru.cuh).
+/* The recurrent loops on the GPU: see rnn_loop.h. A loop is one launch each way (rnn_loop_kernels.h); weight gradients
+ * are products over all elements (gru.cuh).
  *
- * Precision bf16 has the narrow form, for up to 4 layers of at most 256 units on Hopper; all else is plain float. Weights of the narrow form
- * are laid out anew in each forward (a network of 4 layers: 25 us), and kept for the backward; a step that runs the loop of the same weights
- * twice could share them. */
+ * Precision bf16 uses the narrow form, for up to 4 layers of at most 256 units on Hopper; all else is plain float.
+ * Weights of the narrow form are laid out anew in each forward (a network of 4 layers: 25 us) and kept for the
+ * backward. A step that runs the loop of the same weights twice could share them. */
 #include "ops/gru.cuh"
 #include "ops/rnn_loop_kernels.h"
 
@@ -19,7 +19,7 @@ static_assert(ACF_LOOP_LAYERS == ACF_RNN_LAYERS && (int)ACF_LOOP_SAMPLE == (int)
 static const acf_real *data_of(const acf_tensor *x) { return x ? x->data : NULL; }
 static const acf_rnn_attrs *attrs_of(const acf_node *n) { return (const acf_rnn_attrs *)n->attr; }
 
-/* The loop without what one of its passes adds. */
+/* The loop, without the fields that one of its passes adds. */
 static acf_loop loop_of(const acf_node *n) {
     const acf_rnn_attrs *a = attrs_of(n);
     const acf_subset *u = a->u;
@@ -46,9 +46,9 @@ static bool is_narrow(const acf_device *dev, const acf_loop *f) {
     return dev->precision == ACF_PRECISION_BF16 && acf_loop_is_narrow(f);
 }
 
-/* ---- forward ------------------------------------------------------------------------------------------------------------- */
+/* ---- forward ----------------------------------------------------------------------------------------------------- */
 
-/* Room for what a backward reads. */
+/* Allocates the arrays that a backward reads. */
 static void keep(acf_tape *t, acf_rnn_attrs *a, int64_t T, bool narrow) {
     for (int l = 0; l < a->layers; l++) {
         a->gates[l] = (acf_real *)acf_tape_numbers(t, T * 4 * a->H, narrow);
@@ -100,9 +100,10 @@ static acf_status forward(acf_tape *t, acf_node *n) {
     return ACF_OK;
 }
 
-/* ---- backward ------------------------------------------------------------------------------------------------------------ */
+/* ---- backward ---------------------------------------------------------------------------------------------------- */
 
-/* x (T,ld): the first layer's inputs, the value before (prev: its packed index, -1 for none) and what is known (T,E); zeros beside them. */
+/* x (T,ld): the first layer's inputs: the value before (prev: its packed index, -1 for none) and the known numbers
+ * (T,E), then zeros. */
 template <typename G>
 static __global__ void first_inputs(G *__restrict__ x, const acf_real *__restrict__ y,
                                     const acf_real *__restrict__ known, const int32_t *prev, const int32_t *rows,
@@ -137,7 +138,7 @@ static acf_status fill_first_inputs(acf_tape *t, const acf_node *n, void *x, boo
     return ACF_LAUNCHED("first inputs");
 }
 
-/* dknown (T,E) += the first layer's gates' gradients through columns 1..E of wx; wk: room for those as bf16. */
+/* dknown (T,E) += the first layer's gate gradients through columns 1..E of wx; wk: scratch for those as bf16. */
 static acf_status known_back(acf_tape *t, const acf_node *n, acf_real *dknown, void *wk, bool narrow) {
     const acf_rnn_attrs *a = attrs_of(n);
     const acf_gru_sizes s = {narrow, a->u->T, a->H, a->E};
@@ -146,7 +147,7 @@ static acf_status known_back(acf_tape *t, const acf_node *n, acf_real *dknown, v
     return acf_cuda_gru_dinputs(t->dev, &s, dknown, a->gates[0], narrow ? wk : wx, 1 + a->E);
 }
 
-/* Gradients of a layer's conditioning, and of its weights, which nothing waits for: x are its inputs (T,I). */
+/* Gradients of a layer's conditioning, and of its weights, which run beside the main stream: x are its inputs (T,I). */
 static acf_status layer_back(acf_tape *t, acf_node *n, const acf_loop *f, int l, const void *x, acf_real *parts,
                              bool narrow) {
     const acf_rnn_attrs *a = attrs_of(n);
@@ -181,7 +182,7 @@ static acf_status backward(acf_tape *t, acf_node *n) {
     const int64_t T = a->u->T, H = a->H;
     const bool narrow = is_narrow(t->dev, &f);
     for (int i = 0; i < n->n_in; i++)
-        acf_grad(t, n->in[i]); /* all before the mark: what comes behind it dies with this call */
+        acf_grad(t, n->in[i]); /* all before the mark: memory behind it is released with this call */
     acf_real *dknown = acf_grad(t, n->in[ACF_RNN_KNOWN]);
     if (T == 0) return acf_tape_status(t);
     acf_mark mark = acf_arena_mark(t->mem);

@@ -1,16 +1,19 @@
-/* The loops backward, narrow: see rnn_loop_kernels.h; formulas in docs/math.md, 5.
+/* The recurrent loops backward, narrow form: see rnn_loop_kernels.h; formulas in docs/math.md, 5.
  *
- * Workload and cut as in rnn_loop_forward.cu, from the last step to the first, each from the value down to the first layer:
+ * Workload and tiling as in rnn_loop_forward.cu. The order is from the last step to the first, each from the value down
+ * to the first layer:
  *
  *     dy -> dout, in every block;  dout · w2 -> dhidden, to all blocks;  dhidden · w1 -> gradient of the last state
- *     layer l:  gates -> gradients of [n r z b_n], in place and to all blocks;  · [wh] -> what the step before gets,  · [wx] -> the layer below
+ *     layer l:  gates -> gradients of [n r z b_n], in place and to all blocks
+ *               · [wh] -> gradient for the step before,  · [wx] -> gradient for the layer below
  *
- * A thread has the same units of the same rows in every product and in the gates, so what goes from step to step stays with it, in float.
- * Only gradients are exchanged. Nothing here sums over elements: weights' gradients are library products afterwards. */
+ * A thread has the same units of the same rows in every product and in the gates, so gradients between steps stay in
+ * that thread, in float. Only gradients are exchanged between blocks. Nothing here sums over elements: the weights'
+ * gradients are library products afterwards. */
 #include "ops/rnn_loop_stream.cuh"
 
 /* Shared memory: ring, gradients (buffers, rows, 4H), dhidden, dout, w0 (r, z, n), parts of dvalue (rows, warps of all
- * blocks), what the values of a step need (outputs, then y and dy of the rows), barriers. */
+ * blocks), inputs of a step's values (outputs, then y and dy of the rows), barriers. */
 struct BackPlan {
     int grads, dhidden, dout, w0, parts, values, bars, bytes;
 };
@@ -29,7 +32,7 @@ __host__ __device__ static inline BackPlan back_plan(const Stream &g, int O) {
     return p;
 }
 
-/* The last step of a tile: active falls. */
+/* The last step of a tile: active counts fall. */
 __device__ __forceinline__ int last_step(const acf_loop &f, int tile) {
     int last = -1, D = (int)f.s.D;
     for (int t = threadIdx.x & 31; t < (D + 31) / 32 * 32; t += 32)
@@ -77,8 +80,9 @@ __device__ __forceinline__ void ask(Saved (&e)[T::GR][T::MT][2], const T &t, con
             }
 }
 
-/* Gates to gradients. dh: in what comes from above, out what goes to the step before past the products (z·dh). carry: what the next
- * step sent, for rows that have one. The first layer leaves its parts of dvalue. */
+/* Gates to gradients. dh: on entry the gradient from above; on return z·dh, the gradient of the state before that
+ * bypasses the products. carry: the gradient from the next step, for rows that have one. The first layer writes its
+ * parts of dvalue. */
 template <typename T>
 __device__ __forceinline__ void gates_back(float (&dh)[T::GR][T::MT][2][4], const float (&carry)[T::GR][T::MT][2][4],
                                            const Saved (&e)[T::GR][T::MT][2], const T &t, const acf_loop &f,
@@ -130,18 +134,18 @@ __device__ __forceinline__ void copy4(float *to, const float *from) {
     asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(shared_address(to)), "l"(from) : "memory");
 }
 
-/* Starts copying what the values of a step need; values_back waits for it. */
+/* Starts copying the inputs of a step's values; values_back waits for it. */
 template <typename T>
 __device__ __forceinline__ void ask_values(const T &t, const acf_loop &f, float *to, int64_t first, int now) {
     int O = (int)f.O;
-    for (int row = t.warp; row < now; row += T::W) { /* a warp gets the rows that it will work on */
+    for (int row = t.warp; row < now; row += T::W) { /* a warp copies the rows that it will process */
         int64_t p = first + t.rank(row);
         for (int k = t.lane; k < O + 2; k += 32)
             copy4(to + row * (O + 2) + k, k < O ? f.out + p * O + k : k == O ? f.y + p : f.dy + p);
     }
 }
 
-/* Gradients of a step's outputs, a warp a row. */
+/* Gradients of a step's outputs, one warp per row. */
 template <typename T>
 __device__ __forceinline__ void values_back(const T &t, const acf_loop &f, const Stream &g, unsigned char *dout,
                                             const float *parts, const float *saved, int64_t first, int now, int later) {
@@ -217,7 +221,7 @@ __global__ void __launch_bounds__(Crew<C, W, MT>::THREADS, 1)
     float *w0 = (float *)(shared + p.w0);
     for (int i = threadIdx.x; i < 3 * H; i += T::THREADS) w0[i] = f.layer[0].wx[i * (1 + f.E)];
     for (int i = threadIdx.x; i < T::ROWS * pitch_of(g.O) / 4; i += T::THREADS)
-        ((uint32_t *)(shared + p.dout))[i] = 0; /* beyond O it stays */
+        ((uint32_t *)(shared + p.dout))[i] = 0; /* stays 0 beyond O */
     clear_tails_back(f);
     __syncthreads();
     sync_all(C);
@@ -254,7 +258,7 @@ __global__ void __launch_bounds__(Crew<C, W, MT>::THREADS, 1)
             for (int l = g.layers - 1; l >= 0; l--) {
                 int grads = p.grads + turn * T::ROWS * pitch_of(4 * g.H);
                 if (g.buffers == 1)
-                    t.meet(); /* all have read what is now replaced */
+                    t.meet(); /* all have read the data replaced next */
                 else
                     turn ^= 1;
                 gates_back(acc[0], carry[l], e, t, f, g, l, grads, p.parts, w0, first, now, later);
@@ -277,10 +281,10 @@ __global__ void __launch_bounds__(Crew<C, W, MT>::THREADS, 1)
         }
     }
     __syncwarp();
-    sync_all(C); /* no block leaves while others may still write to it */
+    sync_all(C); /* no block exits while others may still write to it */
 }
 
-/* ---- choice and launch ------------------------------------------------------------------------------------------------------------ */
+/* ---- choice and launch ------------------------------------------------------------------------------------------- */
 
 static bool fit_back(Stream *g, int O) {
     for (g->buffers = 2; g->buffers > 0; g->buffers--)

@@ -1,18 +1,23 @@
-/* The loops forward, narrow: see rnn_loop_kernels.h; formulas in docs/math.md, 5.
+/* The recurrent loops forward, narrow form: see rnn_loop_kernels.h; formulas in docs/math.md, 5.
  *
- * Workload: N = 512 to 4096 rows, 6 to 63 steps, 2 or 4 layers of 256 units and a head; a step cannot start before the value of the step
- * before. A cluster of C blocks takes a tile of 16 or 32 rows through all steps; weights stream past it (rnn_loop_stream.cuh).
+ * Workload: N = 512 to 4096 rows, 6 to 63 steps, 2 or 4 layers of 256 units and a head. A step cannot start before the
+ * value of the step before. A cluster of C blocks takes a tile of 16 or 32 rows through all steps; weights are streamed
+ * (rnn_loop_stream.cuh).
  *
- *     layer l:  state_l of the step before · whᵀ, then state_(l-1) of this step · wxᵀ -> gates -> its units of state_l, to all blocks
- *     head:     state · w1ᵀ -> hidden, to all blocks;  hidden · w2ᵀ -> outputs: every block makes all of them, and the values
+ *     layer l:  state_l of the step before · whᵀ, then state_(l-1) of this step · wxᵀ -> gates
+ *               -> its units of state_l, to all blocks
+ *     head:     state · w1ᵀ -> hidden, to all blocks
+ *               hidden · w2ᵀ -> outputs and values, all of them in every block
  *
- * The recurrent product comes first, because it needs nothing of this step: it runs while the layer below is still being exchanged.
- * Products see states as bf16; the states themselves are float and private to the thread that has their units. */
+ * The recurrent product comes first because it needs nothing of this step. It runs while the layer below is still being
+ * exchanged. Products see states as bf16; the states themselves are float and private to the thread that has their
+ * units. */
 #include "ops/rnn_loop_stream.cuh"
 
 enum { NX = 2, NH = 3 }; /* accumulators: r, z, the input's and the state's side of n */
 
-/* Shared memory: ring, states (buffers, layers, rows), hidden, outputs, biases (layers; r, z, n, b_n), w0 (r, z, n), values, barriers. */
+/* Shared memory: ring, states (buffers, layers, rows), hidden, outputs, biases (layers; r, z, n, b_n), w0 (r, z, n),
+ * values, barriers. */
 struct AheadPlan {
     int states, hidden, outputs, biases, w0, values, bars, bytes;
 };
@@ -46,7 +51,7 @@ __device__ __forceinline__ void feed_ahead(const acf_loop &f, const Stream &g, R
     }
 }
 
-/* What rows add to a layer's sums: r, z, n of the conditioning vector's side. */
+/* Terms that rows add to a layer's sums: r, z, n of the conditioning vector's side. */
 template <typename T> struct Rows3 { Pack<float, 4> of[T::GR][T::MT][2][3]; };
 
 template <typename T>
@@ -71,7 +76,8 @@ __device__ __forceinline__ void ask_rows(Rows3<T> &add, const T &t, const acf_lo
             }
 }
 
-/* Adds to a layer's sums what is not a product: the above, biases (r, z, n, b_n), in the first layer the value before and what is known. */
+/* Adds to a layer's sums the terms that are not products: Rows3, biases (r, z, n, b_n), and in the first layer the
+ * value before and the known numbers. */
 template <typename T>
 __device__ __forceinline__ void add_rows(float (&acc)[4][T::GR][T::MT][2][4], const Rows3<T> &add, const T &t,
                                          const acf_loop &f, const Stream &g, int l, const float *bias, const float *w0,
@@ -104,7 +110,7 @@ __device__ __forceinline__ void add_rows(float (&acc)[4][T::GR][T::MT][2][4], co
     }
 }
 
-/* Gates from the sums; the state, in place, to memory and to all blocks. to: byte of shared memory. */
+/* Gates from the sums; the state, in place, to memory and to all blocks. to: byte offset in shared memory. */
 template <typename T>
 __device__ __forceinline__ void end_layer(float (&acc)[4][T::GR][T::MT][2][4], float (&state)[T::GR][T::MT][2][4],
                                           const T &t, const acf_loop &f, const Stream &g, int l, int to, int64_t first,
@@ -165,7 +171,8 @@ __device__ __forceinline__ void end_hidden(float (&acc)[1][T::GR][T::MT][2][4], 
     }
 }
 
-/* Outputs (rows,O) of the whole tile in this block. Few units, so a warp takes a group of 16 through all of K, and groups go round the warps. */
+/* Outputs (rows,O) of the whole tile in this block. There are few units, so a warp takes a group of 16 through all of
+ * K, and groups are dealt to the warps in turn. */
 template <typename T>
 __device__ __forceinline__ void outputs_of(T &t, const acf_loop &f, const Stream &g, int hidden, float *out) {
     int each = STAGE / (g.F * FRAGMENT), pitch = pitch_of(g.F), O = (int)f.O;
@@ -201,7 +208,7 @@ __device__ __forceinline__ void outputs_of(T &t, const acf_loop &f, const Stream
     }
 }
 
-/* Values of a step, a warp a row; lane i has what is given for the warp's i-th row. */
+/* Values of a step, one warp per row; lane i has the given numbers of the warp's i-th row. */
 template <typename T>
 __device__ __forceinline__ void values_of(const T &t, const acf_loop &f, const Given &mine, const float *out,
                                           float *values, int64_t first, int now) {
@@ -266,7 +273,7 @@ __global__ void __launch_bounds__(Crew<C, W, MT>::THREADS, 1)
             int stale = p.states + (g.buffers == 2 ? (~step & 1) * g.layers * layer : 0);
             for (int l = 0; l < g.layers; l++) {
                 float acc[4][T::GR][MT][2][4];
-                Rows3<T> add; /* asked for before the products, used behind them where there are registers for that */
+                Rows3<T> add; /* loaded before the products if registers allow, used after them */
                 clear(acc);
                 ask_rows(add, t, f, g, l, now);
                 if (T::LARGE) add_rows(acc, add, t, f, g, l, biases + l * 4 * H, w0, values, first, now);
@@ -276,7 +283,7 @@ __global__ void __launch_bounds__(Crew<C, W, MT>::THREADS, 1)
                     t.template product<3, NX>(acc, fresh + (l - 1) * layer, pitch, g.H, g.H, now);
                 }
                 if (!T::LARGE) add_rows(acc, add, t, f, g, l, biases + l * 4 * H, w0, values, first, now);
-                if (g.buffers == 1) t.meet(); /* all have read what is now replaced */
+                if (g.buffers == 1) t.meet(); /* all have read the data replaced next */
                 end_layer(acc, state[l], t, f, g, l, fresh + l * layer, first, now);
                 t.arrive();
             }
@@ -296,10 +303,10 @@ __global__ void __launch_bounds__(Crew<C, W, MT>::THREADS, 1)
         }
     }
     __syncwarp();
-    sync_all(C); /* no block leaves while others may still write to it */
+    sync_all(C); /* no block exits while others may still write to it */
 }
 
-/* ---- choice and launch ------------------------------------------------------------------------------------------------------------ */
+/* ---- choice and launch ------------------------------------------------------------------------------------------- */
 
 extern "C" {
 Stream acf_loop_try = {};

@@ -1,4 +1,4 @@
-/* The loops' launches and what is around them: the image of the weights, sums of gradients. See rnn_loop_kernels.h. */
+/* Launches of the recurrent loops, the layout of the weights, and sums of gradients. See rnn_loop_kernels.h. */
 #include "ops/rnn_loop_stream.cuh"
 
 cudaError_t acf_loop_forward_narrow(const acf_loop *f, cudaStream_t stream);
@@ -8,19 +8,19 @@ cudaError_t acf_loop_backward_plain(const acf_loop *f, cudaStream_t stream);
 bool acf_loop_forward_fits(const acf_loop *f);
 bool acf_loop_backward_fits(const acf_loop *f);
 
-/* ---- images -------------------------------------------------------------------------------------------------------------------- */
+/* ---- layout of the weights --------------------------------------------------------------------------------------- */
 
 enum form {
     BY_ROWS,  /* (K/16, groups, gates): w (gates·units, K) */
     BY_UNITS, /* (groups, K/16): the same of one gate, all of K together */
     TURNED,   /* (K/16, groups): w (K, units) */
-    ROTATED   /* the same, whose rows r, z, n meet gradients n, r, z */
+    ROTATED   /* as TURNED, with rows r, z, n for gradients n, r, z */
 };
 
 struct Piece {
     const float *w;
     int at, ksteps, groups, gates; /* at: in fragments */
-    int rows, ld;                  /* of w; rows beyond count as zeros */
+    int rows, ld;                  /* of w; rows beyond are zeros */
     enum form form;
 };
 
@@ -38,7 +38,7 @@ __device__ __forceinline__ float weight_at(const Piece &q, int k, int gate, int 
     return row < q.rows ? q.w[(int64_t)row * q.ld + k] : 0;
 }
 
-/* 16 bytes a thread: what a lane of mma.m16n8k16 wants of a group of 16 units; see rnn_loop_stream.cuh. */
+/* 16 bytes per thread: the operand of one lane of mma.m16n8k16 for a group of 16 units; see rnn_loop_stream.cuh. */
 __global__ void image_loop(unsigned char *image, const __grid_constant__ Pieces all) {
     const Piece &q = all.piece[blockIdx.y];
     int lane = threadIdx.x & 31, n = q.ksteps * q.groups * q.gates;
@@ -78,11 +78,11 @@ extern "C" cudaError_t acf_loop_image_launch(void *image, const acf_loop *f, cud
     return cudaGetLastError();
 }
 
-/* ---- sums of gradients ------------------------------------------------------------------------------------------------------------ */
+/* ---- sums of gradients ------------------------------------------------------------------------------------------- */
 
 #define PARTS ACF_LOOP_PARTS
 
-/* dcond (N,3H) += the gates' gradients of a row over its steps: a block a rank. */
+/* dcond (N,3H) += the gates' gradients of a row over its steps: one block per rank. */
 template <typename G>
 __global__ void loop_row_sums(const __grid_constant__ acf_gru_shape s, const G *gates, float *dcond) {
     int64_t k = blockIdx.x, H = s.H;
@@ -93,7 +93,7 @@ __global__ void loop_row_sums(const __grid_constant__ acf_gru_shape s, const G *
     }
 }
 
-/* parts (PARTS,W): sums of x (T,W) over a stretch of elements each. */
+/* parts (PARTS,W): sums of x (T,W), each over a range of elements. */
 template <typename G>
 __global__ void loop_column_sums(const __grid_constant__ acf_gru_shape s, const G *x, int64_t W, float *parts) {
     int64_t T = s.first[s.D], j = blockIdx.x * (int64_t)blockDim.x + threadIdx.x, each = (T + PARTS - 1) / PARTS;
@@ -164,7 +164,7 @@ extern "C" cudaError_t acf_loop_head_sums_launch(const acf_loop *f, float *db1, 
     return cudaGetLastError();
 }
 
-/* ---- launches ---------------------------------------------------------------------------------------------------------------------- */
+/* ---- launches ---------------------------------------------------------------------------------------------------- */
 
 static bool is_hopper(void) {
     static int major = 0;

@@ -1,5 +1,5 @@
-/* Device pieces of the loops: what a step makes of the head's output, and back; activations; Philox. Both forms of the loops use them.
- * Included by .cu files alone. */
+/* Device functions of the recurrent loops: the value of a step from the head's output, and its derivative; activations;
+ * Philox. Both forms of the loops use them. Included by .cu files only. */
 #ifndef ACF_OPS_RNN_LOOP_PIECES_CUH
 #define ACF_OPS_RNN_LOOP_PIECES_CUH
 
@@ -9,7 +9,7 @@
 #define START (-1.0f) /* ACF_RNN_START */
 #define WHOLE 0xffffffffu
 
-/* ---- activations: numbers of acf_act_kind ------------------------------------------------------------------------------- */
+/* ---- activations: numbers of acf_act_kind ------------------------------------------------------------------------ */
 
 enum { IDENTITY, RELU, LEAKY_RELU, TANH, SIGMOID, SOFTPLUS, ELU };
 
@@ -38,7 +38,7 @@ __device__ __forceinline__ float slope_of(int act, float y) {
     }
 }
 
-/* ---- random numbers: base/rng.h ------------------------------------------------------------------------------------------ */
+/* ---- random numbers: base/rng.h ---------------------------------------------------------------------------------- */
 
 __device__ __forceinline__ uint4 philox(uint64_t seed, uint64_t row, uint32_t stream, uint32_t column, uint32_t draw) {
     uint32_t a = (uint32_t)row, b = (uint32_t)(row >> 32 & 0xffff) << 16 | (stream & 0xffff), c = column, d = draw;
@@ -56,13 +56,14 @@ __device__ __forceinline__ double unit_of(uint32_t lo, uint32_t hi) {
     return ((double)(((uint64_t)hi << 32 | lo) >> 12) + 0.5) * 0x1p-52;
 }
 
-/* What the value of an element needs besides the outputs: of a sample its numbers (of the component, of the value), of an inverse z. */
+/* Inputs of an element's value besides the outputs: for a sample its random numbers (of the component, of the value),
+ * for an inverse z. */
 struct Given {
     double uniform, normal;
     float z;
 };
 
-/* Element p draws where acf_draw_counter says. */
+/* Random numbers of element p, at the counter that acf_draw_counter gives. */
 __device__ __forceinline__ Given given_of(const acf_loop &f, int64_t p) {
     Given n = {};
     if (f.kind == ACF_LOOP_INVERSE) n.z = f.z[p];
@@ -77,7 +78,7 @@ __device__ __forceinline__ Given given_of(const acf_loop &f, int64_t p) {
     return n;
 }
 
-/* ---- a step's value; a warp has one row ------------------------------------------------------------------------------------ */
+/* ---- a step's value; one warp per row ---------------------------------------------------------------------------- */
 
 __device__ __forceinline__ float sum_of_warp(float v) {
     for (int d = 16; d; d /= 2) v += __shfl_xor_sync(WHOLE, v, d);
@@ -101,14 +102,15 @@ __device__ __forceinline__ float mean_of(const float *o, int K, float *top, floa
     }
     *norm = 1 / sum_of_warp(sum);
     mean = sum_of_warp(mean) * *norm;
-    return mean + 0 * mean; /* an infinite mean is no number */
+    return mean + 0 * mean; /* an infinite mean becomes NaN */
 }
 
 __device__ __forceinline__ double rounded(double v) {
     return v > 3.402823466e38 ? 3.402823466e38 : v < -3.402823466e38 ? -3.402823466e38 : v;
 }
 
-/* A draw from o (3K): acf_rng_categorical and acf_rng_normal. In double, so that a component is the CPU's wherever the parameters are. */
+/* A draw from o (3K): acf_rng_categorical and acf_rng_normal. In double, so that a component equals the CPU's for all
+ * parameters. */
 __device__ __forceinline__ float draw_of(const float *o, int K, float lo, float hi, double uniform, double normal) {
     int lane = threadIdx.x & 31;
     float top = top_of_warp(o, K);
@@ -137,7 +139,7 @@ __device__ __forceinline__ float draw_of(const float *o, int K, float lo, float 
     return (float)rounded(mean + 0.0 * mean + exp(s) * normal);
 }
 
-/* The value of an element from o (O numbers); all lanes get it. */
+/* The value of an element from o (O numbers), in all lanes. */
 __device__ __forceinline__ float value_of(const acf_loop &f, const float *o, const Given &g) {
     int K = (int)f.O / 3;
     float top, norm;
@@ -147,7 +149,8 @@ __device__ __forceinline__ float value_of(const acf_loop &f, const float *o, con
     return (g.z - o[f.O - 1]) * expf(-s);
 }
 
-/* give(k, d): gradient d of output k of an element whose value y has the gradient dy; zeros are given too. dz: added to, or NULL. */
+/* Calls give(k, d) with the gradient d of output k, for an element whose value y has the gradient dy; also for d = 0.
+ * dz: added to, or NULL. */
 template <typename Give>
 __device__ __forceinline__ void dvalue_of(const acf_loop &f, const float *o, float y, float dy, float *dz, Give give) {
     int lane = threadIdx.x & 31;
@@ -167,7 +170,7 @@ __device__ __forceinline__ void dvalue_of(const acf_loop &f, const float *o, flo
     give((int)f.O - 1, -shrunk);
 }
 
-/* Elements from..to of p (any width) to zeros; all threads of the grid take part. */
+/* Sets elements from..to of p (any width) to zero; all threads of the grid take part. */
 template <typename G> __device__ void clear_any(G *p, int64_t width, int64_t from, int64_t to) {
     if (!p) return;
     for (int64_t i = from * width + blockIdx.x * (int64_t)blockDim.x + threadIdx.x; i < to * width;

@@ -1,13 +1,15 @@
-/* The loops in float, for any number of layers, units, hidden units and outputs: see rnn_loop_kernels.h; formulas in docs/math.md, 5.
+/* The recurrent loops in float, for any number of layers, units, hidden units and outputs: see rnn_loop_kernels.h;
+ * formulas in docs/math.md, 5.
  *
- * Not for speed: sizes without a narrow form, cards before sm_90, and the reference of the narrow form. Still one launch: a block takes 8 rows
- * through all steps, weights come from the second cache and are used 8 times, what passes from phase to phase lies in global memory. */
+ * Not for speed: for sizes without a narrow form, GPUs before sm_90, and as the reference of the narrow form. Still one
+ * launch: a block takes 8 rows through all steps. Weights come from the L2 cache and are used 8 times; data between
+ * phases is in global memory. */
 #include "ops/rnn_loop_pieces.cuh"
 
 #define ROWS 8
 #define THREADS 256
 
-/* Where the rows of a block stand in a tensor: packed index or rank. */
+/* Indices of a block's rows in a tensor: packed index or rank. */
 struct Places {
     int64_t at[ROWS];
     int n;
@@ -20,7 +22,7 @@ __device__ static Places places(int64_t first, int n, int tile, int tiles) {
     return p;
 }
 
-/* put(r, j, Σ_k in_r[k]·w[j·ld + k]), j < J: a warp an output. */
+/* put(r, j, Σ_k in_r[k]·w[j·ld + k]), j < J: one warp per output. */
 template <typename Put>
 __device__ static void rows_times(const float *in, int64_t stride, const Places &p, const float *w, int64_t ld, int J,
                                   int K, Put put) {
@@ -41,7 +43,7 @@ __device__ static void rows_times(const float *in, int64_t stride, const Places 
     }
 }
 
-/* put(r, j, Σ_k in_r[k]·w[k·ld + j]), j < J: a thread an output. */
+/* put(r, j, Σ_k in_r[k]·w[k·ld + j]), j < J: one thread per output. */
 template <typename Put>
 __device__ static void rows_through(const float *in, int64_t stride, const Places &p, const float *w, int64_t ld, int J,
                                     int K, Put put) {
@@ -59,9 +61,9 @@ __device__ static void rows_through(const float *in, int64_t stride, const Place
     }
 }
 
-/* What lies in scratch between the phases of a step, by rank. */
+/* Scratch between the phases of a step, by rank. */
 struct Work {
-    float *state; /* (layers,N,H); of a backward what goes to the step before */
+    float *state; /* (layers,N,H); of a backward the gradient for the step before */
     float *sums;  /* (N,4H) r, z, the input's and the state's side of n; of a backward (N,H), the gradient from above */
     float *hidden, *out; /* (N,F), (N,O) */
     float *value;        /* (N) the value before, or its gradient */
@@ -154,7 +156,8 @@ __global__ void __launch_bounds__(THREADS) plain_ahead(const __grid_constant__ a
     }
 }
 
-/* Gates of a step to gradients; w.sums: from above, w.state: what the next step sent in, z·dh out; w.value: gradient of the value before. */
+/* Gates of a step to gradients. w.sums: gradient from above. w.state: on entry the gradient from the next step, on
+ * return z·dh. w.value: gradient of the value before. */
 __device__ static void gates_plain_back(const acf_loop &f, const Work &w, int l, const Places &e, const Places &k,
                                         int t, int later) {
     int H = (int)f.s.H, lane = threadIdx.x & 31;

@@ -1,36 +1,39 @@
-/* How the narrow loops multiply: weights that do not fit on chip stream through a ring in shared memory, step after step.
+/* Products of the narrow loops: weights that do not fit on chip stream through a ring buffer in shared memory, step
+ * after step.
  *
- * A network of 4 layers of 256 units is 2.95 MB of bf16; a block that has 227 KB reads it from the second cache once a step: 21.5 us at the 137 GB/s
- * that a multiprocessor gets there, measured with 1 to 132 of them reading at once. C blocks of a cluster share the units out and read a
- * part each. One warp feeds the ring with bulk copies, in the order in which the others (the crew) multiply; it runs ahead of them as far as
- * the ring goes, so what a step waits for elsewhere costs nothing unless it outlasts the ring.
+ * A network of 4 layers of 256 units is 2.95 MB of bf16. A block with 227 KB reads it from the L2 cache once a step:
+ * 21.5 us at the 137 GB/s of a multiprocessor, measured with 1 to 132 of them reading together. C blocks of a cluster
+ * share the units and read a part each. One warp feeds the ring with bulk copies, in the order in which the others (the
+ * crew) multiply. It runs ahead of them as far as the ring allows, so other waits of a step cost nothing unless they
+ * outlast the ring.
  *
- * Fragments. A warp multiplies rows (16, K) in shared memory by groups of 16 units; the weights of a group, 16 of K and one gate are 512
- * bytes, in the order in which the lanes of mma.m16n8k16 want them: 16 bytes a lane. A thread's accumulators of a group are 4 neighbouring units
- * of the rows lane/4 and lane/4 + 8. A matrix is stored (K/16, groups, gates) fragments: a block's part of a k-step is contiguous.
+ * Fragments. A warp multiplies rows (16, K) in shared memory by groups of 16 units. The weights of a group, 16 of K and
+ * one gate are 512 bytes, in the order of the operands of mma.m16n8k16: 16 bytes a lane. A thread's accumulators of a
+ * group are 4 neighbouring units of the rows lane/4 and lane/4 + 8. A matrix is stored as (K/16, groups, gates)
+ * fragments, so a block's part of a k-step is contiguous.
  *
- * Included by .cu files alone. */
+ * Included by .cu files only. */
 #ifndef ACF_OPS_RNN_LOOP_STREAM_CUH
 #define ACF_OPS_RNN_LOOP_STREAM_CUH
 
 #include "ops/hopper.cuh"
 #include "ops/rnn_loop_pieces.cuh"
 
-#define STAGE 24576  /* bytes of a place in the ring */
+#define STAGE 24576  /* bytes of one stage of the ring */
 #define FRAGMENT 512 /* bytes */
 #define NARROW_LAYERS 4
 #define NARROW_UNITS 256
 
-/* Where matrices stand in an image, in fragments; the backward's have K and units swapped. */
+/* Offsets of the matrices in the laid-out weights, in fragments; the backward's have K and units swapped. */
 struct Matrices {
     int wh[NARROW_LAYERS], wx[NARROW_LAYERS], w1, w2;
 };
 
-/* Sizes in 16s, the places of the matrices, and how a batch is cut. */
+/* Sizes in 16s, the offsets of the matrices, and the tiling of a batch. */
 struct Stream {
     int layers, H, F, O;  /* of units, hidden units, outputs; O rounded up */
     Matrices ahead, back; /* of a forward, of a backward */
-    int fragments;        /* of an image */
+    int fragments;        /* of the laid-out weights */
     int C, W, MT;         /* blocks of a cluster, warps of a crew, tiles of 16 rows */
     int tiles, stages, buffers;
 };
@@ -55,10 +58,10 @@ static inline Stream stream_of(const acf_loop *f) {
     return g;
 }
 
-/* ---- the feeding warp ------------------------------------------------------------------------------------------------------ */
+/* ---- the feeding warp -------------------------------------------------------------------------------------------- */
 
 struct Ring {
-    uint32_t data, full, vacant; /* addresses: places, one barrier a place that it is full, one that it is free */
+    uint32_t data, full, vacant; /* addresses: stages, one barrier per stage that it is full, one that it is free */
     int stages, stage;
     uint32_t parity;
     __device__ __forceinline__ void next() {
@@ -66,7 +69,7 @@ struct Ring {
     }
 };
 
-/* A matrix of ksteps times `slice` fragments, of which this block takes `mine` from `skip` on, through the ring. */
+/* Streams a matrix of ksteps times `slice` fragments through the ring; this block takes `mine` from `skip` on. */
 __device__ __forceinline__ void feed(Ring &r, const unsigned char *image, int at, int ksteps, int slice, int skip,
                                      int mine) {
     int lane = threadIdx.x & 31, bytes = mine * FRAGMENT, each = STAGE / bytes;
@@ -85,10 +88,11 @@ __device__ __forceinline__ void feed(Ring &r, const unsigned char *image, int at
     }
 }
 
-/* ---- the crew ---------------------------------------------------------------------------------------------------------------- */
+/* ---- the crew ---------------------------------------------------------------------------------------------------- */
 
-/* acc[gate][group][m] += rows [m] · fragments, for the first M tiles of rows. a: where this lane's ldmatrix row begins; mine: groups of this
- * block, of which this warp has GR from `group` on. The third of three gates goes to acc[THIRD]. */
+/* acc[gate][group][m] += rows [m] · fragments, for the first M tiles of rows. a: start of this lane's ldmatrix row;
+ * mine: groups of this block, of which this warp has GR from `group` on. The third of three gates goes to
+ * acc[THIRD]. */
 template <int M, int G, int THIRD, int GA, int GR, int MT>
 __device__ __forceinline__ void product_of(Ring &r, float (&acc)[GA][GR][MT][2][4], const unsigned char *ring,
                                            uint32_t a, int pitch, int ksteps, int mine, int group) {
@@ -124,8 +128,8 @@ __device__ __forceinline__ void product_of(Ring &r, float (&acc)[GA][GR][MT][2][
 
 template <int C_, int W_, int MT_> struct Crew {
     static constexpr int C = C_, W = W_, MT = MT_, GR = 16 / (C * W), ROWS = 16 * MT;
-    /* Sums of two tiles and two groups need more than an even share of the registers: then the feeding warp is one of a warp group that
-     * gives its own away. */
+    /* Sums of two tiles and two groups need more than an even share of the registers. Then the feeding warp is in a
+     * warp group of its own, which gives its registers away. */
     static constexpr bool LARGE = GR * MT == 4;
     static constexpr int THREADS = 32 * (W + (LARGE ? 4 : 1));
     int c, tile, tiles, warp, lane;
@@ -154,25 +158,26 @@ template <int C_, int W_, int MT_> struct Crew {
     __device__ __forceinline__ void give_registers() const {
         if constexpr (LARGE) registers_fewer<40>();
     }
-    /* What this warp wrote into any block's memory is seen by all crews behind wait(). Every arrive has its wait before the next. */
+    /* After wait(), all crews see what this warp wrote into any block's memory. Every arrive has its wait before the
+     * next. */
     __device__ __forceinline__ void arrive() {
         __syncwarp();
         if (lane < C) bar_publish(far_address(meeting, lane));
     }
     __device__ __forceinline__ void wait() { bar_wait_published(meeting, parity), parity ^= 1; }
     __device__ __forceinline__ void meet() { arrive(), wait(); }
-    /* This block's crew alone. */
+    /* Syncs this block's crew alone. */
     __device__ __forceinline__ void gather() { asm volatile("bar.sync 1, %0;" ::"n"(32 * W) : "memory"); }
 
     __device__ __forceinline__ int row(int m, int s) const { return m * 16 + s * 8 + (lane >> 2); }
-    /* Group gr of this warp: is there one of the n; its first unit of this thread. */
+    /* Group gr of this warp: whether it is one of the n; its first unit in this thread. */
     __device__ __forceinline__ bool has(int gr, int n) const { return warp * GR + gr < n / C; }
     __device__ __forceinline__ int unit(int gr, int n) const {
         return (c * (n / C) + warp * GR + gr) * 16 + (lane & 3) * 4;
     }
     __device__ __forceinline__ int64_t rank(int row_) const { return tile + (int64_t)tiles * row_; }
 
-    /* rows: byte in shared memory where the tile's rows begin; n groups in all. */
+    /* rows: byte offset in shared memory of the tile's rows; n groups in all. */
     template <int G, int THIRD, int GA>
     __device__ __forceinline__ void product(float (&acc)[GA][GR][MT][2][4], int rows, int pitch, int ksteps, int n,
                                             int now) {
@@ -192,7 +197,7 @@ template <int GA, int GR, int MT> __device__ __forceinline__ void clear(float (&
 /* The four numbers of row (m, s) in an accumulator. */
 __device__ __forceinline__ float &of(float (&d)[2][4], int s, int i) { return d[i / 2][2 * s + i % 2]; }
 
-/* ---- launches ------------------------------------------------------------------------------------------------------------------ */
+/* ---- launches ---------------------------------------------------------------------------------------------------- */
 
 extern "C" Stream acf_loop_try; /* for the kernel lab: C, W, MT where C is not 0, tiles where not 0 */
 
@@ -210,8 +215,8 @@ static cudaError_t launch_stream(K kernel, const acf_loop *f, const Stream &g, i
     return cudaLaunchKernelEx(&c, kernel, *f, g);
 }
 
-/* Clusters that an H200 runs at once: 132 of one block, 66 of two, 30 of four. Small batches are cut small and read weights together; from
- * there on tiles get taller, then wait for each other. */
+/* Clusters that an H200 runs at once: 132 of one block, 66 of two, 30 of four. Small batches get small tiles and read
+ * the weights together. Larger ones first get taller tiles, then run in several waves. */
 static inline void cut_batch(Stream *g, const acf_loop *f) {
     int64_t N = f->s.N;
     bool shared_out = f->s.H == NARROW_UNITS && f->F == NARROW_UNITS;

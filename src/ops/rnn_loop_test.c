@@ -1,4 +1,4 @@
-/* Loops through a recurrent network: cases against plain loops over rows, and the identities that tie them to the sequence. */
+/* Recurrent loops: cases against plain loops over rows, and identities between the loops and the sequence. */
 #include "ops/rnn_loop.h"
 
 #include "harness/naive.h"
@@ -11,13 +11,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A variant is a kind of loop with a number of layers, and whether something is known of the steps and of the rows. */
+/* A variant is a kind of loop with a number of layers, and whether there are known numbers of the steps and
+ * conditioning of the rows. */
 enum { INVERSE, SHIFT, MEAN };
 #define VARIANT(kind, layers, told) ((kind) | (layers) << 4 | (told) << 8)
 static int kind_of(int variant) { return variant & 15; }
 static int layers_of(int variant) { return variant >> 4 & 15; }
 static bool told(int variant) { return variant >> 8 & 1; }
-/* Run large, it has the size that a GPU has kernels of its own for. */
+/* Large runs use the size for which a GPU has its own kernels. */
 #define WITH_256 (1 << 9)
 static bool of_256(const acf_lab *l) { return l->big && (l->c->variant & WITH_256); }
 
@@ -32,8 +33,7 @@ static int64_t outputs(int variant) {
 /* Leaves: z (T), known (T,KNOWN), c (N,CONTEXT), then wx, wc, bx, wh, bh of each layer, then w1, b1, w2, b2. */
 static acf_rnn network(acf_lab *l, int variant, acf_tensor **known, acf_tensor **c) {
     int64_t H = units(l), F = hidden(l), O = outputs(variant);
-    double top =
-        of_256(l) ? 0.1 : 1; /* larger weights of so many units make a chaotic loop, which no rounding survives */
+    double top = of_256(l) ? 0.1 : 1; /* larger weights of so many units give a chaotic loop */
     acf_rnn w = {.layers = layers_of(variant), .act = ACF_TANH};
     *known = told(variant) ? acf_leaf_packed(l, "known", -1, 1, KNOWN) : NULL;
     *c = told(variant) ? acf_leaf(l, "c", -1, 1, 2, (int64_t[]){l->N, CONTEXT}) : NULL;
@@ -67,22 +67,22 @@ static double naive_value(int kind, const double *out, double z) {
 }
 
 static void naive(const acf_lab *l, double *const *result) {
-    int v = l->c->variant, layers = layers_of(v), told_now = told(v);
+    int v = l->c->variant, layers = layers_of(v), conditioned = told(v);
     int64_t H = units(l), F = hidden(l), O = outputs(v);
-    const acf_lab_leaf *known = &l->leaf[1], *c = &l->leaf[2], *first = &l->leaf[1 + 2 * told_now];
-    const acf_lab_leaf *head = first + layers * (4 + told_now);
+    const acf_lab_leaf *known = &l->leaf[1], *c = &l->leaf[2], *first = &l->leaf[1 + 2 * conditioned];
+    const acf_lab_leaf *head = first + layers * (4 + conditioned);
     for (int64_t i = 0; i < l->N; i++) {
         double state[4][MOST] = {{0}}, next[MOST], x[MOST], before = -1;
         for (int64_t s = 0; s < l->u->size[i]; s++) {
             int64_t p = acf_subset_at(l->u, i, s);
             x[0] = before;
-            for (int e = 0; told_now && e < KNOWN; e++) x[1 + e] = (double)known->value[p * KNOWN + e];
+            for (int e = 0; conditioned && e < KNOWN; e++) x[1 + e] = (double)known->value[p * KNOWN + e];
             for (int k = 0; k < layers; k++) {
-                const acf_lab_leaf *f = first + k * (4 + told_now);
-                naive_gru w = {f[0].value, told_now ? f[1].value : NULL, f[1 + told_now].value, f[2 + told_now].value,
-                               f[3 + told_now].value};
-                naive_gru_step(w, k ? H : 1 + KNOWN * told_now, H, CONTEXT, x, told_now ? c->value + i * CONTEXT : NULL,
-                               state[k], next);
+                const acf_lab_leaf *f = first + k * (4 + conditioned);
+                naive_gru w = {f[0].value, conditioned ? f[1].value : NULL, f[1 + conditioned].value,
+                               f[2 + conditioned].value, f[3 + conditioned].value};
+                naive_gru_step(w, k ? H : 1 + KNOWN * conditioned, H, CONTEXT, x,
+                               conditioned ? c->value + i * CONTEXT : NULL, state[k], next);
                 memcpy(state[k], next, sizeof next);
                 memcpy(x, next, sizeof next);
             }
@@ -94,14 +94,15 @@ static void naive(const acf_lab *l, double *const *result) {
     }
 }
 
-/* A step has a product a layer, and the head two. In the mean's cases z is not used, so its NaN cannot show; they share the leaves of the others. */
+/* A step has one product per layer, and the head two. The mean's cases do not use z, so its NaN cannot show; they share
+ * the leaves of the others. */
 static const acf_case cases[] = {
     {"inverse, one layer", build, naive, .variant = VARIANT(INVERSE, 1, 0), .recurrent = 3},
-    {"inverse, two layers, told", build, naive, .variant = VARIANT(INVERSE, 2, 1), .recurrent = 4, .big_N = 200},
-    {"shift, one layer, told", build, naive, .variant = VARIANT(SHIFT, 1, 1), .recurrent = 3, .big_N = 200},
+    {"inverse, two layers, conditioned", build, naive, .variant = VARIANT(INVERSE, 2, 1), .recurrent = 4, .big_N = 200},
+    {"shift, one layer, conditioned", build, naive, .variant = VARIANT(SHIFT, 1, 1), .recurrent = 3, .big_N = 200},
     {"mean, one layer", build, naive, .variant = VARIANT(MEAN, 1, 0), .recurrent = 3, .hides_nonfinite = true},
-    {"mean, three layers, told", build, naive, .variant = VARIANT(MEAN, 3, 1), .recurrent = 5, .hides_nonfinite = true,
-     .big_N = 200},
+    {"mean, three layers, conditioned", build, naive, .variant = VARIANT(MEAN, 3, 1), .recurrent = 5,
+     .hides_nonfinite = true, .big_N = 200},
     {"inverse, two layers, large of 256 units", build, naive, .variant = VARIANT(INVERSE, 2, 1) | WITH_256,
      .recurrent = 4, .big_N = 200},
     {"mean, three layers, large of 256 units", build, naive, .variant = VARIANT(MEAN, 3, 0) | WITH_256, .recurrent = 5,
@@ -109,19 +110,20 @@ static const acf_case cases[] = {
 };
 ACF_CASES(rnn_loop, cases)
 
-static const acf_case told_case = {"told", NULL, NULL};
+static const acf_case conditioned_case = {"conditioned", NULL, NULL};
 
-static void open_told(acf_lab *l, int64_t N, int64_t D) {
+static void open_conditioned(acf_lab *l, int64_t N, int64_t D) {
     acf_lab_open(l, 2, N, D, ACF_MASK_RANDOM, 11);
-    l->c = &told_case;
+    l->c = &conditioned_case;
 }
 
-/* The coupling forward, all steps at once, then the loop: the values come back. Recording or not makes no difference. */
+/* The coupling forward, all steps at once, then the loop: it returns the values. The same with and without
+ * recording. */
 static void inverse_undoes_the_coupling(void **state) {
     (void)state;
     for (int record = 0; record < 2; record++) {
         acf_lab l;
-        open_told(&l, 31, 9);
+        open_conditioned(&l, 31, 9);
         acf_lab_begin(&l, record);
         acf_tensor *known, *c, *x = acf_leaf_packed(&l, "x", -2, 2, 0);
         acf_rnn w = network(&l, VARIANT(INVERSE, 2, 1), &known, &c);
@@ -135,11 +137,12 @@ static void inverse_undoes_the_coupling(void **state) {
     }
 }
 
-/* The mean at a step is the mixture mean of the network given the means before: one sequence run over the result. */
-static void mean_is_its_own_sequence(void **state) {
+/* The mean at a step is the mixture mean of the network given the means before: one sequence run over the result checks
+ * it. */
+static void mean_equals_the_sequence_on_itself(void **state) {
     (void)state;
     acf_lab l;
-    open_told(&l, 17, 6);
+    open_conditioned(&l, 17, 6);
     acf_tensor *known, *c;
     acf_rnn w = network(&l, VARIANT(MEAN, 2, 1), &known, &c);
     acf_tensor *mean = acf_rnn_mean(l.t, &w, known, c, COMPONENTS, l.u);
@@ -150,11 +153,11 @@ static void mean_is_its_own_sequence(void **state) {
     acf_lab_close(&l);
 }
 
-/* The sample likewise: drawing from the sequence run over the sample, with the same key, gives it back. */
-static void sample_is_its_own_sequence(void **state) {
+/* The sample likewise: drawing from the sequence run over the sample, with the same key, returns it. */
+static void sample_equals_the_sequence_on_itself(void **state) {
     (void)state;
     acf_lab l;
-    open_told(&l, 17, 6);
+    open_conditioned(&l, 17, 6);
     acf_tensor *known, *c;
     acf_rnn w = network(&l, VARIANT(MEAN, 2, 1), &known, &c);
     const acf_draw d = {.seed = 9, .draw = 2};
@@ -173,7 +176,7 @@ static void sample_is_its_own_sequence(void **state) {
 static void refuses_what_does_not_fit(void **state) {
     (void)state;
     acf_lab l;
-    open_told(&l, 4, 3);
+    open_conditioned(&l, 4, 3);
     acf_tensor *known, *c, *z = acf_leaf_packed(&l, "z", -1, 1, 0);
     acf_rnn w = network(&l, VARIANT(INVERSE, 1, 1), &known, &c);
     acf_rnn_mean(l.t, &w, known, c, COMPONENTS, l.u);
@@ -183,7 +186,7 @@ static void refuses_what_does_not_fit(void **state) {
     acf_lab_begin(&l, false);
     z = acf_leaf_packed(&l, "z", -1, 1, 0);
     w = network(&l, VARIANT(INVERSE, 1, 1), &known, &c);
-    acf_rnn_inverse(l.t, &w, z, NULL, c, BOUND, l.u); /* wx expects what is known */
+    acf_rnn_inverse(l.t, &w, z, NULL, c, BOUND, l.u); /* wx expects known numbers */
     assert_int_equal(acf_tape_status(l.t), ACF_ESHAPE);
     assert_string_equal(acf_error(), "rnn_inverse: layer 0: wx is (9, 3) and wh is (9, 3); expected (9, 1) and (9, 3)");
 
@@ -195,7 +198,7 @@ static void refuses_what_does_not_fit(void **state) {
     acf_lab_close(&l);
 }
 
-/* One thing wrong at a time. Each of these was once read past its end, or followed through NULL. */
+/* One mistake at a time. Without the checks, each reads past an end or follows NULL. */
 enum {
     SHORT_BX,
     SHORT_BH,
@@ -214,7 +217,7 @@ static const char *const wrong_sentence[WRONGS] = {
     [SHORT_B1] = "the head's biases have 1 and 9 elements; expected 4 and 9",
     [SHORT_B2] = "the head's biases have 4 and 1 elements; expected 4 and 9",
     [FEW_ROWS_OF_C] = "the conditioning is (3, 9); expected (4, 9)",
-    [NARROW_WC] = "", /* the linear layer speaks first */
+    [NARROW_WC] = "", /* the linear layer reports it first */
     [NO_ACTIVATION] = "there is no activation number 99",
     [TOO_MANY_LAYERS] = "9 layers; expected 1 to 8",
     [NO_UNITS] = "wh is (0, 0); expected (3H, H), H at least 1",
@@ -241,7 +244,7 @@ static void refuses_a_broken_network(void **state) {
     for (int wrong = 0; wrong < WRONGS; wrong++)
         for (int seq = 0; seq < 2; seq++) {
             acf_lab l;
-            open_told(&l, 4, 3);
+            open_conditioned(&l, 4, 3);
             acf_tensor *known, *c, *v = acf_leaf_packed(&l, "v", -1, 1, 0);
             acf_rnn w = network(&l, VARIANT(MEAN, 1, 1), &known, &c);
             break_network(&l, wrong, &w, &c);
@@ -263,7 +266,7 @@ static void refuses_other_mixtures(void **state) {
     for (int k = 0; k < 6; k++)
         for (int sample = 0; sample < 2; sample++) {
             acf_lab l;
-            open_told(&l, 4, 3);
+            open_conditioned(&l, 4, 3);
             acf_tensor *known, *c;
             acf_rnn w = network(&l, VARIANT(MEAN, 1, 1), &known, &c);
             if (K[k] == 1025) {
@@ -279,11 +282,11 @@ static void refuses_other_mixtures(void **state) {
         }
 }
 
-/* A head without biases is one with biases of zero, in the loop as in the sequence. */
+/* A head without biases equals one with biases of zero, in the loop and in the sequence. */
 static void biases_of_the_head_are_optional(void **state) {
     (void)state;
     acf_lab l;
-    open_told(&l, 17, 6);
+    open_conditioned(&l, 17, 6);
     acf_lab_begin(&l, true);
     acf_tensor *known, *c;
     acf_rnn w = network(&l, VARIANT(MEAN, 2, 1), &known, &c);
@@ -296,12 +299,12 @@ static void biases_of_the_head_are_optional(void **state) {
     acf_lab_close(&l);
 }
 
-/* Dropout acts behind every layer: the head sees what is left of the last one's output, the loops see all. */
+/* Dropout applies behind every layer of the sequence, also between the last one and the head; the loops have none. */
 static void the_sequence_alone_has_dropout(void **state) {
     (void)state;
     acf_lab l;
     const acf_drop half = {.rate = 0.5, .seed = 4, .step = 1, .site = 50};
-    open_told(&l, 17, 6);
+    open_conditioned(&l, 17, 6);
     acf_lab_begin(&l, true);
     acf_tensor *known, *c, *v = acf_leaf_packed(&l, "v", -1, 1, 0);
     acf_rnn w = network(&l, VARIANT(MEAN, 2, 1), &known, &c);
@@ -320,11 +323,11 @@ static void the_sequence_alone_has_dropout(void **state) {
 
 static const acf_case large_case = {"large", NULL, NULL, .variant = VARIANT(MEAN, 2, 1) | WITH_256};
 
-/* What is drawn in a lab, to be freed. */
+/* The draws of a lab, to be freed. */
 static acf_real *draws_of(acf_lab *l, bool large, int64_t *count) {
     uint64_t id[40];
     for (uint64_t i = 0; i < 40; i++) id[i] = 1000 + 7 * i;
-    l->c = large ? &large_case : &told_case;
+    l->c = large ? &large_case : &conditioned_case;
     l->big = large;
     acf_tensor *known, *c;
     acf_rnn w = network(l, VARIANT(MEAN, 2, 1), &known, &c);
@@ -335,8 +338,8 @@ static acf_real *draws_of(acf_lab *l, bool large, int64_t *count) {
     return acf_lab_fetch(l->dev, z->data, *count);
 }
 
-/* The same numbers are drawn on a device. Where its products are rounded, a draw near the border of two components may fall to the other
- * one, and all that follow in the row differ. */
+/* A device draws the same numbers. Where its products are rounded, a draw near the border of two components may fall
+ * into the other one, and all that follow in the row differ. */
 static void a_device_draws_the_same(void **state) {
     (void)state;
     const bool exact = acf_test_device()->precision == ACF_PRECISION_FLOAT;
@@ -360,6 +363,6 @@ static void a_device_draws_the_same(void **state) {
 ACF_DEVICE_TESTS(rnn_loop, cmocka_unit_test(a_device_draws_the_same))
 
 ACF_TESTS(rnn_loop, cmocka_unit_test(the_sequence_alone_has_dropout), cmocka_unit_test(inverse_undoes_the_coupling),
-          cmocka_unit_test(mean_is_its_own_sequence), cmocka_unit_test(sample_is_its_own_sequence),
+          cmocka_unit_test(mean_equals_the_sequence_on_itself), cmocka_unit_test(sample_equals_the_sequence_on_itself),
           cmocka_unit_test(refuses_what_does_not_fit), cmocka_unit_test(refuses_a_broken_network),
           cmocka_unit_test(refuses_other_mixtures), cmocka_unit_test(biases_of_the_head_are_optional))

@@ -1,12 +1,14 @@
-/* What the families with one small matrix per batch row share on the GPU: submatrix, lu, lu_packed, lowrank. See rowmat.h.
+/* Shared by the GPU code of the families with one small matrix per batch row: submatrix, lu, lu_packed, lowrank. See
+ * rowmat.h.
  *
- * A matrix belongs to a group of G threads. Up to ACF_ROWMAT_SMALL columns it is a warp, several of them a block, and the matrix is copied
- * to shared memory with rows an odd number of words apart, so that lanes may walk along rows or columns alike. Above, it is a block, which
- * works in global memory. Groups are numbered by rank, as on the CPU: neighbours read neighbours, and the largest matrices begin first.
+ * A matrix belongs to a group of G threads. Up to ACF_ROWMAT_SMALL columns the group is a warp, several of them in a
+ * block. The matrix is then copied to shared memory with rows an odd number of words apart, so that lanes can go along
+ * rows or columns. Above, the group is a block, which works in global memory. Groups are numbered by rank, as on the
+ * CPU: neighbours read neighbours, and the largest matrices begin first.
  *
  *     shared memory of a group:   [ matrices, where it is a warp | vectors of D ]
  *
- * How much that is depends on D alone, as do launches. Vectors of a block must fit into 48 KB: D below about 2,400. */
+ * Its size depends on D alone, as do launches. Vectors of a block must fit into 48 KB: D below about 2,400. */
 #ifndef ACF_OPS_ROWMAT_CUH
 #define ACF_OPS_ROWMAT_CUH
 
@@ -14,9 +16,9 @@
 
 #define ACF_ROWMAT_SMALL 64
 #define ACF_ROWMAT_LARGE 256   /* threads of a group above */
-#define ACF_SHARED_BYTES 49152 /* what a block may have without asking */
+#define ACF_SHARED_BYTES 49152 /* the default limit of a block */
 
-/* ---- host side ---------------------------------------------------------------------------------------------------------- */
+/* ---- host side --------------------------------------------------------------------------------------------------- */
 
 typedef struct acf_groups {
     bool small;
@@ -25,7 +27,7 @@ typedef struct acf_groups {
     int per;      /* reals of it a group */
 } acf_groups;
 
-/* A group for each of N rows, with copies of so many matrices (only where groups are warps) and vectors. */
+/* A group for each of N rows, with copies of `matrices` matrices (only where groups are warps) and of vectors. */
 static inline acf_groups acf_groups_for(int64_t N, int64_t D, int matrices, int vectors) {
     const bool small = D <= ACF_ROWMAT_SMALL;
     const int64_t per = vectors * D + (small ? matrices * D * (D | 1) : 0),
@@ -44,7 +46,7 @@ static inline acf_groups acf_groups_for(int64_t N, int64_t D, int matrices, int 
             kernel<ACF_ROWMAT_LARGE><<<(g).blocks, (g).threads, (g).bytes, stream>>>(__VA_ARGS__);                     \
     } while (0)
 
-/* ---- groups --------------------------------------------------------------------------------------------------------------- */
+/* ---- groups ------------------------------------------------------------------------------------------------------ */
 
 template <int G> static __device__ inline int acf_lane(void) { return (int)threadIdx.x % G; }
 /* The group's number, which is the rank of its row. */
@@ -64,12 +66,12 @@ template <int G> static __device__ inline acf_real *acf_group_shared(int per) {
     return acf_shared_reals + threadIdx.x / G * per;
 }
 
-/* The largest of the group's numbers, in every thread; each must call it. */
+/* The maximum of the group's numbers, in every thread; all must call it. */
 template <int G> static __device__ inline unsigned acf_group_max(unsigned x) {
     x = __reduce_max_sync(0xffffffffu, x);
     if constexpr (G > 32) {
         __shared__ unsigned warp[G / 32];
-        __syncthreads(); /* the call before may still be reading */
+        __syncthreads(); /* the previous call may still be reading */
         if (threadIdx.x % 32 == 0) warp[threadIdx.x / 32] = x;
         __syncthreads();
         for (int w = 0; w < G / 32; w++) x = max(x, warp[w]);
@@ -78,7 +80,7 @@ template <int G> static __device__ inline unsigned acf_group_max(unsigned x) {
 }
 template <int G> static __device__ inline unsigned acf_group_min(unsigned x) { return ~acf_group_max<G>(~x); }
 
-/* ---- rows of a batch -------------------------------------------------------------------------------------------------------- */
+/* ---- rows of a batch --------------------------------------------------------------------------------------------- */
 
 /* The row of a group: its rank, number and size, and where its matrix begins. */
 typedef struct acf_batch_row {
@@ -90,25 +92,25 @@ static __device__ inline acf_batch_row acf_row_of_rank(const acf_subset &u, int6
     return {rank, i, i * u.D * u.D, u.size[i]};
 }
 
-/* Where place t of the row is in a packed vector. */
+/* Index of place t of the row in a packed vector. */
 static __device__ inline int64_t acf_packed_at(const acf_subset &u, const acf_batch_row &r, int t) {
     return u.first[t] + r.rank;
 }
 
-/* Row r of a packed vector to n contiguous numbers; whoever reads them syncs first. */
+/* Row r of a packed vector to n contiguous numbers; the caller syncs before reading them. */
 template <int G>
 static __device__ inline void acf_row_get(acf_real *to, const acf_real *x, const acf_subset &u,
                                           const acf_batch_row &r) {
     for (int t = acf_lane<G>(); t < r.n; t += G) to[t] = x[acf_packed_at(u, r, t)];
 }
 
-/* Behind the last packed element: zeros. All threads of the grid share it out, so it comes before any return. */
+/* Zeros behind the last packed element. All threads of the grid share the work, so it comes before any return. */
 static __device__ inline void acf_zero_tail(acf_real *x, const acf_subset &u) {
     const int64_t stride = (int64_t)gridDim.x * blockDim.x;
     for (int64_t p = u.first[u.D] + acf_thread(); p < u.T; p += stride) x[p] = 0;
 }
 
-#define ACF_ROWS_AT_ONCE 8 /* loads under way before the first is used */
+#define ACF_ROWS_AT_ONCE 8 /* loads in flight before the first is used */
 
 /* to (n,ldt) = from (n,ldf), the group's threads along the rows. */
 template <int G>
@@ -126,12 +128,12 @@ static __device__ inline void acf_group_copy(acf_real *to, int ldt, const acf_re
         }
 }
 
-/* A matrix to be read: the copy of it at `shared` for a warp, itself for a block; *ld is where rows are apart. Syncs. */
+/* A matrix to be read: its copy at `shared` for a warp, itself for a block; *ld is the row stride. Syncs. */
 template <int G>
 static __device__ inline const acf_real *acf_group_stage(acf_real *shared, const acf_real *m, int n, int *ld) {
     if (G > 32) {
         *ld = n;
-        acf_group_sync<G>(); /* vectors that were filled before are there */
+        acf_group_sync<G>(); /* vectors that were filled before are visible */
         return m;
     }
     *ld = n | 1;

@@ -1,15 +1,14 @@
-/* What the families with one small matrix per batch row share: submatrix, lu, lu_packed, lowrank.
+/* Shared by the families with one small matrix per batch row: submatrix, lu, lu_packed, lowrank.
  *
- * Row i's matrix is |u_i| x |u_i|; packed vectors are step-major, so a row's elements are strided and every kernel first
- * gathers them into scratch of its thread. Loops run over RANKS: neighbours in rank are neighbours in packed
+ * Row i's matrix is |u_i| x |u_i|. Packed vectors are step-major, so a row's elements are strided and every kernel
+ * first gathers them into scratch of its thread. Loops run over RANKS: neighbours in rank are neighbours in packed
  * memory, and the largest matrices come first, which balances the threads.
  *
  *     ACF_PARALLEL_UNEVEN(dev, work)
  *     for (int64_t k = 0; k < u->N; k++) {
  *         int64_t i = u->row[k], n = u->size[i];
  *         acf_real *xs = acf_row_scratch(scratch, per);       of this thread
- *         acf_row_get(xs, x, u, i);
- */
+ *         acf_row_get(xs, x, u, i); */
 #ifndef ACF_OPS_ROWMAT_H
 #define ACF_OPS_ROWMAT_H
 
@@ -19,7 +18,7 @@
 
 #include <omp.h>
 
-/* Scratch of `per` elements for each thread, to be released by the caller's mark; NULL when memory ran out. */
+/* Scratch of `per` elements for each thread, released by the caller's mark; NULL when memory ran out. */
 static inline acf_real *acf_rows_scratch(acf_tape *t, int64_t per) {
     return acf_tape_reals(t, t->dev->threads * acf_pad(per));
 }
@@ -65,7 +64,7 @@ static inline acf_tensor *acf_square_new(acf_tape *t, const acf_subset *u) {
 /* A vector packed over exactly this subset. */
 static inline bool acf_is_packed(const acf_tensor *x, const acf_subset *u) { return x->ndim == 1 && x->sub == u; }
 
-/* The sentence every family fails with; the step is a place in the row's compact order. */
+/* The message of every family for a singular matrix; the step is a place in the row's compact order. */
 static inline acf_status acf_singular(const acf_subset *u, int64_t row, int64_t step, acf_real pivot,
                                       acf_real largest) {
     return acf_fail(
@@ -75,7 +74,7 @@ static inline acf_status acf_singular(const acf_subset *u, int64_t row, int64_t 
         (long long)row, u->cols[row * u->D + step], (double)pivot, (double)largest);
 }
 
-/* The lowest row whose entry is not -1, for kernels that note failures row by row; -1 when there is none. */
+/* The lowest row whose entry is not -1, for kernels that record failures row by row; -1 if there is none. */
 static inline int64_t acf_first_failure(const int32_t *bad, int64_t N) {
     for (int64_t i = 0; i < N; i++)
         if (bad[i] >= 0) return i;

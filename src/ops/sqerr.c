@@ -1,4 +1,4 @@
-/* Squared error per row: see sqerr.h. Fused because sub, square and sum_subset would go through memory three times.
+/* Squared error per row: see sqerr.h. Fused, because sub, square and sum_subset would read memory three times.
  *
  * Workload: T = 1e3 to 1e5 elements, once per step. */
 #include "ops/sqerr.h"

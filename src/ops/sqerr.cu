@@ -5,7 +5,8 @@ extern "C" {
 #include "ops/sqerr.h"
 }
 
-/* da += 2 (a - b) dy of its row; with minus, the same is taken away. A launch for each, as a and b may be one tensor. */
+/* da += 2 (a - b) dy of its row; with minus, subtracts it. One launch for each of a and b, as they may be one
+ * tensor. */
 static __global__ void sqerr_bwd(acf_real *__restrict__ da, const acf_real *__restrict__ dy,
                                  const acf_real *__restrict__ a, const acf_real *__restrict__ b,
                                  const int32_t *__restrict__ row_of, int64_t T, acf_real sign) {

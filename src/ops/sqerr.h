@@ -5,8 +5,8 @@
 #include "device/cpu.h"
 #include "ops/ops.h"
 
-/* (N) the sum of (a - b)^2 over each batch row's modelled columns; a and b (T) are packed over u. 0 for a row
- * without any. */
+/* (N) the sum of (a - b)^2 over each batch row's modelled columns; a and b (T) are packed over u. 0 for a row without
+ * modelled columns. */
 acf_tensor *acf_sqerr(acf_tape *t, acf_tensor *a, acf_tensor *b, const acf_subset *u);
 
 void acf_sqerr_fwd_cpu(const acf_device *dev, acf_real *y, const acf_real *a, const acf_real *b, const acf_subset *u);

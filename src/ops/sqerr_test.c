@@ -28,7 +28,7 @@ static const acf_size many_rows[] = {{0, 3, ACF_MASK_RANDOM},
 static const acf_case cases[] = {{"two sides", build, naive, .sizes = many_rows, .big_N = 8000}};
 ACF_CASES(sqerr, cases)
 
-/* The same as its parts, in value and in gradient; and of a tensor with itself, nothing. */
+/* Equals its parts, in value and in gradient; the error of a tensor with itself is 0. */
 static void is_the_sum_of_squares(void **state) {
     (void)state;
     acf_lab l;

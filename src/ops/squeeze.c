@@ -14,7 +14,7 @@ static void move(acf_real *to, const acf_real *from, bool add, int64_t n) {
     }
 }
 
-/* Where quarter k of the squeezed pixel r lies in the image. */
+/* Position of quarter k of the squeezed pixel r in the image. */
 static int64_t place(int64_t r, int k, int64_t H, int64_t W, int64_t C) {
     const int64_t Ho = H / 2, Wo = W / 2, n = r / (Ho * Wo), p = r / Wo % Ho, q = r % Wo;
     return ((n * H + 2 * p + down[k]) * W + 2 * q + across[k]) * C;

@@ -1,11 +1,13 @@
-/* Squares of pixels as channels, on the GPU: see squeeze.h. Moves numbers, bound by memory; a thread a number of the squeezed image. */
+/* Squares of pixels as channels, on the GPU: see squeeze.h. Moves numbers, bound by memory; one thread per number of
+ * the squeezed image. */
 #include "ops/ops.cuh"
 
 extern "C" {
 #include "ops/squeeze.h"
 }
 
-/* Where number i of the squeezed (N,H/2,W/2,4C) lies in the image (N,H,W,C); quarters are the square's pixels a, d, b, c. */
+/* Position of number i of the squeezed (N,H/2,W/2,4C) in the image (N,H,W,C); quarters are the square's pixels a, d, b,
+ * c. */
 static __device__ inline int64_t place_of(int64_t i, int64_t H, int64_t W, int64_t C) {
     const acf_cell quarter = acf_cell_of(i, C), line = acf_cell_of(quarter.row / 4, W / 2),
                    image = acf_cell_of(line.row, H / 2);
@@ -31,7 +33,7 @@ static __global__ void unsqueeze(acf_real *__restrict__ x, const acf_real *__res
     }
 }
 
-/* Both for an image of x's sizes; back: y is put to x. */
+/* Both, for an image of x's sizes; back: y goes to x. */
 static acf_status move(acf_device *dev, acf_real *to, const acf_real *from, bool back, bool add, const acf_tensor *x) {
     const int64_t n = acf_tensor_count(x);
     (back ? unsqueeze : squeeze)<<<acf_each_blocks(n), ACF_THREADS, 0, acf_cuda_stream(dev)>>>(

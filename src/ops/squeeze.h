@@ -1,16 +1,16 @@
-/* Squares of 2x2 pixels as channels of one pixel, and back: how an image model goes from one scale to the next.
+/* Squares of 2x2 pixels as channels of one pixel, and the inverse: the step of an image model from one scale to the
+ * next.
  *
- *     a b      (a, d, b, c) of all channels: a d first, b c last. So the first half of the channels is one colour of the
- *     c d      checkerboard, which goes on to the next scale, and the second half is the other, which is factored out;
- *              and the quarters alternate between the square's upper row and its lower one: what channel couplings split.
- */
+ *     a b      (a, d, b, c) of all channels: a d first, b c last. The first half of the channels is one colour of the
+ *     c d      checkerboard and goes on to the next scale. The second half is the other colour and is factored out.
+ *              The quarters alternate between the square's upper and lower row, as channel couplings split them. */
 #ifndef ACF_OPS_SQUEEZE_H
 #define ACF_OPS_SQUEEZE_H
 
 #include "device/cpu.h"
 #include "ops/ops.h"
 
-/* (N, H/2, W/2, 4C) from x (N,H,W,C), H and W even; and the way back. Each is the other's adjoint. */
+/* (N, H/2, W/2, 4C) from x (N,H,W,C), H and W even; and the inverse. Each is the other's adjoint. */
 acf_tensor *acf_squeeze(acf_tape *t, acf_tensor *x);
 acf_tensor *acf_unsqueeze(acf_tape *t, acf_tensor *y);
 

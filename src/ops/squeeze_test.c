@@ -1,11 +1,11 @@
-/* Squares of pixels as channels: cases for the harness, and that the way back is one. */
+/* Squares of pixels as channels: cases for the harness, and the inverse. */
 #include "ops/squeeze.h"
 
 #include "harness/lab.h"
 
 static int64_t channels(const acf_lab *l) { return l->big ? 8 : 3; }
 
-/* Number (n,h,w,c) of images (N,2D,2,C) as it is found in (N,D,1,4C). */
+/* Position of number (n,h,w,c) of images (N,2D,2,C) in (N,D,1,4C). */
 static int64_t squeezed(const acf_lab *l, int64_t n, int64_t h, int64_t w, int64_t c) {
     static const int64_t quarter[2][2] = {{0, 2}, {3, 1}};
     return ((n * l->D + h / 2) * 4 + quarter[h % 2][w]) * channels(l) + c;
@@ -34,7 +34,7 @@ static const acf_case cases[] = {{"there", build, naive, .variant = 0}, {"back",
 ACF_CASES(squeeze, cases)
 
 /* Bit for bit, at several sizes in both directions. */
-static void comes_back(void **state) {
+static void unsqueeze_inverts_squeeze(void **state) {
     (void)state;
     acf_lab l;
     acf_lab_open(&l, 2, 1, 1, ACF_MASK_ALL, 1);
@@ -59,4 +59,4 @@ static void refuses_odd_sizes(void **state) {
     acf_lab_close(&l);
 }
 
-ACF_TESTS(squeeze, cmocka_unit_test(comes_back), cmocka_unit_test(refuses_odd_sizes))
+ACF_TESTS(squeeze, cmocka_unit_test(unsqueeze_inverts_squeeze), cmocka_unit_test(refuses_odd_sizes))

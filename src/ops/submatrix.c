@@ -1,7 +1,7 @@
 /* Per-row matrices on the modelled columns: see submatrix.h; formulas in docs/math.md, 6.
  *
- * Workload: N = 256 to 4096 rows, |u| = 1 to 64, r = 1 to 32. Cost N·|u|²·r multiply-adds; the columns u of B are gathered
- * once a row, so the inner loops are contiguous. */
+ * Workload: N = 256 to 4096 rows, |u| = 1 to 64, r = 1 to 32. Cost N·|u|²·r multiply-adds; the columns u of B are
+ * gathered once per row, so the inner loops are contiguous. */
 #include "ops/submatrix.h"
 
 #include "ops/rowmat.h"
@@ -21,8 +21,8 @@ static void base_row(acf_real *m, const acf_real *base, const int32_t *cols, int
         for (int64_t s = 0; s < n; s++) m[s] = 0;
 }
 
-/* m (n) += the product of one row of A (r) and B_u (r,ld), a vector of columns at a time: the sum stays in a register. The
- * last vector reads the padding of B_u and drops it. */
+/* m (n) += the product of one row of A (r) and B_u (r,ld), a vector of columns at a time: the sum stays in a register.
+ * The last vector reads the padding of B_u and drops it. */
 static void add_product(acf_real *m, const acf_real *a, const acf_real *bu, int64_t ld, int64_t r, int64_t n) {
     for (int64_t s = 0; s < n; s += ACF_LANES) {
         acf_lanes sum = {0};
@@ -101,7 +101,7 @@ void acf_submatrix_full_bwd_cpu(const acf_device *dev, acf_real *dc, const acf_r
 }
 
 /* One base row is one iteration: it writes memory of its own and takes the batch rows in order, so the sum does not
- * depend on threads. place says where column c sits in row i's compact order. */
+ * depend on threads. place is the position of column c in row i's compact order. */
 void acf_submatrix_base_bwd_cpu(const acf_device *dev, acf_real *dbase, const acf_real *dm, const acf_subset *u,
                                 int32_t *place) {
     const int64_t D = u->D;
@@ -120,7 +120,7 @@ void acf_submatrix_base_bwd_cpu(const acf_device *dev, acf_real *dbase, const ac
         }
 }
 
-/* ---- nodes ------------------------------------------------------------------------------------------------------------- */
+/* ---- nodes ------------------------------------------------------------------------------------------------------- */
 
 static acf_real *data_of(const acf_tensor *x) { return x ? x->data : NULL; }
 
@@ -176,13 +176,13 @@ static acf_status full_backward(acf_tape *t, acf_node *n) {
 
 const acf_op acf_op_submatrix_full = {"submatrix_full", ACF_OP_submatrix_full, {full_forward, full_backward}};
 
-/* ---- front ends --------------------------------------------------------------------------------------------------------- */
+/* ---- front ends -------------------------------------------------------------------------------------------------- */
 
 static bool is_matrix(const acf_tensor *x, int64_t rows, int64_t cols) {
     return x->ndim == 2 && x->dim[0] == rows && x->dim[1] == cols;
 }
 
-/* The last steps both share: base, attributes, output. */
+/* The last steps of both: base, attributes, output. */
 static acf_tensor *finish(acf_tape *t, acf_node *n, acf_tensor *base, int64_t r, const acf_subset *u) {
     char s[ACF_SHAPE_TEXT];
     if (base && !is_matrix(base, u->D, u->D))

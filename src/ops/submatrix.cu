@@ -1,8 +1,9 @@
 /* Per-row matrices on the modelled columns, on the GPU: see submatrix.h; formulas in docs/math.md, 6.
  *
- * Workload: N = 512 to 4096 rows, |u| about 32, r = 16: some 16 MB each of A, B and M, read or written once. A group (rowmat.cuh) makes the
- * matrix of its row; the columns u of A and B, and the gradient that comes back, are first gathered to shared memory where they fit, and
- * a thread has TILE results under way, so that a number read is used TILE times. */
+ * Workload: N = 512 to 4096 rows, |u| about 32, r = 16: some 16 MB each of A, B and M, read or written once. A group
+ * (rowmat.cuh) makes the matrix of its row. The columns u of A and B, and the incoming gradient, are first gathered to
+ * shared memory where they fit. A thread computes TILE results together, so that a number is used TILE times per
+ * read. */
 #include "ops/rowmat.cuh"
 
 extern "C" {
@@ -36,7 +37,7 @@ static __device__ inline factors gather_factors(acf_real *shared, const acf_real
     return {as, bs, NULL, r, n};
 }
 
-/* ---- low rank ------------------------------------------------------------------------------------------------------------- */
+/* ---- low rank ---------------------------------------------------------------------------------------------------- */
 
 /* m (n,n) = base[u,u] + A_u B_u: a thread has TILE rows of a column. base may be NULL. */
 template <int G, bool STAGED>
@@ -125,7 +126,7 @@ static __global__ void low_bwd(acf_real *da, acf_real *db, const acf_real *__res
     if (db) add_db<G>(db + row.i * D * r, d, ld, f, cols, D, n);
 }
 
-/* ---- full --------------------------------------------------------------------------------------------------------------------- */
+/* ---- full -------------------------------------------------------------------------------------------------------- */
 
 /* m (n,n) = base[u,u] + C[u,u]: a warp along the rows. */
 template <int G>
@@ -168,14 +169,15 @@ static __global__ void full_bwd(acf_real *__restrict__ dc, const acf_real *__res
     }
 }
 
-/* ---- base ----------------------------------------------------------------------------------------------------------------------- */
+/* ---- base -------------------------------------------------------------------------------------------------------- */
 
 #define BASE_PIECES                                                                                                    \
-    128 /* of the batch, at most, of PIECE_ROWS rows or more: a block each, and the last adds them up in order */
+    128 /* of the batch, at most, of PIECE_ROWS rows or more: one block each; the last block adds them up in order */
 #define PIECE_ROWS 16
 
-/* dbase (D,D) += the sum over rows of each dM put back at [u,u]. Block (x,y) has ACF_THREADS · TILE elements of dbase and piece y of the
- * rows. seat (N,D): where a column sits in a row's compact order, -1 where it is not modelled. */
+/* dbase (D,D) += the sum over rows of each dM put back at [u,u]. Block (x,y) has ACF_THREADS · TILE elements of dbase
+ * and piece y of the rows. seat (N,D): the position of a column in a row's compact order, -1 where it is not
+ * modelled. */
 static __global__ void base_bwd(acf_real *dbase, acf_real *piece, unsigned *tickets, const acf_real *__restrict__ dm,
                                 const int32_t *__restrict__ seat, acf_subset u) {
     const int64_t per = (u.N + gridDim.y - 1) / gridDim.y, from = blockIdx.y * per, to = min(from + per, u.N),
@@ -210,7 +212,7 @@ static __global__ void base_bwd(acf_real *dbase, acf_real *piece, unsigned *tick
         }
 }
 
-/* A warp a row. */
+/* One warp per row. */
 static __global__ void find_seats(int32_t *seat, acf_subset u) {
     const int64_t i = acf_group<32>();
     if (i >= u.N) return;
@@ -235,12 +237,12 @@ static acf_status base_backward(acf_tape *t, acf_real *dbase, const acf_real *dm
     return ACF_LAUNCHED("submatrix");
 }
 
-/* ---- nodes ------------------------------------------------------------------------------------------------------------------------- */
+/* ---- nodes ------------------------------------------------------------------------------------------------------- */
 
 static const acf_submatrix_attrs *attrs_of(const acf_node *n) { return (const acf_submatrix_attrs *)n->attr; }
 static const acf_real *data_of(const acf_tensor *x) { return x ? x->data : NULL; }
 
-/* Groups whose factors, and with `matrix` a matrix, are gathered to shared memory; *staged says whether they fit. */
+/* Groups whose factors, and with `matrix` a matrix, are gathered to shared memory; *staged tells whether they fit. */
 static acf_groups low_groups(const acf_submatrix_attrs *a, int matrix, bool *staged) {
     const acf_groups g = acf_groups_for(a->u->N, a->u->D, matrix, (int)acf_min(2 * a->r, 1 << 20));
     *staged = g.small && g.bytes <= ACF_SHARED_BYTES;

@@ -1,4 +1,4 @@
-/* Per-row matrices from a base and the network's part: cases for the harness, and what the packed layout promises. */
+/* Per-row matrices from a base and the network's part: cases for the harness, and properties of the packed layout. */
 #include "ops/submatrix.h"
 
 #include "harness/rowmat_lab.h"
@@ -23,7 +23,7 @@ static void naive(const acf_lab *l, double *const *out) {
     for (int64_t i = 0, at = 0; i < l->N; i++)
         for (int64_t x = 0; x < D; x++)
             for (int64_t y = 0; y < D; y++) {
-                /* In the order of the table, skipping what is not modelled: the same order without the index lists. */
+                /* In the order of the table without unmodelled columns: the same order without the index lists. */
                 bool in_x = l->m[i * D + x] && !l->b[i * D + x], in_y = l->m[i * D + y] && !l->b[i * D + y];
                 if (!in_x || !in_y) continue;
                 double sum = base ? (double)base[x * D + y] : 0;
@@ -49,7 +49,7 @@ static void naive_full(const acf_lab *l, double *const *out) {
             }
 }
 
-/* hides_nonfinite: what the network says about columns that are not modelled is not read. */
+/* hides_nonfinite: the network's output for unmodelled columns is not read. */
 static const acf_case cases[] = {
     {"low rank and base", build, naive, .variant = 1, .big_N = 300, .big_D = 40, .hides_nonfinite = true},
     {"low rank alone", build, naive, .variant = 0, .big_N = 300, .big_D = 40, .hides_nonfinite = true},
@@ -58,7 +58,7 @@ static const acf_case cases[] = {
 };
 ACF_CASES(submatrix, cases)
 
-/* One row alone gives the same bits as in a batch: nothing leaks between rows. */
+/* One row alone gives the same bits as in a batch: rows are independent. */
 static void rows_are_independent(void **state) {
     (void)state;
     acf_lab l, one;
@@ -80,7 +80,7 @@ static void rows_are_independent(void **state) {
     acf_lab_close(&l);
 }
 
-/* A NaN among the modelled columns, in the base or in the row's own part, comes out with its row and table column. */
+/* A NaN among the modelled columns, in the base or in the row's own part, is reported with its row and table column. */
 static void names_the_place_of_a_nan(void **state) {
     (void)state;
     for (int which = 0; which < 4; which++) {

@@ -1,7 +1,8 @@
 /* Eigenvectors of a symmetric matrix: see symmetric_eigen.h.
  *
- * Householder reflections make the matrix tridiagonal, implicit QL steps diagonal (Golub and Van Loan, Matrix Computations, 8.3).
- * Workload: 2 to 100 rows. Eigenvectors are rows, so that every loop of n runs along contiguous memory. */
+ * Householder reflections make the matrix tridiagonal, implicit QL steps diagonal (Golub and Van Loan, Matrix
+ * Computations, 8.3). Workload: 2 to 100 rows. Eigenvectors are rows, so that every loop of n runs along contiguous
+ * memory. */
 #include "ops/symmetric_eigen.h"
 
 #include "base/real.h"
@@ -12,8 +13,8 @@
 
 enum { ITERATIONS = 30 };
 
-/* Makes v (m) the normal of the reflection I - 2 v vᵀ that turns v into (r,0,..,0), and returns r; of length 0 where there is nothing to
- * turn. */
+/* Makes v (m) the normal of the reflection I - 2 v vᵀ that maps v to (r,0,..,0), and returns r; the normal is 0 where v
+ * has that form already. */
 static double reflection(double *v, int64_t m) {
     double largest = 0;
     for (int64_t i = 1; i < m; i++) largest = fmax(largest, fabs(v[i]));
@@ -22,7 +23,7 @@ static double reflection(double *v, int64_t m) {
         v[0] = 0;
         return first;
     }
-    largest = fmax(largest, fabs(first)); /* squares of v / largest neither overflow nor vanish */
+    largest = fmax(largest, fabs(first)); /* squares of v / largest neither overflow nor underflow */
     for (int64_t i = 0; i < m; i++) v[i] /= largest;
     const double length = sqrt(acf_inner(v, v, m)), r = v[0] > 0 ? -length : length;
     v[0] -= r;
@@ -43,8 +44,8 @@ static void reflect_both_sides(double *a, int64_t m, int64_t n, const double *v,
     }
 }
 
-/* a = Qᵀ T Q: T has diagonal d and, beside it, e (e_k between k and k+1); a becomes Q. The normal of reflection k is kept in row k, right of
- * the diagonal, until the reflections are multiplied, the last one first. */
+/* a = Qᵀ T Q: T has diagonal d and off-diagonal e (e_k between k and k+1); a becomes Q. The normal of reflection k is
+ * stored in row k, right of the diagonal, until the reflections are multiplied, the last one first. */
 static void tridiagonal(double *a, int64_t n, double *d, double *e) {
     for (int64_t k = 0; k < n; k++) {
         const int64_t m = n - k - 1;
@@ -64,7 +65,7 @@ static void tridiagonal(double *a, int64_t n, double *d, double *e) {
     }
 }
 
-/* Rows x and y (n) are turned: y = s·x + c·y, x = c·x - s·y. */
+/* Rotates rows x and y (n): y = s·x + c·y, x = c·x - s·y. */
 static void rotate(double *x, double *y, double s, double c, int64_t n) {
 #pragma omp simd
     for (int64_t k = 0; k < n; k++) {
@@ -81,7 +82,7 @@ static void ql_step(double *d, double *e, double *a, int64_t n, int64_t l, int64
     for (int64_t i = m - 1; i >= l; i--) {
         const double f = s * e[i], b = c * e[i], r = hypot(f, g);
         e[i + 1] = r;
-        if (r == 0) { /* it falls apart here: the next step begins anew */
+        if (r == 0) { /* the matrix splits here: the next step begins anew */
             d[i + 1] -= p;
             e[m] = 0;
             return;

@@ -5,8 +5,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* a (n,n) = Vᵀ diag(w) V. On entry a holds both halves of the matrix; on return its rows are V, the eigenvectors, in no particular order
- * or sign. w, scratch (n). False: an eigenvalue was not found in 30 iterations, as where a holds NaN; then a and w are of no use. */
+/* a (n,n) = Vᵀ diag(w) V. On entry a holds both halves of the matrix; on return its rows are V, the eigenvectors, in no
+ * particular order or sign. w, scratch (n). False: an eigenvalue did not converge in 30 iterations, for example because
+ * a holds NaN; then a and w are undefined. */
 bool acf_symmetric_eigen(double *a, int64_t n, double *w, double *scratch);
 
 #endif

@@ -1,4 +1,5 @@
-/* Eigenvectors against their definition: rows that are orthonormal, and give the matrix back; of odd matrices too. */
+/* Eigenvectors against their definition: the rows are orthonormal and reproduce the matrix, also for special
+ * matrices. */
 #include "ops/symmetric_eigen.h"
 
 #include "base/real.h"
@@ -50,8 +51,9 @@ static void vectors_give_the_matrix_back(void **state) {
     assert_true(acf_symmetric_eigen(NULL, 0, NULL, NULL));
 }
 
-/* Nothing; the identity, all eigenvalues equal; one vector, all but one 0; blocks; a wide range; squares that overflow or vanish. */
-static void odd_matrices(void **state) {
+/* Empty; the identity, with equal eigenvalues; one vector, all but one 0; blocks; a wide range; squares that overflow
+ * or underflow. */
+static void special_matrices(void **state) {
     (void)state;
     enum { N = 20, KINDS = 7 };
     for (int kind = 0; kind < KINDS; kind++) {
@@ -80,8 +82,8 @@ static void known_eigenvalues(void **state) {
     acf_assert_close(fmax(w[0], w[1]), 3, 1e-15, "larger");
 }
 
-/* Wherever it stands, what is not a number is found out, and ends. */
-static void wrong_numbers_are_refused(void **state) {
+/* A NaN or infinity anywhere ends in a refusal. */
+static void nonfinite_numbers_are_refused(void **state) {
     (void)state;
     enum { N = 5 };
     for (int64_t i = 0; i < N; i++)
@@ -95,5 +97,5 @@ static void wrong_numbers_are_refused(void **state) {
     assert_false(acf_symmetric_eigen(&alone, 1, &w, &scratch));
 }
 
-ACF_TESTS(symmetric_eigen, cmocka_unit_test(vectors_give_the_matrix_back), cmocka_unit_test(odd_matrices),
-          cmocka_unit_test(known_eigenvalues), cmocka_unit_test(wrong_numbers_are_refused))
+ACF_TESTS(symmetric_eigen, cmocka_unit_test(vectors_give_the_matrix_back), cmocka_unit_test(special_matrices),
+          cmocka_unit_test(known_eigenvalues), cmocka_unit_test(nonfinite_numbers_are_refused))

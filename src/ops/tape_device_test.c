@@ -1,4 +1,5 @@
-/* A tape on a device that is not the CPU: whose kernels run, what is said of those that are missing, and memory the host must not touch. */
+/* A tape on a device other than the CPU: which kernels run, the messages for missing ones, and memory that the host
+ * must not touch. */
 #include "ops/act.h"
 #include "ops/reduce.h"
 
@@ -7,7 +8,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-/* ---- kernels of another device -------------------------------------------------------------------------------------------- */
+/* ---- kernels of another device ----------------------------------------------------------------------------------- */
 
 static acf_status seven_forward(acf_tape *t, acf_node *n) {
     return acf_device_fill(t->dev, n->out[0]->data, 7, acf_tensor_count(n->out[0]));
@@ -18,7 +19,7 @@ static acf_status seven_backward(acf_tape *t, acf_node *n) {
     return g ? acf_device_fill(t->dev, g, 3, acf_tensor_count(n->in[0])) : acf_tape_status(t);
 }
 
-/* A parameter (2), and a tape with a table of kernels in which only these are there. */
+/* A parameter (2), and a tape whose table of kernels has only these entries. */
 typedef struct bench {
     acf_device *dev;
     acf_params *ps;
@@ -63,26 +64,26 @@ static void a_kernel_that_is_missing_is_named(void **state) {
     assert_ptr_equal(y, &b.t->empty);
     assert_int_equal(acf_tape_status(b.t), ACF_EDEVICE);
     assert_string_equal(acf_error(), "act: the operation has no kernel for cpu; use the device cpu");
-    b.kernels[ACF_OP_act].forward = seven_forward; /* a derivative that is missing is not one that does not exist */
+    b.kernels[ACF_OP_act].forward = seven_forward; /* a missing derivative is an error */
     acf_tape_begin(b.t, true);
     acf_act(b.t, ACF_TANH, b.w);
     assert_int_equal(acf_tape_status(b.t), ACF_EDEVICE);
     assert_string_equal(acf_error(), "act: the operation has no derivative on cpu; use the device cpu");
-    acf_tape_begin(b.t, false); /* nobody will ask for it */
+    acf_tape_begin(b.t, false); /* nothing will need a gradient */
     assert_true(acf_act(b.t, ACF_TANH, b.w)->data[1] == 7);
     close_bench(&b);
 }
 
-/* ---- memory the host must not touch ------------------------------------------------------------------------------------------ */
+/* ---- memory the host must not touch ------------------------------------------------------------------------------ */
 
 #define BLOCK ((size_t)1 << 20)
 
 typedef struct far {
-    int blocks, most; /* taken, and how many there are */
+    int blocks, most; /* allocated, and how many exist */
     size_t poisoned;
 } far;
 
-/* Address space without memory behind it: whoever reads or writes it dies. */
+/* Address space without memory behind it: a read or write ends the process. */
 static void *far_alloc(void *ctx, size_t bytes) {
     far *f = ctx;
     if (bytes > BLOCK || f->blocks == f->most) return NULL;
@@ -103,11 +104,11 @@ static void far_poison(void *ctx, void *p, size_t bytes) {
 }
 
 static acf_status far_refuse(void *ctx, size_t bytes, size_t used) {
-    return acf_fail(ACF_EMEMORY, "%d blocks are all there are; %zu bytes asked for, %zu in use", ((far *)ctx)->blocks,
-                    bytes, used);
+    return acf_fail(ACF_EMEMORY, "only %d blocks exist; %zu bytes asked for, %zu in use", ((far *)ctx)->blocks, bytes,
+                    used);
 }
 
-static void arenas_leave_a_device_alone(void **state) {
+static void host_does_not_touch_device_memory(void **state) {
     (void)state;
     far f = {.most = 2};
     const acf_memory memory = {&f, far_alloc, far_free, 256, false, far_poison, far_refuse};
@@ -125,10 +126,10 @@ static void arenas_leave_a_device_alone(void **state) {
     assert_non_null(acf_arena_alloc(a, BLOCK - 1024));
     assert_null(acf_arena_alloc(a, 3000));
     assert_int_equal(acf_error_status(), ACF_EMEMORY);
-    assert_non_null(strstr(acf_error(), "2 blocks are all there are; "));
+    assert_non_null(strstr(acf_error(), "only 2 blocks exist; "));
     acf_arena_free(a);
     assert_int_equal(f.blocks, 0);
 }
 
 ACF_TESTS(tape_device, cmocka_unit_test(kernels_of_the_device_run), cmocka_unit_test(a_kernel_that_is_missing_is_named),
-          cmocka_unit_test(arenas_leave_a_device_alone))
+          cmocka_unit_test(host_does_not_touch_device_memory))

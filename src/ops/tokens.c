@@ -11,7 +11,7 @@ int64_t acf_token_slots(const acf_token_columns *c) {
     return n;
 }
 
-/* ---- what tokens are told ---------------------------------------------------------------------------------------- */
+/* ---- inputs of tokens -------------------------------------------------------------------------------------------- */
 
 static acf_status inputs_forward(acf_tape *t, acf_node *n) {
     const acf_token_inputs_attrs *a = n->attr;
@@ -49,7 +49,7 @@ acf_told acf_token_inputs(acf_tape *t, const acf_subset *s, const acf_token_colu
     return t->failure.status ? (acf_told){NULL, NULL} : (acf_told){slot, cell};
 }
 
-/* ---- where they are ---------------------------------------------------------------------------------------------- */
+/* ---- places of tokens -------------------------------------------------------------------------------------------- */
 
 static acf_status places_forward(acf_tape *t, acf_node *n) {
     const acf_token_places_attrs *a = n->attr;

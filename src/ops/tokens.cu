@@ -1,10 +1,10 @@
-/* Rows as sequences of tokens, on the GPU: see tokens.h. Tokens behind the last of a subset have
- * slot -1, and so embeddings of zeros.
+/* Rows as sequences of tokens, on the GPU: see tokens.h. Tokens behind the last of a subset have slot -1 and an
+ * embedding of zeros.
  *
- * Workload: n = 1e3 to 6e4 tokens of W = 32 to 512 numbers and some tens to hundreds of slots: bound by memory.
- * The gradients of the tables are sums by slot: a warp has a table of its own in shared memory, 32 columns wide,
- * and goes through some hundred tokens in their order; a second launch adds the warps' tables up.
- * Tables that do not fit are summed by sorting (gather.cuh). */
+ * Workload: n = 1e3 to 6e4 tokens of W = 32 to 512 numbers and some tens to hundreds of slots: bound by memory. The
+ * gradients of the tables are sums by slot. A warp has its own table in shared memory, 32 columns wide, and goes
+ * through some hundred tokens in their order; a second launch adds up the warps' tables. Tables that do not fit are
+ * summed by sorting (gather.cuh). */
 #include "ops/classes.cuh"
 #include "ops/gather.cuh"
 
@@ -12,9 +12,9 @@ extern "C" {
 #include "ops/tokens.h"
 }
 
-/* ---- what tokens are told ---------------------------------------------------------------------------------------- */
+/* ---- inputs of tokens -------------------------------------------------------------------------------------------- */
 
-/* a.slot and a.cell of all tokens; classes (2,C) is first, then count, and slots of reals end at `reals`. */
+/* a.slot and a.cell of all tokens; classes (2,C) is first, then count; slots of reals end at `reals`. */
 static __global__ void inputs_fwd(acf_token_inputs_attrs a, const int32_t *__restrict__ kind,
                                   const int32_t *__restrict__ prev, const int32_t *__restrict__ row_of,
                                   const int32_t *__restrict__ col_of, const int32_t *__restrict__ place,
@@ -51,7 +51,7 @@ static acf_status inputs_forward(acf_tape *t, acf_node *n) {
 
 ACF_CUDA_OP(token_inputs, inputs_forward, NULL);
 
-/* ---- where they are ---------------------------------------------------------------------------------------------- */
+/* ---- places of tokens -------------------------------------------------------------------------------------------- */
 
 static __global__ void places_fwd(int32_t *__restrict__ to, const int32_t *__restrict__ row_of,
                                   const int32_t *__restrict__ col_of, const int32_t *__restrict__ column,
@@ -91,7 +91,7 @@ static acf_status embed_forward(acf_tape *t, acf_node *n) {
     return ACF_LAUNCHED("token_embed");
 }
 
-/* dv: a warp a token. Values differ by cell, so no two tokens meet. */
+/* dv: one warp per token. Values differ by cell, so no two tokens add to the same one. */
 static __global__ void values_bwd(acf_real *__restrict__ dv, const acf_real *__restrict__ dy,
                                   const acf_real *__restrict__ a, acf_told told, int64_t n, int64_t W) {
     const int64_t p = acf_thread() / 32;
@@ -106,10 +106,10 @@ static __global__ void values_bwd(acf_real *__restrict__ dv, const acf_real *__r
 
 #define AT_ONCE 32      /* rows of dy that are loaded together */
 #define TABLE_ROWS 384  /* of both tables at most, in shared memory: 48 KB */
-#define PIECE_TOKENS 64 /* of a warp at least */
+#define PIECE_TOKENS 64 /* of a warp, at least */
 
-/* piece (pieces,A+B,W): the sums by slot over tokens [y per, (y+1) per) of x dy (the first A rows) and of dy
- * (the B behind them), columns [32 x, 32 x + 32). A block is one warp, in which each lane has a column to itself. */
+/* piece (pieces,A+B,W): the sums by slot over tokens [y per, (y+1) per) of x dy (the first A rows) and of dy (the B
+ * rows after them), columns [32 x, 32 x + 32). A block is one warp; each lane has one column. */
 static __global__ void __launch_bounds__(32)
     slot_sums(acf_real *__restrict__ piece, const acf_real *__restrict__ dy, const acf_real *__restrict__ v,
               acf_told told, int64_t n, int64_t W, int A, int B, int64_t per) {
@@ -121,10 +121,10 @@ static __global__ void __launch_bounds__(32)
     acf_real x = 0;
     if (from + lane < to) slot = told.slot[from + lane], cell = told.cell[from + lane];
     for (int64_t p0 = from; p0 < to; p0 += 32) {
-        const int32_t slots = slot, cells = cell; /* of this and the 31 tokens beside it, each in its lane */
+        const int32_t slots = slot, cells = cell; /* of this token and the 31 beside it, one per lane */
         x = cells >= 0 ? v[cells] : 0;
         slot = cell = -1;
-        /* the next are on their way */
+        /* the next ones are being loaded */
         if (p0 + 32 + lane < to) slot = told.slot[p0 + 32 + lane], cell = told.cell[p0 + 32 + lane];
         for (int q0 = 0; q0 < 32; q0 += AT_ONCE) {
             acf_real g[AT_ONCE];
@@ -182,13 +182,13 @@ static acf_status sums_by_sorting(acf_tape *t, acf_real *da, acf_real *db, const
     return acf_cuda_gather_back(t, da, scaled, slot, n, a->dim[0], W);
 }
 
-/* da and db, as embed_backward wants them. */
+/* da and db, as embed_backward needs them. */
 static acf_status tables_backward(acf_tape *t, acf_real *da, acf_real *db, const acf_real *dy, const acf_real *v,
                                   acf_told told, int64_t n, const acf_tensor *a, const acf_tensor *b) {
     const int64_t W = b->dim[1], A = da ? a->dim[0] : 0, B = b->dim[0];
     const int64_t capacity = (int64_t)(ACF_SCRATCH / sizeof(acf_real)) / ((A + B) * W);
     if (A + B > TABLE_ROWS || capacity < 1) return sums_by_sorting(t, da, db, dy, v, told, n, a, b);
-    /* Pieces are written and read again: they stay few against dy. */
+    /* Pieces are written and read again: their number stays small against dy. */
     const int64_t pieces = acf_max(acf_min(acf_ceil_div(n, acf_max(PIECE_TOKENS, 2 * (A + B))), capacity), 1);
     acf_real *piece = (acf_real *)acf_cuda_scratch(t->dev);
     cudaStream_t stream = acf_cuda_stream(t->dev);
@@ -207,7 +207,7 @@ static acf_status embed_backward(acf_tape *t, acf_node *n) {
     acf_mark mark = acf_arena_mark(t->mem);
     ACF_TRY(acf_tape_status(t));
     if (at->n == 0 || W == 0) return ACF_OK;
-    if (!v) da = NULL; /* nothing of it was read */
+    if (!v) da = NULL; /* no value was read */
     if (dv) {
         values_bwd<<<acf_blocks(32 * at->n, ACF_THREADS), ACF_THREADS, 0, acf_cuda_stream(t->dev)>>>(
             dv, dy, a->data, at->told, at->n, W);

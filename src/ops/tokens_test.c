@@ -1,5 +1,5 @@
-/* Rows as sequences of tokens: cases for the harness, where what a token is told is looked for in
- * the order of its row; refusals. */
+/* Rows as sequences of tokens: cases for the harness, where a token's input is found by searching the order of its row;
+ * refusals. */
 #include "ops/tokens.h"
 
 #include "harness/sequence_lab.h"
@@ -11,8 +11,8 @@
 
 enum { MIXED, APART, REALS, CLASSES, LISTED, LISTED_CLASSES }; /* variants */
 
-/* Every third column is a category, or all are, or none. Reals are numbered from the last column on,
- * and the slots of the last category come first, so that no number is another's by accident. */
+/* Every third column is a category, or all are, or none. Reals are numbered from the last column on, and the slots of
+ * the last category come first, so that no two numbers are equal by accident. */
 static int32_t kinds[SEQUENCE_COLUMNS], firsts[SEQUENCE_COLUMNS], counts[SEQUENCE_COLUMNS];
 static int64_t K, C;
 
@@ -43,7 +43,7 @@ static acf_token_columns columns_of(acf_lab *l) {
                                {C, firsts, counts, acf_lab_copy(l, both, (size_t)(2 * C) * sizeof *both)}};
 }
 
-/* ---- what tokens are told --------------------------------------------------------------------------------------- */
+/* ---- inputs of tokens -------------------------------------------------------------------------------------------- */
 
 static bool listed(const acf_lab *l) { return l->c->variant >= LISTED; }
 static int64_t list_length(const acf_lab *l) { return l->N * l->D / 2 + 2; }
@@ -90,7 +90,7 @@ static int64_t step_of(const acf_subset *s, int64_t p) {
     return t;
 }
 
-/* What element p is told; p below 0: no token. codes (N,C). */
+/* The input of element p; p below 0: no token. codes (N,C). */
 static void naive_told(const acf_lab *l, const acf_subset *s, int64_t p, const int32_t *codes, int64_t *slot,
                        int64_t *cell) {
     *slot = p < 0 ? -1 : 0, *cell = -1;
@@ -148,7 +148,7 @@ static void naive_embed(const acf_lab *l, double *const *out) {
 
 /* ---- places ----------------------------------------------------------------------------------------------------- */
 
-/* A table with two columns more than the lab's, which are its columns from the last one on. */
+/* A table with two columns more than the lab's; the lab's columns are its last ones, in reverse order. */
 static int64_t all_columns(const acf_lab *l) { return l->D + 2; }
 static int32_t column_of(const acf_lab *l, int64_t j) { return (int32_t)(l->D + 1 - j); }
 
@@ -192,13 +192,13 @@ static void naive_places(const acf_lab *l, double *const *out) {
 
 /* ---- cases ------------------------------------------------------------------------------------------------------ */
 
-/* hides_nonfinite: the value of a row's last token, and a slot that does not occur, are told to nobody. */
+/* hides_nonfinite: the value of a row's last token, and a slot that does not occur, are no token's input. */
 static const acf_case cases[] = {
-    {"told", build_inputs, naive_inputs, .variant = MIXED, .no_grad = true},
-    {"told, two spaces", build_inputs, naive_inputs, .variant = APART, .no_grad = true},
-    {"told reals", build_inputs, naive_inputs, .variant = REALS, .no_grad = true},
-    {"told classes", build_inputs, naive_inputs, .variant = CLASSES, .no_grad = true},
-    {"told to some", build_inputs, naive_inputs, .variant = LISTED, .no_grad = true},
+    {"inputs", build_inputs, naive_inputs, .variant = MIXED, .no_grad = true},
+    {"inputs, two spaces", build_inputs, naive_inputs, .variant = APART, .no_grad = true},
+    {"inputs of reals", build_inputs, naive_inputs, .variant = REALS, .no_grad = true},
+    {"inputs of classes", build_inputs, naive_inputs, .variant = CLASSES, .no_grad = true},
+    {"inputs of some tokens", build_inputs, naive_inputs, .variant = LISTED, .no_grad = true},
     {"places", build_places, naive_places, .no_grad = true},
     {"embedded", build_embed, naive_embed, .variant = MIXED, .hides_nonfinite = true},
     {"embedded, two spaces", build_embed, naive_embed, .variant = APART, .hides_nonfinite = true},

@@ -1,9 +1,9 @@
 /* A transformer's block: see transformer_block.h; formulas in docs/math.md, 21.
  *
- * Workload: T = 1e3 to 6e4 tokens of W = 32 to 512 numbers: products of 24 T W^2 FLOP,
- * and three times that with the backward. Norms and what gelu makes are formed again in the backward,
- * a few per cent of it, rather than kept: of the 26 W numbers a token that single operations would leave, 10 W stay.
- * Products add to the residual where nothing is dropped. */
+ * Workload: T = 1e3 to 6e4 tokens of W = 32 to 512 numbers: products of 24 T W^2 FLOP, and three times that with the
+ * backward. Norms and outputs of gelu are computed again in the backward instead of kept, which costs a few per cent of
+ * it. Of the 26 W numbers per token that single operations would keep, 10 W remain. Products add to the residual where
+ * there is no dropout. */
 #include "ops/transformer_block.h"
 
 #include "ops/arith.h"
@@ -39,12 +39,12 @@ static void norm(const block *b, int i, acf_real *y, acf_real *stat, const acf_r
     acf_layer_norm_fwd_cpu(b->dev, y, stat, x, b->param[p], b->param[p + 1], b->T, b->W);
 }
 
-/* y (T,O) = x (T,I) by the weights p, and their bias. */
+/* y (T,O) = x (T,I) by the weights p, plus their bias. */
 static void linear(const block *b, int p, acf_real *y, const acf_real *x, int64_t I, int64_t O) {
     acf_linear_fwd_cpu(b->dev, y, x, b->param[p], b->param[p + 1], ACF_IDENTITY, b->T, I, O);
 }
 
-/* What adds a bias to finished tiles. */
+/* Adds a bias to finished tiles. */
 typedef struct bias {
     acf_real *y;
     const acf_real *b;
@@ -55,7 +55,7 @@ static void add_bias(void *ctx, int64_t r0, int64_t r1, int64_t c0, int64_t c1) 
     acf_linear_finish_cpu(f->y + r0 * f->W + c0, f->W, f->b + c0, ACF_IDENTITY, r1 - r0, c1 - c0);
 }
 
-/* y (T,W) = h + drop(x (T,I) by the weights p, and their bias); room (T,W) where something is dropped. */
+/* y (T,W) = h + drop(x (T,I) by the weights p, plus their bias); capacity (T,W) is scratch with dropout. */
 static void join(const block *b, int i, int p, acf_real *y, const acf_real *h, const acf_real *x, int64_t I,
                  acf_real *capacity) {
     const int64_t W = b->W;
@@ -85,7 +85,7 @@ static void join(const block *b, int i, int p, acf_real *y, const acf_real *h, c
 
 /* ---- forward ----------------------------------------------------------------------------------------------------- */
 
-/* What is kept for the backward; false when memory ran out. */
+/* Allocates what the backward reads; false when memory ran out. */
 static bool keep(acf_tape *t, attrs *a, int64_t T, int64_t W) {
     for (int i = 0; i < 2; i++) {
         a->stat[i] = acf_tape_reals(t, 2 * T);
@@ -126,7 +126,7 @@ static acf_status forward(acf_tape *t, acf_node *n) {
 
 static acf_real *zeros(acf_real *x, int64_t n) { return memset(x, 0, (size_t)n * sizeof *x); }
 
-/* What dropout i lets through of dy; dy itself where nothing is dropped. */
+/* dy through the mask of dropout i; dy itself without dropout. */
 static const acf_real *dropped(const block *b, int i, acf_real *capacity, const acf_real *dy) {
     const int64_t n = b->T * b->W;
     if (!b->a->drops[i]) return dy;
@@ -148,7 +148,7 @@ static void norm_back(const block *b, int i, acf_real *dx, acf_real *scratch, co
                            b->W);
 }
 
-/* da (T,W) = what comes back to the middle of the block; narrow (T,W) and wide (T,4W) are scratch. */
+/* da (T,W) = the gradient of a, the middle of the block; narrow (T,W) and wide (T,4W) are scratch. */
 static void network_back(const block *b, acf_real *da, const acf_real *dy, acf_real *const narrow[2],
                          acf_real *const wide[2]) {
     const int64_t T = b->T, W = b->W;
@@ -162,7 +162,7 @@ static void network_back(const block *b, acf_real *da, const acf_real *dy, acf_r
     norm_back(b, 1, da, narrow[1], narrow[0], b->a->a);
 }
 
-/* dh (T,W), or NULL, gets what comes back from the middle. */
+/* dh (T,W), or NULL, gets the gradient from the middle of the block. */
 static void attention_back(const block *b, acf_real *dh, const acf_real *h, const acf_real *da,
                            acf_real *const narrow[2], acf_real *dqkv, acf_real *scratch) {
     const int64_t T = b->T, W = b->W;
@@ -197,11 +197,11 @@ const acf_op acf_op_transformer_block = {"transformer_block", ACF_OP_transformer
 
 /* ---- front end --------------------------------------------------------------------------------------------------- */
 
-/* False, with a failed tape, where a parameter has another size than W asks for. */
+/* False, with a failed tape, where a parameter does not have the size that W needs. */
 static bool fit(acf_tape *t, const acf_op *op, acf_tensor *const *param, int64_t W) {
     static const struct {
         const char *name;
-        int out, in; /* times W; in 0: a vector */
+        int out, in; /* in multiples of W; in 0: a vector */
     } want[ACF_BLOCK_PARAMS] = {{"scale", 1, 0},           {"shift", 1, 0},   {"qkv", 3, 1},
                                 {"the bias of qkv", 3, 0}, {"out", 1, 1},     {"the bias of out", 1, 0},
                                 {"scale 2", 1, 0},         {"shift 2", 1, 0}, {"up", 4, 1},
@@ -231,7 +231,7 @@ acf_tensor *acf_transformer_block(acf_tape *t, acf_tensor *h, acf_tensor *const 
     const int64_t W = h->dim[1];
     if (!fit(t, n->op, param, W)) return &t->empty;
     if (told->qkv && (told->qkv->ndim != 2 || told->qkv->dim[0] != h->dim[0] || told->qkv->dim[1] != 3 * W))
-        return acf_reject(t, n->op, "queries, keys and values would be left in %s; expected (%lld, %lld)",
+        return acf_reject(t, n->op, "queries, keys and values go to %s; expected (%lld, %lld)",
                           acf_tensor_shape(told->qkv, sh), (long long)h->dim[0], (long long)(3 * W));
     attrs *a = n->attr;
     *a = (attrs){.told = *told};

@@ -1,6 +1,6 @@
-/* A transformer's block on the GPU: see transformer_block.h. In bf16 by transformer_narrow.cu where that fits;
- * else the operations it is made of run one after the other as they would alone, from a list of their nodes
- * that the backward goes back through. */
+/* A transformer's block on the GPU: see transformer_block.h. In bf16 transformer_narrow.cu runs it where it fits.
+ * Otherwise its operations run one after the other, from a list of their nodes that the backward goes through in
+ * reverse. */
 #include "ops/transformer_block.cuh"
 
 #include <string.h>
@@ -29,7 +29,7 @@ typedef struct part {
     } attr;
 } part;
 
-/* Lives in host memory of the step. */
+/* In host memory of the step. */
 typedef struct parts {
     const acf_op *op;
     bool save;
@@ -37,8 +37,7 @@ typedef struct parts {
     part part[PARTS];
 } parts;
 
-/* What an operation makes of up to three inputs: (T,C), in memory of the caller's where that is given.
- * NULL after a failure. */
+/* The result of an operation on up to three inputs: (T,C), in the caller's memory if given. NULL after a failure. */
 static acf_tensor *call(acf_tape *t, parts *all, const acf_kernel *kernel, const void *attr, size_t attr_bytes,
                         int64_t C, acf_tensor *a, acf_tensor *b, acf_tensor *c, acf_real *to) {
     if (!a) return NULL;
@@ -69,7 +68,7 @@ static acf_tensor *linear(acf_tape *t, parts *all, acf_tensor *x, acf_tensor **p
     return call(t, all, &acf_cuda_op_linear, &a, sizeof a, p[0]->dim[0], x, p[0], p[1], NULL);
 }
 
-/* h + drop(x), in memory of the caller's. */
+/* h + drop(x), in the caller's memory if given. */
 static acf_tensor *join(acf_tape *t, parts *all, const acf_transformer_block_attrs *a, int i, acf_tensor *h,
                         acf_tensor *x, acf_real *to) {
     const acf_dropout_attrs drop = {a->told.drop[i], NULL};
@@ -87,7 +86,7 @@ static acf_status plain_fwd(acf_tape *t, acf_node *n) {
     if (!all) return ACF_EMEMORY;
     a->device = all;
     *all = {n->op, n->save, 0};
-    acf_tensor packed = *h; /* as the rows of dropout are the tokens' */
+    acf_tensor packed = *h; /* the rows of dropout are the tokens */
     packed.sub = a->told.s;
     acf_mark mark = acf_arena_mark(t->mem);
     acf_real *middle = acf_tape_reals(t, count);
@@ -111,13 +110,14 @@ static acf_status plain_fwd(acf_tape *t, acf_node *n) {
     return acf_tape_status(t);
 }
 
-/* Gradients of what parts made, each from where it is first added to until its part has run back; by width, in W. */
+/* Gradients of the parts' outputs, each alive from the first addition until its part has run back; by width, in W. */
 typedef struct pool {
     acf_real *spare[5][PARTS];
     int n[5];
 } pool;
 
-/* The gradient of a part's output, cleared. In a step that lasts it comes out of what is cleared already. */
+/* The gradient of a part's output, cleared. In a step with permanent memory it comes from memory that is already
+ * cleared. */
 static acf_status prepare(acf_tape *t, pool *all, acf_tensor *x, int64_t W) {
     const int64_t width = x->dim[1] / W, count = acf_tensor_count(x);
     if (x->grad) return ACF_OK;
@@ -132,7 +132,7 @@ static acf_status plain_bwd(acf_tape *t, acf_node *n) {
     parts *all = (parts *)((acf_transformer_block_attrs *)n->attr)->device;
     const int64_t W = n->in[0]->dim[1];
     pool grads = {};
-    for (int k = 0; k < n->n_in; k++) acf_grad(t, n->in[k]); /* what stays, before what is dropped again */
+    for (int k = 0; k < n->n_in; k++) acf_grad(t, n->in[k]); /* permanent memory before scratch */
     ACF_TRY(acf_tape_status(t));
     acf_mark mark = acf_arena_mark(t->mem);
     all->part[all->n - 1].out.grad = n->out[0]->grad;

@@ -1,5 +1,5 @@
-/* A transformer's block: cases for the harness; as one operation against the operations it is made of;
- * what it leaves and what it keeps. */
+/* A transformer's block: cases for the harness; one operation against the operations it combines; its outputs and the
+ * arrays it keeps. */
 #include "ops/transformer_block.h"
 
 #include "harness/sequence_lab.h"
@@ -30,7 +30,7 @@ static const int64_t ins[ACF_BLOCK_PARAMS] = {0, 0, 1, 0, 1, 0, 0, 0, 1, 0, 4, 0
 static const char *const names[ACF_BLOCK_PARAMS] = {"scale",   "shift",   "qkv", "qkv bias", "out",  "out bias",
                                                     "scale 2", "shift 2", "up",  "up bias",  "down", "down bias"};
 
-/* Values about as large as those of a network that learns. */
+/* Values about as large as those of a trained network. */
 static void parameters(acf_lab *l, acf_tensor *param[ACF_BLOCK_PARAMS], int64_t W) {
     for (int p = 0; p < ACF_BLOCK_PARAMS; p++) {
         const bool scale = p == ACF_BLOCK_SCALE || p == ACF_BLOCK_SCALE2;
@@ -40,7 +40,7 @@ static void parameters(acf_lab *l, acf_tensor *param[ACF_BLOCK_PARAMS], int64_t 
     }
 }
 
-/* The step of dropout is told in device memory where now is. */
+/* With `now` set, dropout reads its step in device memory. */
 static acf_block_told told_of(acf_lab *l, const acf_subset *s, int heads, const double rate[2], bool now) {
     static const uint32_t step = 9;
     acf_block_told told = {.s = s, .heads = heads};
@@ -61,14 +61,14 @@ static void build(acf_lab *l) {
     parameters(l, param, W);
     const acf_block_told told = told_of(l, s, shapes[v].heads, shapes[v].rate, v == DROPPED_NOW);
     const bool record = l->t->record;
-    l->t->record |= v != ONE_HEAD && v != HEADS; /* or finite differences would see no dropout */
+    l->t->record |= v != ONE_HEAD && v != HEADS; /* otherwise finite differences would have no dropout */
     acf_tensor *y = acf_transformer_block(l->t, h, param, &told);
     l->t->record = record;
     assert_true(y == &l->t->empty || y->sub == s);
     acf_result(l, y);
 }
 
-/* A GPU's tensor cores take 16 tokens at a time, and 64 at most. */
+/* A GPU's tensor cores process 16 tokens at a time, and 64 at most. */
 static const acf_size by_16[] = {{2, 1, ACF_MASK_ALL},  {3, 16, ACF_MASK_ALL},    {4, 17, ACF_MASK_RANDOM},
                                  {1, 5, ACF_MASK_NONE}, {2, 47, ACF_MASK_RANDOM}, {-1, 0, ACF_MASK_RANDOM}};
 static const acf_size to_64[] = {{2, 33, ACF_MASK_RANDOM}, {1, 65, ACF_MASK_ALL}, {-1, 0, ACF_MASK_RANDOM}};
@@ -85,7 +85,7 @@ static const acf_case cases[] = {
 };
 ACF_CASES(transformer_block, cases)
 
-/* ---- against the operations it is made of ------------------------------------------------------------------------ */
+/* ---- against the operations it combines -------------------------------------------------------------------------- */
 
 static acf_tensor *composed(acf_tape *t, acf_tensor *h, acf_tensor *const *p, const acf_block_told *k) {
     acf_tensor *x = acf_linear(t, acf_layer_norm(t, h, p[0], p[1]), p[2], p[3], ACF_IDENTITY);
@@ -97,7 +97,7 @@ static acf_tensor *composed(acf_tape *t, acf_tensor *h, acf_tensor *const *p, co
 
 enum { ROWS = 6, COLUMNS = 9, HERE = 12, ALL = ROWS * COLUMNS * HERE };
 
-/* Values and all gradients, one behind the other, in memory to be freed. */
+/* Values and all gradients, concatenated, in memory to be freed. */
 static acf_real *run(acf_lab *l, bool whole, const double rate[2], int64_t *count) {
     acf_tensor *leaf[1 + ACF_BLOCK_PARAMS];
     l->n_leaves = 0, l->leaf_at = 0;
@@ -152,7 +152,7 @@ static void agrees_with_its_parts(void **state) {
     }
 }
 
-/* ---- what it leaves, and keeps ----------------------------------------------------------------------------------- */
+/* ---- outputs and kept arrays ------------------------------------------------------------------------------------- */
 
 static acf_tensor *matrix(acf_lab *l, int64_t rows, int64_t cols) {
     return acf_tensor_const(l->t, NULL, 0.25, cols ? 2 : 1, (int64_t[]){rows, cols});
@@ -170,7 +170,7 @@ static void open_lab(acf_lab *l, int64_t N, int64_t D) {
         acf_lab_open(l, 1, N, D, ACF_MASK_RANDOM, 3);
 }
 
-/* Queries, keys and values as a layer of their own makes them; and the block is the same with and without. */
+/* Queries, keys and values equal those of a separate layer; the block is the same with and without storing them. */
 static void leaves_queries_keys_and_values(void **state) {
     (void)state;
     enum { W = 64 };
@@ -201,7 +201,7 @@ static void leaves_queries_keys_and_values(void **state) {
     acf_lab_close(&l);
 }
 
-/* Scoring keeps its result alone, and draws no dropout. */
+/* Scoring keeps only its result and draws no dropout. */
 static void keeps_nothing_without_recording(void **state) {
     (void)state;
     enum { W = 16 };
@@ -256,7 +256,7 @@ static void refuses_what_does_not_fit(void **state) {
     refused(&l, ACF_ESHAPE, "transformer_block: the bias of qkv is (4); expected (12)");
     constants(&l, p, 4);
     acf_transformer_block(l.t, matrix(&l, 6, 4), p, &(acf_block_told){.s = l.u, .heads = 2, .qkv = matrix(&l, 6, 8)});
-    refused(&l, ACF_ESHAPE, "transformer_block: queries, keys and values would be left in (6, 8); expected (6, 12)");
+    refused(&l, ACF_ESHAPE, "transformer_block: queries, keys and values go to (6, 8); expected (6, 12)");
     constants(&l, p, 4);
     acf_transformer_block(l.t, matrix(&l, 6, 4), p,
                           &(acf_block_told){.s = l.u, .heads = 2, .drop = {{0}, {.rate = 1}}});

@@ -1,29 +1,29 @@
 /* A transformer's block with bf16 between products: see transformer_block.h.
  *
- * Workload: T = 1e3 to 6e4 tokens of W = 64 to 512 numbers, 24 T W^2 FLOP forward: at 30,000 tokens of 384 a fifth of a
- * millisecond of products, and as long for what they read and write, if that is bf16.
- * What runs along the residual (h, a, h') and gradients of it and of parameters are float.
+ * Workload: T = 1e3 to 6e4 tokens of W = 64 to 512 numbers, 24 T W^2 FLOP forward. At 30,000 tokens of 384 the products
+ * take a fifth of a millisecond, and their memory traffic as long if it is bf16. The residual stream (h, a, h'), its
+ * gradients and those of parameters are float.
  *
  *     h --norm--> n1 --qkv--> qkv --attention--> mixed --out--> y --join with h, drop, norm--> a, n2
  *     n2 --up--> wide --gelu--> high --down, add a--> h'
  *
- * Between products one kernel does what there is to do (transformer_passes.cuh); attention is in attention_bf16.cuh. */
+ * One kernel does all work between two products (transformer_passes.cuh); attention is in attention_bf16.cuh. */
 #include "ops/transformer_block.cuh"
 
 #include "ops/attention_bf16.cuh"
 #include "ops/transformer_passes.cuh"
 
-#define ROW_BLOCKS 264 /* of a norm's backward at most: two a multiprocessor of an H200 */
+#define ROW_BLOCKS 264 /* of a norm's backward at most: two per multiprocessor of an H200 */
 #define COLUMN_BLOCKS 1056
 
-/* What the forward keeps, in device memory. */
+/* Arrays that the forward keeps, in device memory. */
 typedef struct kept {
     bf16 *qkv_w, *out_w, *up_w, *down_w, *qkv_b, *up_b; /* parameters */
     bf16 *n1, *qkv, *mixed, *n2, *wide, *high;          /* (T,W), (T,3W), (T,W), (T,W), (T,4W), (T,4W) */
     float *stat[2], *lse, *a;
 } kept;
 
-/* A block on its way. */
+/* The state of a block's forward or backward. */
 typedef struct work {
     acf_tape *t;
     acf_device *dev;
@@ -99,7 +99,7 @@ static acf_status narrow_parameters(const work *w) {
     return ACF_LAUNCHED("transformer_block");
 }
 
-/* The call with K fours of a row in a lane. */
+/* The call with K float4 of a row per lane. */
 #define BY_WIDTH(W, call)                                                                                              \
     do {                                                                                                               \
         if ((W) <= 128) {                                                                                              \
@@ -128,20 +128,21 @@ static acf_status norm(const work *w, int i, bf16 *y, float *a, const float *h, 
 }
 
 /* y (T,O) = x (T,I) · m (O,I)ᵀ + bias */
-static acf_status forth(const work *w, bf16 *y, const bf16 *x, const bf16 *m, const bf16 *bias, int64_t I, int64_t O) {
+static acf_status linear_forward(const work *w, bf16 *y, const bf16 *x, const bf16 *m, const bf16 *bias, int64_t I,
+                                 int64_t O) {
     const acf_gemm g = {false, true, w->T,          O, I, 1, (const acf_real *)x, I, (const acf_real *)m,
                         I,     0,    (acf_real *)y, O};
     return acf_cuda_gemm_bf16_onto(w->dev, &g, true, bias, NULL);
 }
 
 /* dx (T,I) = dy (T,O) · m (O,I) */
-static acf_status back(const work *w, bf16 *dx, const bf16 *dy, const bf16 *m, int64_t I, int64_t O) {
+static acf_status linear_backward(const work *w, bf16 *dx, const bf16 *dy, const bf16 *m, int64_t I, int64_t O) {
     const acf_gemm g = {false, false, w->T,           I, O, 1, (const acf_real *)dy, O, (const acf_real *)m,
                         I,     0,     (acf_real *)dx, I};
     return acf_cuda_gemm_bf16(w->dev, &g, true);
 }
 
-/* The gradient of parameter p (O,I) += dyᵀ (T,O) · x (T,I), beside what comes after. */
+/* The gradient of parameter p (O,I) += dyᵀ (T,O) · x (T,I), parallel to later work. */
 static acf_status to_weights(const work *w, int p, const bf16 *dy, const bf16 *x, int64_t I, int64_t O) {
     acf_real *dw = acf_grad(w->t, w->param[p]);
     const acf_gemm g = {true, false, O, I, w->T, 1, (const acf_real *)dy, O, (const acf_real *)x, I, 1, dw, I};
@@ -151,7 +152,7 @@ static acf_status to_weights(const work *w, int p, const bf16 *dy, const bf16 *x
     return acf_cuda_aside(w->t, false);
 }
 
-/* Gradients += the parts that blocks left, beside what comes after. */
+/* Gradients += the parts that blocks wrote, parallel to later work. */
 static acf_status add_up(const work *w, const gradients &g, const float *part, int64_t blocks, int64_t stride,
                          int64_t C) {
     ACF_TRY(acf_cuda_aside(w->t, true));
@@ -199,7 +200,7 @@ static acf_status attend_back(const work *w, bf16 *dqkv, const bf16 *dmixed) {
 
 /* ---- forward ----------------------------------------------------------------------------------------------------- */
 
-/* h' = a + drop(down): where nothing is dropped the product adds to a itself. room (T,W) is free. */
+/* h' = a + drop(down). Without dropout the product adds to a itself. capacity (T,W) is scratch. */
 static acf_status finish(const work *w, float *y, bf16 *capacity) {
     const kept *k = w->k;
     const int64_t T = w->T, W = w->W;
@@ -209,7 +210,7 @@ static acf_status finish(const work *w, float *y, bf16 *capacity) {
                             4 * W, 1,    y, W};
         return acf_cuda_gemm_bf16_onto(w->dev, &g, false, bias, k->a);
     }
-    ACF_TRY(forth(w, capacity, k->high, k->down_w, NULL, 4 * W, W));
+    ACF_TRY(linear_forward(w, capacity, k->high, k->down_w, NULL, 4 * W, W));
     join<<<acf_each_blocks(T * W / 4), ACF_THREADS, 0, acf_cuda_stream(w->dev)>>>(y, k->a, capacity, bias,
                                                                                   dropping_of(w, 1), T, (int)W);
     return ACF_LAUNCHED("transformer_block");
@@ -230,13 +231,13 @@ acf_status acf_block_narrow_fwd(acf_tape *t, acf_node *n) {
     ACF_TRY(acf_tape_status(t));
     ACF_TRY(narrow_parameters(&w));
     ACF_TRY(norm(&w, 0, k->n1, NULL, h, NULL));
-    ACF_TRY(forth(&w, k->qkv, k->n1, k->qkv_w, k->qkv_b, W, 3 * W));
+    ACF_TRY(linear_forward(&w, k->qkv, k->n1, k->qkv_w, k->qkv_b, W, 3 * W));
     if (a->told.qkv)
         widen<<<acf_each_blocks(3 * T * W / 4), ACF_THREADS, 0, stream>>>(a->told.qkv->data, k->qkv, 3 * T * W);
     ACF_TRY(attend(&w));
-    ACF_TRY(forth(&w, capacity, k->mixed, k->out_w, NULL, W, W));
+    ACF_TRY(linear_forward(&w, capacity, k->mixed, k->out_w, NULL, W, W));
     ACF_TRY(norm(&w, 1, k->n2, k->a, h, capacity));
-    ACF_TRY(forth(&w, k->wide, k->n2, k->up_w, k->up_b, W, 4 * W));
+    ACF_TRY(linear_forward(&w, k->wide, k->n2, k->up_w, k->up_b, W, 4 * W));
     gelu_fwd<<<acf_each_blocks(wide / EIGHT), ACF_THREADS, 0, stream>>>(k->high, k->wide, wide / EIGHT);
     ACF_TRY(ACF_LAUNCHED("transformer_block"));
     ACF_TRY(finish(&w, n->out[0]->data, capacity));
@@ -246,7 +247,7 @@ acf_status acf_block_narrow_fwd(acf_tape *t, acf_node *n) {
 
 /* ---- backward ---------------------------------------------------------------------------------------------------- */
 
-/* Numbers of columns on their way, and what they add to a bias. */
+/* Transforms columns of numbers, and adds their sums to a bias. */
 template <columns_kind KIND>
 static acf_status by_column(const work *w, bf16 *to, const float *dy, const bf16 *x, int bias, int64_t C) {
     acf_real *db = acf_grad(w->t, w->param[bias]);
@@ -263,7 +264,7 @@ static acf_status by_column(const work *w, bf16 *to, const float *dy, const bf16
     return db ? add_up(w, {{db}}, part, pieces, C, C) : ACF_OK;
 }
 
-/* The norm's input gets base and what comes back through the norm; with narrow, see norm_bwd. */
+/* The gradient of the norm's input gets base plus the gradient through the norm; with narrow, see norm_bwd. */
 static acf_status norm_back(const work *w, int i, float *da, bf16 *narrow, const float *base, const bf16 *dy,
                             const float *x) {
     const int p = i ? ACF_BLOCK_SCALE2 : ACF_BLOCK_SCALE;
@@ -292,7 +293,7 @@ acf_status acf_block_narrow_bwd(acf_tape *t, acf_node *n) {
     const kept *k = w.k;
     const int64_t T = w.T, W = w.W;
     acf_real *dh = acf_grad(t, n->in[0]);
-    for (int p = 0; p < ACF_BLOCK_PARAMS; p++) acf_grad(t, w.param[p]); /* what stays, before what is dropped again */
+    for (int p = 0; p < ACF_BLOCK_PARAMS; p++) acf_grad(t, w.param[p]); /* permanent memory before scratch */
     ACF_TRY(acf_tape_status(t));
     const acf_mark mark = acf_arena_mark(t->mem);
     bf16 *dout = numbers(t, T * W), *dwide = numbers(t, 4 * T * W), *narrow = numbers(t, T * W);
@@ -301,17 +302,17 @@ acf_status acf_block_narrow_bwd(acf_tape *t, acf_node *n) {
     ACF_TRY(acf_tape_status(t));
     ACF_TRY(by_column<DROPPED>(&w, dout, n->out[0]->grad, NULL, ACF_BLOCK_DOWN_BIAS, W));
     ACF_TRY(to_weights(&w, ACF_BLOCK_DOWN, dout, k->high, 4 * W, W));
-    ACF_TRY(back(&w, dwide, dout, k->down_w, 4 * W, W));
+    ACF_TRY(linear_backward(&w, dwide, dout, k->down_w, 4 * W, W));
     ACF_TRY(by_column<GELU>(&w, dwide, NULL, k->wide, ACF_BLOCK_UP_BIAS, 4 * W));
     ACF_TRY(to_weights(&w, ACF_BLOCK_UP, dwide, k->n2, W, 4 * W));
-    ACF_TRY(back(&w, capacity, dwide, k->up_w, W, 4 * W));
+    ACF_TRY(linear_backward(&w, capacity, dwide, k->up_w, W, 4 * W));
     ACF_TRY(norm_back(&w, 1, da, narrow, n->out[0]->grad, capacity, k->a));
     ACF_TRY(to_weights(&w, ACF_BLOCK_OUT, narrow, k->mixed, W, W));
-    ACF_TRY(back(&w, capacity, narrow, k->out_w, W, W));
+    ACF_TRY(linear_backward(&w, capacity, narrow, k->out_w, W, W));
     ACF_TRY(attend_back(&w, dqkv, capacity));
     ACF_TRY(to_weights(&w, ACF_BLOCK_QKV, dqkv, k->n1, W, 3 * W));
     ACF_TRY(by_column<AS_IS>(&w, dqkv, NULL, NULL, ACF_BLOCK_QKV_BIAS, 3 * W));
-    ACF_TRY(back(&w, capacity, dqkv, k->qkv_w, W, 3 * W));
+    ACF_TRY(linear_backward(&w, capacity, dqkv, k->qkv_w, W, 3 * W));
     ACF_TRY(norm_back(&w, 0, dh, NULL, da, capacity, n->in[0]->data));
     acf_tape_done(t, mark);
     return ACF_OK;

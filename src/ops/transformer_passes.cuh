@@ -1,10 +1,10 @@
-/* What a transformer's block does between products where all that lies between them is bf16;
- * used by transformer_narrow.cu alone, where the way of a block and its workload are described.
+/* The kernels between the products of a transformer's block in bf16. Used by transformer_narrow.cu alone, which
+ * describes the block and its workload.
  *
- * A warp has a row and its four neighbouring numbers a lane (norms), or a thread has eight columns (gelu,
- * and gradients on their way in), so that column sums, which are gradients of biases and norms,
- * are made in the same pass. Blocks leave their parts of those sums to a launch that nothing waits for.
- * Dropout draws its masks again in the backward, from the same places. */
+ * For norms a warp has a row and each lane four neighbouring numbers; for gelu and incoming gradients a thread has
+ * eight columns. So the column sums, which are gradients of biases and norms, are made in the same pass. Blocks write
+ * their parts of those sums; a launch beside the main stream adds them up. Dropout draws its masks again in the
+ * backward, from the same counters. */
 #ifndef ACF_OPS_TRANSFORMER_PASSES_CUH
 #define ACF_OPS_TRANSFORMER_PASSES_CUH
 
@@ -19,9 +19,9 @@ extern "C" {
 #include "ops/layer_norm.h"
 }
 
-#define WARPS 8    /* of a block, a row each at a time */
-#define WIDEST 512 /* W that a warp has in registers */
-#define EIGHT 8    /* columns of a thread, and rows of a block at a time, where it goes by columns */
+#define WARPS 8    /* of a block, one row each at a time */
+#define WIDEST 512 /* largest W that a warp holds in registers */
+#define EIGHT 8    /* columns of a thread, and rows of a block at a time, in kernels by columns */
 
 /* ---- numbers ----------------------------------------------------------------------------------------------------- */
 
@@ -42,17 +42,17 @@ static __device__ void put_four(bf16 *to, float4 x) {
     *(uint2 *)to = make_uint2(two_bf16(x.x, x.y), two_bf16(x.z, x.w));
 }
 
-/* A dropout; off: everything is let through. */
+/* A dropout; off: all numbers are kept. */
 typedef struct dropping {
     bool on;
-    uint32_t dropped; /* random words below it */
-    float scale;      /* of what is let through */
+    uint32_t dropped; /* random words below it drop the number */
+    float scale;      /* factor of kept numbers */
     acf_drop drop;
     acf_cells at;
 } dropping;
 
-/* What numbers c .. c + 3 of row m are multiplied with; c is a multiple of 4. The bits are those of dropout.cu. */
-static __device__ float4 let_through(const dropping &d, int64_t m, int c, int C) {
+/* The factors of numbers c .. c + 3 of row m; c is a multiple of 4. The bits are those of dropout.cu. */
+static __device__ float4 dropout_factors(const dropping &d, int64_t m, int c, int C) {
     if (!d.on) return {1, 1, 1, 1};
     const int64_t row = d.at.row[m], column = d.at.column[m];
     if (row < 0) return {0, 0, 0, 0};
@@ -74,7 +74,7 @@ static __device__ float total(float4 a) { return (a.x + a.y) + (a.z + a.w); }
 typedef struct copies {
     const float *from[COPIES];
     bf16 *to[COPIES];
-    int64_t end[COPIES]; /* fours up to here */
+    int64_t end[COPIES]; /* cumulative counts, in units of four */
 } copies;
 
 static __global__ void copy_parameters(copies k) {
@@ -91,16 +91,16 @@ static __global__ void widen(float *__restrict__ y, const bf16 *__restrict__ x, 
     ACF_EACH(i, n / 4) * (float4 *)(y + 4 * i) = four(x + 4 * i);
 }
 
-/* ---- norms, a warp a row ----------------------------------------------------------------------------------------- */
+/* ---- norms, one warp per row ------------------------------------------------------------------------------------- */
 
-/* For the fours of a row that this lane has: the k-th is numbers c .. c + 3. */
+/* For the float4 of a row in this lane: the k-th is numbers c .. c + 3. */
 #define EACH_FOUR(k, c, C)                                                                                             \
     _Pragma("unroll")                                                                                                  \
     for (int k = 0; k < K; k++)                                                                                        \
         if (const int c = 4 * lane + 128 * k; c < (C))
 
-/* y (M,C) = the norm of h, or with x of a (M,C) = h + drop(x + bias); stat (M,2).
- * Behind the true rows y and a are 0. */
+/* y (M,C) = the norm of h, or with x of a (M,C) = h + drop(x + bias); stat (M,2). Behind the true rows y and a are
+ * 0. */
 template <int K>
 static __global__ void __launch_bounds__(32 * WARPS)
     norm_fwd(bf16 *__restrict__ y, float *__restrict__ stat, float *__restrict__ a, const float *__restrict__ h,
@@ -122,7 +122,7 @@ static __global__ void __launch_bounds__(32 * WARPS)
     EACH_FOUR(k, c, C) v[k] = *(const float4 *)(h + m * C + c);
     if (x) {
         EACH_FOUR(k, c, C)
-        v[k] = plus(v[k], times(plus(four(x + m * C + c), *(const float4 *)(bias + c)), let_through(d, m, c, C)));
+        v[k] = plus(v[k], times(plus(four(x + m * C + c), *(const float4 *)(bias + c)), dropout_factors(d, m, c, C)));
     }
     EACH_FOUR(k, c, C) {
         if (a) *(float4 *)(a + m * C + c) = v[k];
@@ -143,7 +143,7 @@ static __global__ void __launch_bounds__(32 * WARPS)
 /* to (C) = the warps' sums, in their order. Every thread must call it. */
 template <int K> static __device__ void add_warps(float *to, const float4 (&sum)[K], float *memory, int C) {
     const int lane = (int)threadIdx.x % 32, warp = (int)threadIdx.x / 32;
-    __syncthreads(); /* the call before may still be reading */
+    __syncthreads(); /* the previous call may still be reading */
     EACH_FOUR(k, c, C) * (float4 *)(memory + warp * C + c) = sum[k];
     __syncthreads();
     for (int c = (int)threadIdx.x; c < C; c += (int)blockDim.x) {
@@ -153,10 +153,9 @@ template <int K> static __device__ void add_warps(float *to, const float4 (&sum)
     }
 }
 
-/* What comes back through a norm of x from dy: da (M,C) = base + that, and narrow (M,C) = what the dropout
- * lets through of it; or, without narrow, da += base + that. da NULL: not needed. part (blocks,3,C):
- * what this block's rows add to the gradients of scale, shift, and of a bias before the dropout.
- * Behind the true rows da and narrow are 0, or da stays. */
+/* The gradient through a norm of x from dy: da (M,C) = base + it, and narrow (M,C) = that times the dropout's mask; or,
+ * without narrow, da += base + it. da NULL: not needed. part (blocks,3,C): what this block's rows add to the gradients
+ * of scale, shift, and of a bias before the dropout. Behind the true rows da and narrow are 0, or da is unchanged. */
 template <int K, bool MIDDLE>
 static __global__ void __launch_bounds__(32 * WARPS, 2)
     norm_bwd(float *__restrict__ da, bf16 *__restrict__ narrow, float *__restrict__ part,
@@ -204,7 +203,7 @@ static __global__ void __launch_bounds__(32 * WARPS, 2)
             const float4 all = plus(there[k], back);
             *(float4 *)(da + m * C + c) = all;
             if (!MIDDLE) continue;
-            const float4 through = times(all, let_through(d, m, c, C));
+            const float4 through = times(all, dropout_factors(d, m, c, C));
             put_four(narrow + m * C + c, through);
             dbias[k] = plus(dbias[k], through);
         }
@@ -239,14 +238,14 @@ static __global__ void gelu_fwd(bf16 *__restrict__ y, const bf16 *__restrict__ x
     }
 }
 
-/* What is done to numbers on their way, of which columns are added up. */
+/* The transformation of the numbers whose columns are added up. */
 typedef enum columns_kind {
-    DROPPED, /* to = what the dropout lets through of dy, float */
-    GELU,    /* to = to gelu'(x) */
-    AS_IS    /* to stays */
+    DROPPED, /* to = dy times the dropout's mask, float */
+    GELU,    /* to = to · gelu'(x) */
+    AS_IS    /* to is unchanged */
 } columns_kind;
 
-/* to (M,C); part (gridDim.y,C) = sums over each block's rows. Behind the true rows to is 0, or stays. */
+/* to (M,C); part (gridDim.y,C) = sums over each block's rows. Behind the true rows `to` is 0, or unchanged. */
 template <columns_kind KIND>
 static __global__ void __launch_bounds__(32 * EIGHT)
     columns(bf16 *to, float *__restrict__ part, const float *__restrict__ dy, const bf16 *__restrict__ x, dropping d,
@@ -256,7 +255,7 @@ static __global__ void __launch_bounds__(32 * EIGHT)
     const int64_t n = acf_true_rows(rows, M), per = (M + gridDim.y - 1) / gridDim.y;
     const int64_t begin = blockIdx.y * per, end = min(begin + per, M);
     float sum[EIGHT] = {};
-    constexpr int AHEAD = 2; /* rows under way */
+    constexpr int AHEAD = 2; /* rows in flight */
     for (int64_t m0 = begin + r; c < C && m0 < end; m0 += AHEAD * EIGHT) {
         float v[AHEAD][EIGHT], u[AHEAD][EIGHT];
 #pragma unroll
@@ -278,7 +277,7 @@ static __global__ void __launch_bounds__(32 * EIGHT)
             const int64_t m = m0 + q * EIGHT, at = m * C + c;
             if (m >= end) continue;
             if (KIND == DROPPED && d.on) {
-                const float4 a = let_through(d, m, c, C), b = let_through(d, m, c + 4, C);
+                const float4 a = dropout_factors(d, m, c, C), b = dropout_factors(d, m, c + 4, C);
                 v[q][0] *= a.x, v[q][1] *= a.y, v[q][2] *= a.z, v[q][3] *= a.w;
                 v[q][4] *= b.x, v[q][5] *= b.y, v[q][6] *= b.z, v[q][7] *= b.w;
             }
@@ -300,8 +299,8 @@ static __global__ void __launch_bounds__(32 * EIGHT)
     part[(int64_t)blockIdx.y * C + own] = all;
 }
 
-/* Up to three gradients (C) += the blocks' parts (blocks,stride), of which they are the columns one after the other;
- * in a fixed order. */
+/* Up to three gradients (C) += the blocks' parts (blocks,stride), which hold their columns one after the other; in a
+ * fixed order. */
 typedef struct gradients {
     float *to[3];
 } gradients;
@@ -327,7 +326,7 @@ static __global__ void join(float *__restrict__ y, const float *__restrict__ a, 
         const int c = 4 * (int)at.column;
         *(float4 *)(y + 4 * i) =
             plus(*(const float4 *)(a + 4 * i),
-                 times(plus(four(x + 4 * i), *(const float4 *)(bias + c)), let_through(d, at.row, c, C)));
+                 times(plus(four(x + 4 * i), *(const float4 *)(bias + c)), dropout_factors(d, at.row, c, C)));
     }
 }
 

@@ -1,4 +1,5 @@
-/* Weight normalisation: see weight_norm.h. Workload: once per convolution and step, 1e3 to 1e6 weights: bound by memory. */
+/* Weight normalisation: see weight_norm.h. Workload: once per convolution and step, 1e3 to 1e6 weights: bound by
+ * memory. */
 #include "ops/weight_norm.h"
 
 #include <math.h>
@@ -20,7 +21,8 @@ void acf_weight_norm_fwd_cpu(const acf_device *dev, acf_real *w, const acf_real 
     }
 }
 
-/* dg = dw·v / |v|;  dv = g/|v| (dw - v (dw·v) / |v|²): what lies along v changes the length alone, which w does not have. */
+/* dg = dw·v / |v|;  dv = g/|v| (dw - v (dw·v) / |v|²): a change along v alters only the length of v, which w does not
+ * depend on. */
 void acf_weight_norm_bwd_cpu(const acf_device *dev, acf_real *dv, acf_real *dg, const acf_real *dw, const acf_real *v,
                              const acf_real *g, int64_t O, int64_t K) {
     ACF_PARALLEL(dev, O * K)

@@ -1,4 +1,5 @@
-/* Weight normalisation on the GPU: see weight_norm.h. A block an output; its weights are read twice, the second time from cache. */
+/* Weight normalisation on the GPU: see weight_norm.h. One block per output; its weights are read twice, the second time
+ * from cache. */
 #include "ops/ops.cuh"
 
 extern "C" {
@@ -42,7 +43,7 @@ static acf_status forward(acf_tape *t, acf_node *n) {
     return ACF_LAUNCHED("weight_norm");
 }
 
-/* dw may have been made aside (conv2d.cu): this goes there, too, or waits for it. */
+/* If dw was computed on the second stream (conv2d.cu), this runs there too, or waits for it. */
 static acf_status backward(acf_tape *t, acf_node *n) {
     acf_tensor *v = n->in[0], *g = n->in[1];
     acf_real *dv = acf_grad(t, v), *dg = acf_grad(t, g);

@@ -1,4 +1,5 @@
-/* Weight normalisation: the length of each output's weights is a number of its own, apart from their direction. */
+/* Weight normalisation: the length of each output's weights is a parameter of its own, separate from their
+ * direction. */
 #ifndef ACF_OPS_WEIGHT_NORM_H
 #define ACF_OPS_WEIGHT_NORM_H
 

@@ -1,4 +1,4 @@
-/* Weight normalisation: a case for the harness, and what it promises. */
+/* Weight normalisation: a case for the harness, and its properties. */
 #include "ops/weight_norm.h"
 
 #include "harness/lab.h"
@@ -26,7 +26,7 @@ static void naive(const acf_lab *l, double *const *out) {
 static const acf_case cases[] = {{"weights", build, naive}};
 ACF_CASES(weight_norm, cases)
 
-/* A row of zeros has no direction: its weights are 0, and so is what goes back, not NaN. */
+/* A row of zeros has no direction: its weights and its gradient are 0, not NaN. */
 static void zeros_stay_zeros(void **state) {
     (void)state;
     acf_lab l;

@@ -55,7 +55,7 @@ void acf_paste(acf_tape *t, acf_tensor *x, acf_tensor *y, int64_t top, int64_t l
     if (!n) return;
     const bool alike = x->ndim == 4 && y->ndim == 4 && x->dim[0] == y->dim[0] && x->dim[3] == y->dim[3];
     if (!alike || top < 0 || left < 0 || top + y->dim[1] > x->dim[1] || left + y->dim[2] > x->dim[2]) {
-        acf_reject(t, n->op, "y is %s, to be put to row %lld, column %lld of x %s; expected a part of it",
+        acf_reject(t, n->op, "y is %s, placed at row %lld, column %lld of x %s; expected it inside x",
                    acf_tensor_shape(y, sy), (long long)top, (long long)left, acf_tensor_shape(x, sx));
         return;
     }

@@ -1,4 +1,4 @@
-/* Parts of images on the GPU: see window.h. Small copies; a thread a number. */
+/* Parts of images on the GPU: see window.h. Small copies; one thread per number. */
 #include "ops/ops.cuh"
 
 extern "C" {
@@ -26,7 +26,7 @@ static acf_status window_forward(acf_tape *t, acf_node *n) {
 
 ACF_CUDA_OP(window, window_forward, NULL);
 
-/* y (N,h,w,C) to its place in a.x (N,H,W,C). */
+/* y (N,h,w,C) to its position in a.x (N,H,W,C). */
 static __global__ void put(const acf_real *__restrict__ y, acf_paste_attrs a, int64_t n, int64_t h, int64_t w,
                            int64_t C) {
     ACF_EACH(i, n) {

@@ -1,5 +1,5 @@
-/* Parts of images: one is cut out, one is put back. For loops that work an image off row by row and pixel by pixel, and keep what they have
- * computed: they run while nothing is recorded, and have no derivative. */
+/* Parts of images: cuts a region out, or puts one back. For loops that process an image row by row and pixel by pixel
+ * and keep their results. They run without recording, and have no derivative. */
 #ifndef ACF_OPS_WINDOW_H
 #define ACF_OPS_WINDOW_H
 
@@ -17,7 +17,7 @@ acf_tensor *acf_window(acf_tape *t, acf_tensor *x, acf_region r);
 /* Puts y (N, height, width, C) to `top`, `left` of x (N,H,W,C), where it must lie inside. Changes x. */
 void acf_paste(acf_tape *t, acf_tensor *x, acf_tensor *y, int64_t top, int64_t left);
 
-/* ---- for kernels on other devices: acf_region is the attribute of window ------------------------------------------ */
+/* ---- for kernels on other devices: acf_region is the attribute of window ----------------------------------------- */
 
 typedef struct acf_paste_attrs {
     acf_real *x;

@@ -58,9 +58,8 @@ static void refuses_what_does_not_fit(void **state) {
     acf_tensor *x = acf_tensor_new(l.t, 4, (int64_t[]){1, 2, 2, 3}),
                *y = acf_tensor_new(l.t, 4, (int64_t[]){1, 1, 2, 3});
     acf_paste(l.t, x, y, 1, 1);
-    assert_string_equal(
-        (acf_tape_status(l.t), acf_error()),
-        "paste: y is (1, 1, 2, 3), to be put to row 1, column 1 of x (1, 2, 2, 3); expected a part of it");
+    assert_string_equal((acf_tape_status(l.t), acf_error()),
+                        "paste: y is (1, 1, 2, 3), placed at row 1, column 1 of x (1, 2, 2, 3); expected it inside x");
     acf_lab_begin(&l, false);
     acf_window(l.t, acf_tensor_new(l.t, 1, (int64_t[]){3}), (acf_region){0, 0, 1, 1});
     assert_string_equal((acf_tape_status(l.t), acf_error()),

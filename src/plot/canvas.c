@@ -1,5 +1,5 @@
-/* A page: see canvas.h. A PNG is drawn in memory and written at the end; cairo keeps an SVG in memory as well. Both go through a stream
- * into one buffer and from there to an acf_outfile, so a file appears whole or not at all. */
+/* A page: see canvas.h. A PNG is drawn in memory and written at the end; cairo also keeps an SVG in memory. Both go
+ * through a stream into one buffer and from there to an acf_outfile, so a file appears whole or not at all. */
 #include "plot/canvas.h"
 
 #include "base/arena.h"
@@ -18,7 +18,7 @@
 #define FONT "sans-serif"
 #define ENDING_BYTES 4
 
-/* Where text stands, in page coordinates: what the layout check of debug builds looks at. */
+/* The place of a text, in page coordinates: used by the layout check of debug builds. */
 typedef struct placed {
     acf_box box;
     char text[40];
@@ -32,12 +32,12 @@ struct acf_canvas {
     acf_outfile *file;
     char *data; /* the file's bytes */
     size_t n_data, cap_data;
-    acf_failure failure; /* the first of our own, kept for save; cairo keeps its own */
+    acf_failure failure; /* the first failure of acflow's own, reported by save; cairo stores its own */
     placed *text;
     int64_t n_text, cap_text;
 };
 
-/* ---- opening and saving -------------------------------------------------------------------------------------------------- */
+/* ---- opening and saving ------------------------------------------------------------------------------------------ */
 
 static acf_status check_size(double width, double height, double scale, bool svg) {
     if (!(scale > 0 && scale <= ACF_CANVAS_SCALE_MAX))
@@ -51,8 +51,8 @@ static acf_status check_size(double width, double height, double scale, bool svg
     if (!svg && (w > ACF_CANVAS_SIDE_MAX || h > ACF_CANVAS_SIDE_MAX || w * h > ACF_CANVAS_PIXELS_MAX))
         return acf_fail(
             ACF_EUSAGE,
-            "a picture of %.0f x %.0f pixels; expected at most %.0f on a side and %.0f million in all: choose a smaller size or "
-            "scale, or an SVG file",
+            "a picture of %.0f x %.0f pixels; expected at most %.0f on a side and %.0f million in all: choose a "
+            "smaller size or scale, or an SVG file",
             w, h, ACF_CANVAS_SIDE_MAX, ACF_CANVAS_PIXELS_MAX / 1e6);
     return ACF_OK;
 }
@@ -67,7 +67,7 @@ static acf_status grow(acf_canvas *c, size_t n) {
     return ACF_OK;
 }
 
-/* cairo's sink: our own sentence is kept, cairo only learns that it failed. */
+/* Write callback of cairo: stores acflow's message; cairo only learns that it failed. */
 static cairo_status_t take_some(void *ctx, const unsigned char *data, unsigned int n) {
     acf_canvas *c = ctx;
     if (c->failure.status) return CAIRO_STATUS_WRITE_ERROR;
@@ -99,7 +99,7 @@ static acf_status open_surface(acf_canvas *c, double scale) {
     c->cr = cairo_create(c->surface);
     ACF_TRY(cairo_failure(cairo_status(c->cr)));
     if (!c->svg) cairo_scale(c->cr, scale, scale);
-    /* Letters without hinting have the same widths at every scale: a layout that fits fits everywhere. */
+    /* Letters without hinting have the same widths at every scale, so a layout fits at every scale. */
     cairo_font_options_t *options = cairo_font_options_create();
     cairo_font_options_set_hint_style(options, CAIRO_HINT_STYLE_NONE);
     cairo_font_options_set_hint_metrics(options, CAIRO_HINT_METRICS_OFF);
@@ -136,7 +136,7 @@ acf_status acf_canvas_open(const char *path, double width, double height, double
     return ACF_OK;
 }
 
-/* A stream may be written until the surface is gone, so its buffer goes last. */
+/* The stream may be written until the surface is destroyed, so its buffer is freed last. */
 void acf_canvas_free(acf_canvas *c) {
     if (!c) return;
     if (c->cr) cairo_destroy(c->cr);
@@ -151,7 +151,7 @@ static bool overlap(acf_box a, acf_box b) {
     return a.x < b.x + b.w && b.x < a.x + a.w && a.y < b.y + b.h && b.y < a.y + a.h;
 }
 
-/* Our defect, not the caller's: a figure must place its text so that all of it can be read, whatever it is asked to draw. */
+/* A failure is a defect of acflow, not of the caller: a figure must place its text readably, whatever the data. */
 static acf_status check_layout(const acf_canvas *c) {
     for (int64_t i = 0; i < c->n_text; i++) {
         const placed *a = &c->text[i];
@@ -167,7 +167,8 @@ static acf_status check_layout(const acf_canvas *c) {
     return ACF_OK;
 }
 
-/* Does a name that cairo numbers begin here, behind a quote or a '#'? Its length, or 0. Pictures inside an SVG have neither of those. */
+/* Is there a name numbered by cairo at p, after a quote or a '#'? Returns its length, or 0. Images inside an SVG
+ * contain neither character. */
 static size_t numbered(const char *p, const char *end) {
     static const char *const words[] = {"surface", "image"};
     for (int k = 0; k < 2; k++) {
@@ -177,7 +178,7 @@ static size_t numbered(const char *p, const char *end) {
     return 0;
 }
 
-/* The number behind the n letters of a name at p; *rest is what follows it. */
+/* The number after the n letters of a name at p; *rest is what follows it. */
 static int64_t number_at(const char *p, size_t n, const char *end, const char **rest) {
     int64_t number = 0;
     for (p += n; p < end && *p >= '0' && *p <= '9'; p++) number = number * 10 + (*p - '0');
@@ -185,7 +186,7 @@ static int64_t number_at(const char *p, size_t n, const char *end, const char **
     return number;
 }
 
-/* The numbers of all names in the SVG, as often as they occur, into seen; with seen NULL they are only counted. */
+/* Writes the numbers of all names in the SVG, with repetitions, into seen; with seen NULL only counts them. */
 static int64_t collect_numbers(const acf_canvas *c, int64_t *seen) {
     int64_t names = 0;
     const char *end = c->data + c->n_data, *rest;
@@ -204,8 +205,8 @@ static int by_number(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* Writes each number as its rank among the `different` ones in `rank`, which ascend. A rank is at most the number, whatever order the
- * names come in, so the text shrinks in place. */
+/* Replaces each number by its rank among the `different` ones in `rank`, which ascend. A rank is at most the number,
+ * whatever the order of names, so the text shrinks in place. */
 static void renumber(acf_canvas *c, const int64_t *rank, size_t different) {
     const char *p = c->data, *end = p + c->n_data, *rest;
     char *out = c->data;
@@ -241,7 +242,7 @@ static acf_status number_anew(acf_canvas *c) {
     return ACF_OK;
 }
 
-/* The SVG comes out at finish, the PNG by the call for it. */
+/* cairo writes the SVG at finish, the PNG on a separate call. */
 static acf_status write_file(acf_canvas *c) {
     ACF_TRY(check_layout(c));
     ACF_TRY(cairo_failure(cairo_status(c->cr)));
@@ -271,9 +272,9 @@ acf_status acf_canvas_save(acf_canvas *c) {
 double acf_canvas_width(const acf_canvas *c) { return c->width; }
 double acf_canvas_height(const acf_canvas *c) { return c->height; }
 
-/* ---- shapes -------------------------------------------------------------------------------------------------------------- */
+/* ---- shapes ------------------------------------------------------------------------------------------------------ */
 
-/* cairo's coordinates are 24.8 fixed point numbers; what lies far outside the page need not be exact. */
+/* cairo's coordinates are 24.8 fixed point numbers; positions far outside the page need not be exact. */
 static double tame(double v) { return fmin(fmax(v, -1e5), 1e5); }
 
 static void use_ink(acf_canvas *c, acf_ink ink) {
@@ -358,7 +359,7 @@ void acf_canvas_ring(acf_canvas *c, double x, double y, double radius, acf_pen p
     cairo_stroke(c->cr);
 }
 
-/* Copied: a recording that becomes an SVG may hold on to the image until the end. */
+/* The pixels are copied: a recording that becomes an SVG may keep the image until the end. */
 void acf_canvas_pixels(acf_canvas *c, acf_box box, const uint32_t *pixel, int w, int h) {
     if (w <= 0 || h <= 0) return;
     cairo_surface_t *image = cairo_image_surface_create(CAIRO_FORMAT_ARGB32, w, h);
@@ -383,9 +384,9 @@ void acf_canvas_pixels(acf_canvas *c, acf_box box, const uint32_t *pixel, int w,
     cairo_surface_destroy(image);
 }
 
-/* ---- text ---------------------------------------------------------------------------------------------------------------- */
+/* ---- text -------------------------------------------------------------------------------------------------------- */
 
-/* Bytes of the well-formed character at s, 0 when there is none. */
+/* Bytes of the well-formed UTF-8 character at s, 0 if there is none. */
 static size_t character(const char *s) {
     for (size_t n = 1; n <= 4; n++) {
         if (s[n - 1] == '\0') return 0;
@@ -394,7 +395,8 @@ static size_t character(const char *s) {
     return 0;
 }
 
-/* Text that cairo takes: it refuses a whole page for one bad byte. At most ACF_FIT_MAX - 4 bytes of the beginning: no line is longer. */
+/* Text that cairo accepts: it rejects a whole page for one bad byte. Keeps at most the first ACF_FIT_MAX - 4 bytes: no
+ * line is longer. */
 static void clean(const char *text, char out[ACF_FIT_MAX]) {
     size_t n = 0;
     while (*text && n + 8 < ACF_FIT_MAX) {
@@ -419,7 +421,7 @@ static void use_type(acf_canvas *c, acf_type type) {
     cairo_set_font_size(c->cr, type.size);
 }
 
-/* Width by the letters' advances: what the eye takes as the text's place. */
+/* Width by the letters' advances: the visible extent of the text. */
 static double clean_width(acf_canvas *c, const char *text) {
     cairo_text_extents_t e;
     cairo_text_extents(c->cr, text, &e);
@@ -433,7 +435,7 @@ double acf_canvas_text_width(acf_canvas *c, const char *text, acf_type type) {
     return clean_width(c, shown);
 }
 
-/* Remembers where text is. Only debug builds look at it, so only they pay. */
+/* Stores the place of a text. Only debug builds use it, so only they do it. */
 static void remember(acf_canvas *c, acf_box box, const char *text) {
 #ifdef ACF_DEBUG
     if (c->n_text == c->cap_text) {
@@ -456,7 +458,8 @@ static void remember(acf_canvas *c, acf_box box, const char *text) {
 #endif
 }
 
-/* Letters of a latin face reach about 0.36 of the size above and below the middle of the lower-case ones; the box is what must stay free. */
+/* Letters of a Latin face reach about 0.36 of the size above and below the middle of lower-case letters; the box must
+ * stay free of other text. */
 void acf_canvas_text(acf_canvas *c, double x, double y, const char *text, acf_type type) {
     char shown[ACF_FIT_MAX];
     clean(text, shown);
@@ -476,7 +479,7 @@ void acf_canvas_text(acf_canvas *c, double x, double y, const char *text, acf_ty
         remember(c, (acf_box){x - type.align * w, y - h / 2, w, h}, shown);
 }
 
-/* Where letter k of a clean text begins, in bytes; its length where it has fewer. */
+/* The byte where letter k of a clean text begins; the length if it has fewer letters. */
 static size_t letter_at(const char *text, size_t k) {
     size_t n = 0;
     for (; text[n]; n++)
@@ -484,17 +487,19 @@ static size_t letter_at(const char *text, size_t k) {
     return n;
 }
 
-/* `kept` of the letters, two from the beginning for each from the end, and an ellipsis between: names often differ at their end. */
+/* `kept` letters with an ellipsis: two from the beginning for each from the end, because names often differ at their
+ * end. */
 static void elide(const char *text, size_t letters, size_t kept, char out[ACF_FIT_MAX]) {
     size_t head = letter_at(text, kept - kept / 3), tail = letter_at(text, letters - kept / 3);
     while (head > 0 && text[head - 1] == ' ') head--;
     while (text[tail] == ' ') tail++;
     memcpy(out, text, head);
-    memcpy(out + head, "…", 3); /* there is room: a clean text leaves four bytes */
+    memcpy(out + head, "…", 3); /* it fits: a clean text leaves four bytes */
     memcpy(out + head + 3, text + tail, strlen(text + tail) + 1);
 }
 
-/* Letters are taken away until the rest and the ellipsis fit; at most ACF_FIT_MAX of them, so halving would save nothing. */
+/* Removes letters until the rest and the ellipsis fit. There are at most ACF_FIT_MAX, so bisection would save
+ * nothing. */
 const char *acf_canvas_fit(acf_canvas *c, const char *text, acf_type type, double width, char out[ACF_FIT_MAX]) {
     char whole[ACF_FIT_MAX];
     clean(text, out);

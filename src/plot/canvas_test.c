@@ -1,5 +1,5 @@
-/* Tests of canvas.h and palette.h: what is drawn is in the file at its place, at every scale; hostile names, sizes and paths are met with a
- * sentence; nothing is left behind when something fails; the check of the layout sees overlaps and cut text. */
+/* Tests of canvas.h and palette.h: drawings are at their place in the file, at every scale; hostile names, sizes and
+ * paths get a message; failures leave nothing behind; the layout check finds overlaps and cut text. */
 #include "plot/canvas.h"
 
 #include "base/arena.h"
@@ -13,15 +13,15 @@ static acf_canvas *open_page(const char *path, double w, double h, double scale)
     return c;
 }
 
-/* ---- files --------------------------------------------------------------------------------------------------------------- */
+/* ---- files ------------------------------------------------------------------------------------------------------- */
 
-static void what_is_drawn_is_where_it_was_drawn(void **state) {
+static void drawings_are_at_their_place(void **state) {
     (void)state;
     static const double scales[] = {0.5, 1, 2, 3};
     for (size_t k = 0; k < sizeof scales / sizeof *scales; k++) {
         acf_canvas *c = open_page(picture_path(".png"), 200, 160, scales[k]);
         acf_canvas_fill(c, (acf_box){20, 40, 60, 20}, ACF_INK_DATA);
-        acf_canvas_line(c, 100, 0, 100, 160, (acf_pen){ACF_INK_HOLE, 8, 0});
+        acf_canvas_line(c, 100, 0, 100, 160, (acf_pen){ACF_INK_MISSING, 8, 0});
         acf_canvas_dot(c, 150, 120, 10, ACF_INK_MODEL);
         assert_int_equal(acf_canvas_save(c), ACF_OK);
         picture p = picture_read(picture_path(".png"));
@@ -29,7 +29,7 @@ static void what_is_drawn_is_where_it_was_drawn(void **state) {
         assert_int_equal(p.h, ceil(160 * scales[k]));
         const double unit = scales[k] * scales[k];
         acf_assert_close((double)picture_all(&p, ACF_INK_DATA), 60 * 20 * unit, 0.02, "a box");
-        acf_assert_close((double)picture_all(&p, ACF_INK_HOLE), 160 * 8 * unit, 0.02, "a line");
+        acf_assert_close((double)picture_all(&p, ACF_INK_MISSING), 160 * 8 * unit, 0.02, "a line");
         acf_assert_close((double)picture_all(&p, ACF_INK_MODEL), 314 * unit, 0.3, "a dot");
         assert_int_equal(picture_all(&p, ACF_INK_DATA), picture_count(&p, ACF_INK_DATA, 0.09, 0.24, 0.41, 0.39));
         assert_int_equal(picture_all(&p, ACF_INK_MODEL), picture_count(&p, ACF_INK_MODEL, 0.69, 0.67, 0.81, 0.83));
@@ -43,11 +43,11 @@ static void a_clip_hides_what_lies_outside(void **state) {
     acf_canvas_clip(c, (acf_box){50, 50, 100, 100});
     acf_canvas_fill(c, (acf_box){0, 0, 200, 200}, ACF_INK_DATA);
     acf_canvas_unclip(c);
-    acf_canvas_fill(c, (acf_box){0, 0, 10, 10}, ACF_INK_HOLE);
+    acf_canvas_fill(c, (acf_box){0, 0, 10, 10}, ACF_INK_MISSING);
     assert_int_equal(acf_canvas_save(c), ACF_OK);
     picture p = picture_read(picture_path(".png"));
     assert_int_equal(picture_all(&p, ACF_INK_DATA), 100 * 100);
-    assert_int_equal(picture_all(&p, ACF_INK_HOLE), 10 * 10);
+    assert_int_equal(picture_all(&p, ACF_INK_MISSING), 10 * 10);
     picture_free(&p);
 }
 
@@ -76,7 +76,8 @@ static char *slurp(const char *path, size_t *n) {
     return text;
 }
 
-/* Two pictures of each kind, with an image inside: the second has the bytes of the first although the process has drawn more by then. */
+/* Two pictures of each format, with an image inside: the second has the same bytes although the process has drawn more
+ * by then. */
 static void the_same_drawing_is_the_same_file(void **state) {
     (void)state;
     static const char *const endings[] = {".png", ".svg"};
@@ -103,9 +104,9 @@ static void the_same_drawing_is_the_same_file(void **state) {
     picture_free(&p);
 }
 
-/* ---- hostile ------------------------------------------------------------------------------------------------------------- */
+/* ---- hostile ----------------------------------------------------------------------------------------------------- */
 
-static void sizes_and_names_are_refused_with_a_sentence(void **state) {
+static void wrong_sizes_and_names_get_a_message(void **state) {
     (void)state;
     acf_canvas *c = NULL;
     static const struct {
@@ -123,14 +124,14 @@ static void sizes_and_names_are_refused_with_a_sentence(void **state) {
         assert_non_null(strstr(acf_error(), "must end in .png or .svg"));
     }
     assert_int_equal(acf_canvas_open("/nonexistent/a.png", 300, 300, 1, &c), ACF_EIO);
-    assert_int_equal(access(picture_path(".png"), F_OK), -1); /* nothing was made */
+    assert_int_equal(access(picture_path(".png"), F_OK), -1); /* no file was made */
     c = open_page(picture_path(".svg"), 20000, 20000, 1);     /* an SVG has no pixels */
     acf_canvas_free(c);
     acf_canvas_free(NULL);
     assert_int_equal(access(picture_path(".svg"), F_OK), -1); /* dropped */
 }
 
-/* Bytes that are not text, controls, a name of a megabyte: the page is drawn all the same. */
+/* Bytes that are not text, control characters, a name of a megabyte: the page is drawn. */
 static void any_text_can_be_drawn(void **state) {
     (void)state;
     char *huge = malloc(1 << 20);
@@ -177,7 +178,7 @@ static void text_is_cut_to_fit(void **state) {
     acf_canvas_free(c);
 }
 
-/* ---- failures ------------------------------------------------------------------------------------------------------------ */
+/* ---- failures ---------------------------------------------------------------------------------------------------- */
 
 static void the_layout_is_checked(void **state) {
     (void)state;
@@ -200,8 +201,8 @@ static void the_layout_is_checked(void **state) {
     assert_int_equal(access(picture_path(".png"), F_OK), -1);
 }
 
-/* The page is dropped, or there is no memory for it: the file that was there is as it was. */
-static void what_fails_leaves_the_old_file(void **state) {
+/* If the page is dropped, or memory runs out, an existing file is unchanged. */
+static void failures_leave_the_old_file(void **state) {
     (void)state;
     const char *path = picture_path(".png");
     FILE *f = fopen(path, "wb");
@@ -213,7 +214,7 @@ static void what_fails_leaves_the_old_file(void **state) {
     char *text = slurp(path, &n);
     assert_int_equal(n, 3);
     free(text);
-    for (int64_t at = 1;; at++) { /* every allocation of ours in turn */
+    for (int64_t at = 1;; at++) { /* every allocation of acflow fails once */
         const int64_t live = acf_alloc_live();
         acf_alloc_fail_at(at);
         acf_status status = acf_canvas_open(path, 200, 200, 1, &c);
@@ -233,12 +234,12 @@ static void what_fails_leaves_the_old_file(void **state) {
     picture_free(&p);
 }
 
-/* ---- colours ------------------------------------------------------------------------------------------------------------- */
+/* ---- colours ----------------------------------------------------------------------------------------------------- */
 
 static void colours_can_be_told_apart_in_grey(void **state) {
     (void)state;
     assert_true(fabs(acf_ink_brightness(ACF_INK_DATA) - acf_ink_brightness(ACF_INK_MODEL)) > 0.25);
-    assert_true(fabs(acf_ink_brightness(ACF_INK_HOLE) - acf_ink_brightness(ACF_INK_PALE)) > 0.4);
+    assert_true(fabs(acf_ink_brightness(ACF_INK_MISSING) - acf_ink_brightness(ACF_INK_PALE)) > 0.4);
     for (int k = 0; k + 1 < 4; k++)
         assert_true(fabs(acf_ink_brightness(acf_palette_series(k)) - acf_ink_brightness(acf_palette_series(k + 1))) >
                     0.2);
@@ -256,9 +257,8 @@ static void colours_can_be_told_apart_in_grey(void **state) {
     assert_true(fabs(acf_ink_brightness(acf_ink_faded(ACF_INK_DATA, 0)) - 1) < 1e-12);
 }
 
-ACF_TESTS(canvas, cmocka_unit_test(what_is_drawn_is_where_it_was_drawn),
-          cmocka_unit_test(a_clip_hides_what_lies_outside), cmocka_unit_test(curves_are_interrupted_and_tamed),
-          cmocka_unit_test(the_same_drawing_is_the_same_file),
-          cmocka_unit_test(sizes_and_names_are_refused_with_a_sentence), cmocka_unit_test(any_text_can_be_drawn),
+ACF_TESTS(canvas, cmocka_unit_test(drawings_are_at_their_place), cmocka_unit_test(a_clip_hides_what_lies_outside),
+          cmocka_unit_test(curves_are_interrupted_and_tamed), cmocka_unit_test(the_same_drawing_is_the_same_file),
+          cmocka_unit_test(wrong_sizes_and_names_get_a_message), cmocka_unit_test(any_text_can_be_drawn),
           cmocka_unit_test(text_is_cut_to_fit), cmocka_unit_test(the_layout_is_checked),
-          cmocka_unit_test(what_fails_leaves_the_old_file), cmocka_unit_test(colours_can_be_told_apart_in_grey))
+          cmocka_unit_test(failures_leave_the_old_file), cmocka_unit_test(colours_can_be_told_apart_in_grey))

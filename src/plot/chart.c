@@ -8,12 +8,12 @@
 #include <stdio.h>
 #include <string.h>
 
-/* ---- heading and legend -------------------------------------------------------------------------------------------------- */
+/* ---- heading and legend ------------------------------------------------------------------------------------------ */
 
 #define FACT_LINES 3
 
-/* The longest beginning of text that fits, cut between words; its bytes. A single word that is too long is taken whole (and cut with
- * an ellipsis where it is drawn). */
+/* Bytes of the longest beginning of text that fits, cut between words. A single word that is too long is taken whole
+ * (and drawn with an ellipsis). */
 static size_t words_that_fit(acf_canvas *c, const char *text, acf_type type, double width) {
     char line[ACF_FIT_MAX];
     size_t good = strcspn(text, " "), n = good;
@@ -28,7 +28,7 @@ static size_t words_that_fit(acf_canvas *c, const char *text, acf_type type, dou
     return good;
 }
 
-/* Writes text in lines of that width from y down; returns where it ends. The last line takes all that is left and is cut. */
+/* Writes text in lines of that width from y down; returns where it ends. The last line takes the rest and is cut. */
 static double write_lines(acf_canvas *c, double x, double y, const char *text, acf_type type, double width) {
     for (int k = 0; k < FACT_LINES && *text; k++) {
         char line[ACF_FIT_MAX];
@@ -94,11 +94,11 @@ void acf_chart_note(acf_canvas *c, acf_box box, const char *text) {
                        (acf_type){ACF_SIZE_TEXT, .align = 0.5, .ink = ACF_INK_QUIET}, box.w);
 }
 
-/* ---- panels -------------------------------------------------------------------------------------------------------------- */
+/* ---- panels ------------------------------------------------------------------------------------------------------ */
 
 static const acf_type tick_type = {.size = ACF_SIZE_TICK, .ink = ACF_HEX(0x5f6368)};
 
-/* Whole characters of s, as many as a label holds. */
+/* Copies as many whole characters of s as a label holds. */
 static void copy_label(char out[ACF_TICK_LABEL_MAX], const char *s) {
     size_t n = strlen(s);
     if (n >= ACF_TICK_LABEL_MAX)
@@ -107,7 +107,8 @@ static void copy_label(char out[ACF_TICK_LABEL_MAX], const char *s) {
     out[n] = '\0';
 }
 
-/* At most `most` of the categories, evenly spaced. Labels are cut to `room`, or where that is 0 to what an axis of that length has for each. */
+/* At most `most` of the categories, evenly spaced. Labels are cut to `capacity`; if that is 0, to the share of each on
+ * an axis of that length. */
 static acf_ticks class_ticks(acf_canvas *c, acf_axis a, int most, double capacity, double length) {
     acf_ticks t = {0};
     const int32_t every = (int32_t)acf_ceil_div(a.classes, (int64_t)acf_min(acf_max(most, 1), ACF_TICKS_MAX));
@@ -124,7 +125,7 @@ static acf_ticks class_ticks(acf_canvas *c, acf_axis a, int most, double capacit
     return t;
 }
 
-/* Fewer and fewer ticks until their labels stand apart along an axis of that length. */
+/* Reduces the ticks until their labels stay apart along an axis of that length. */
 static acf_ticks ticks_across(acf_canvas *c, acf_axis a, double length) {
     acf_ticks t = {0};
     if (a.show == ACF_AXIS_NONE) return t;
@@ -173,7 +174,7 @@ static void label_across(const acf_panel *p, const acf_ticks *t, double y, doubl
     }
 }
 
-/* Labels at the upper and lower end stay inside the panel's height, give or take a point: panels may stand close above each other. */
+/* Labels at the upper and lower end stay inside the panel's height, up to a point: panels may be stacked closely. */
 static void label_up(const acf_panel *p, const acf_ticks *t) {
     const double half = ACF_SIZE_TICK / 2;
     double free_below = p->box.y + p->box.h + half; /* the lowest tick comes first */
@@ -214,7 +215,8 @@ acf_panel acf_panel_at(acf_canvas *c, acf_box box, acf_axis x, acf_axis y, doubl
     return p;
 }
 
-/* Room is taken from the outside in: title, names of the axes, labels up (whose width depends on the height that is left), labels across. */
+/* Space is taken from the outside in: title, names of the axes, upright labels (their width depends on the remaining
+ * height), labels across. */
 acf_panel acf_panel_open(acf_canvas *c, acf_box outer, const char *title, acf_axis x, acf_axis y) {
     acf_type name = {ACF_SIZE_TEXT, .align = 0.5, .ink = ACF_INK_QUIET};
     acf_box in = outer;
@@ -224,7 +226,7 @@ acf_panel acf_panel_open(acf_canvas *c, acf_box outer, const char *title, acf_ax
                            in.w);
         in.y += line + 3, in.h -= line + 3;
     }
-    if (outer.h < 60 || outer.w < 60) x.show = y.show = ACF_AXIS_NONE; /* no room for words */
+    if (outer.h < 60 || outer.w < 60) x.show = y.show = ACF_AXIS_NONE; /* too small for text */
     const bool x_name = x.name && x.show == ACF_AXIS_FULL, y_name = y.name && y.show == ACF_AXIS_FULL;
     if (x.show == ACF_AXIS_FULL) in.h -= ACF_AXIS_HEIGHT;
     if (x_name) in.h -= ACF_LINE(ACF_SIZE_TEXT) + 2;

@@ -1,5 +1,6 @@
-/* Clouds of points: see chart.h. A cairo path for each of a million dots would take minutes and an SVG of gigabytes; so dots are stamped
- * into a grid of coverage, at PER_POINT pixels to the point (fewer on a very large page), and painted as one picture. */
+/* Clouds of points: see chart.h. A cairo path for each of a million dots would take minutes and an SVG of gigabytes. So
+ * dots are added to a grid of coverage, at PER_POINT pixels to the point (fewer on a very large page), and painted as
+ * one image. */
 #include "plot/chart.h"
 
 #include "base/arena.h"
@@ -10,7 +11,8 @@
 #define SIDE_MAX 8000.0 /* pixels: cairo's largest picture has 32767 on a side */
 #define STAMP_MAX 33
 
-/* How much of each pixel a dot (radius in pixels) covers, when its centre is the centre of the middle pixel; edges fade over one pixel. */
+/* The part of each pixel that a dot (radius in pixels) covers, centred on the middle pixel; edges fade over one
+ * pixel. */
 static int make_stamp(double radius, float stamp[STAMP_MAX][STAMP_MAX]) {
     const double r = fmin(fmax(radius, 0.5), STAMP_MAX / 2 - 1);
     const int half = (int)ceil(r);
@@ -28,14 +30,14 @@ static void stamp_at(float *cover, int w, int h, int cx, int cy, float stamp[STA
         }
 }
 
-/* Premultiplied, as canvas.h wants it. */
+/* Premultiplied, as canvas.h requires. */
 static uint32_t pixel_of(acf_ink ink, double alpha) {
     const double k = 255 * alpha;
     return (uint32_t)lround(k) << 24 | (uint32_t)lround(k * ink.red) << 16 | (uint32_t)lround(k * ink.green) << 8 |
            (uint32_t)lround(k * ink.blue);
 }
 
-/* n dots over each other leave (1 - weight)^n of what is below. */
+/* n overlapping dots leave (1 - weight)^n of the colour below. */
 static uint32_t shade(float cover, acf_cloud_style s) {
     if (cover <= 0) return 0;
     const double opaque = 1 - pow(1 - fmin(s.weight, 0.999), (double)cover);

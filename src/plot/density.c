@@ -1,8 +1,10 @@
-/* Densities for pictures: see density.h. Values are counted into bins first; after that the work does not depend on how many there are.
+/* Densities for pictures: see density.h. Values are first counted into bins; the remaining work does not depend on
+ * their number.
  *
- * Width of the kernel: Silverman's 0.9 · min(deviation, quartile range / 1.34) · n^(-1/5) times the one of five factors f with the largest
+ * Width of the kernel: Silverman's 0.9 · min(deviation, quartile range / 1.34) · n^(-1/5) times the one of five
+ * factors f with the largest
  *     Σ_b c_b log((Σ_b' c_b' φ_h(x_b - x_b') - φ_h(0)) / (n - 1)),     h = f · Silverman's
- * c_b: values in bin b. The sum in the middle is the density at the bin's values without one of them. */
+ * c_b: values in bin b. The inner sum is the density at the bin's values without one of them. */
 #include "plot/density.h"
 
 #include "base/real.h"
@@ -12,7 +14,7 @@
 #include <string.h>
 
 #define BINS 1024
-#define CHOICE_BINS 256 /* for the choice of the width: coarser, because it looks at every pair of bins */
+#define CHOICE_BINS 256 /* for the choice of the width: coarser, because all pairs of bins are visited */
 #define REACH 5.0       /* widths beyond which a kernel is 0 */
 
 static int upwards(const void *a, const void *b) {
@@ -53,7 +55,7 @@ int64_t acf_values_without(double *sorted, int64_t n, double value) {
     return kept;
 }
 
-/* ---- the width ----------------------------------------------------------------------------------------------------------- */
+/* ---- the width --------------------------------------------------------------------------------------------------- */
 
 static double quantile(const double *sorted, int64_t n, double q) {
     const double at = q * (double)(n - 1);
@@ -71,7 +73,7 @@ static double deviation(const double *sorted, int64_t n) {
     return sqrt(square / (double)n) * scale;
 }
 
-/* The spacing of rounded values; 0 where most values are their own. */
+/* The spacing of rounded values; 0 if most values are unique. */
 static double spacing(const double *sorted, int64_t n) {
     double least = INFINITY;
     int64_t ties = 0;
@@ -92,8 +94,9 @@ static double silverman(const double *sorted, int64_t n) {
 
 static double kernel(double z) { return fabs(z) < REACH ? exp(-0.5 * z * z) : 0; }
 
-/* The bins to choose with: over the middle of the data, since a heavy tail would leave one bin for all the rest; as many as rounded
- * values have places, or a multiple of that, because bins that hold one place more than their neighbours look like modes. */
+/* Bins for the choice of the width. They cover the middle of the data, since a heavy tail would leave one bin for the
+ * rest. Their number is the number of rounded values or a multiple of it, because bins that hold one rounded value more
+ * than their neighbours look like modes. */
 typedef struct choice {
     double lo, step, count[CHOICE_BINS];
     int n;
@@ -113,8 +116,8 @@ static bool choice_make(const double *sorted, int64_t n, double unit, choice *ou
     return true;
 }
 
-/* The leave-one-out log-likelihood above, reflected at both ends, so that what was cut off there costs no width more than another. */
-static double foretold(const choice *c, double width) {
+/* The leave-one-out log-likelihood above, reflected at both ends, so that the truncation affects all widths alike. */
+static double leave_one_out_likelihood(const choice *c, double width) {
     const double h = width / c->step;
     double phi[2 * CHOICE_BINS], total = 0;
     for (int k = 0; k < 2 * c->n; k++) phi[k] = kernel(k / h);
@@ -128,7 +131,7 @@ static double foretold(const choice *c, double width) {
     return total;
 }
 
-#define WORTH 3.0 /* nats that a narrower kernel must win: less is chance */
+#define LEAST_GAIN 3.0 /* least gain of a narrower kernel in nats: less is chance */
 
 double acf_kde_width(const double *sorted, int64_t n) {
     if (n < 2 || sorted[0] == sorted[n - 1]) return 0;
@@ -137,20 +140,20 @@ double acf_kde_width(const double *sorted, int64_t n) {
     choice c;
     if (!choice_make(sorted, n, unit, &c)) return fmax(rule, unit);
     const double least = c.step;
-    double width = fmax(rule, least), best = foretold(&c, width);
+    double width = fmax(rule, least), best = leave_one_out_likelihood(&c, width);
     for (size_t k = 1; k < sizeof factor / sizeof *factor; k++) {
-        const double narrower = fmax(factor[k] * rule, least), score = foretold(&c, narrower);
-        if (score > best + WORTH) best = score, width = narrower;
+        const double narrower = fmax(factor[k] * rule, least), score = leave_one_out_likelihood(&c, narrower);
+        if (score > best + LEAST_GAIN) best = score, width = narrower;
     }
     return width;
 }
 
-/* ---- densities that are known -------------------------------------------------------------------------------------------- */
+/* ---- densities given on a grid ----------------------------------------------------------------------------------- */
 
-#define SAMPLE 1000 /* values that Silverman's rule would be given: 0.23 deviations */
+#define SAMPLE 1000 /* sample size for Silverman's rule: 0.23 deviations */
 
-/* Deviation of the bell, in points: Silverman's of the density. */
-static double bell_of(const double *p, int G) {
+/* Standard deviation of the smoothing kernel, in points: Silverman's for the density. */
+static double smoothing_width(const double *p, int G) {
     double all = 0, mean = 0, square = 0, sum = 0, quarter[2] = {0, 0};
     for (int g = 0; g < G; g++) all += p[g], mean += p[g] * g;
     if (!(all > 0) || !isfinite(all)) return 0;
@@ -166,10 +169,10 @@ static double bell_of(const double *p, int G) {
 }
 
 void acf_curve_smooth(const double *p, int G, double *out) {
-    const double width = bell_of(p, G);
+    const double width = smoothing_width(p, G);
     const int reach = (int)fmin(REACH * width, G - 1);
     memset(out, 0, (size_t)G * sizeof *out);
-    for (int g = 0; g < G; g++) { /* each point is spread, so nothing of it is lost */
+    for (int g = 0; g < G; g++) { /* each point is spread with its full weight, so the area stays */
         double whole = 0;
         for (int k = -reach; k <= reach; k++) whole += width > 0 ? kernel(k / width) : 1;
         for (int k = -reach; k <= reach; k++) {
@@ -179,7 +182,7 @@ void acf_curve_smooth(const double *p, int G, double *out) {
     }
 }
 
-/* ---- the curve ----------------------------------------------------------------------------------------------------------- */
+/* ---- the curve --------------------------------------------------------------------------------------------------- */
 
 acf_kde acf_kde_of(const double *a, int64_t n_a, const double *b, int64_t n_b) {
     acf_kde k = {.least = INFINITY, .most = -INFINITY, .share = 1};
@@ -188,7 +191,8 @@ acf_kde acf_kde_of(const double *a, int64_t n_a, const double *b, int64_t n_b) {
     return k;
 }
 
-/* Bins cover what can reach the drawn part; a value beyond is counted in n, so the curve is that of the whole column. */
+/* Bins cover all values that reach the drawn part. Values beyond are counted in n, so the curve is that of the whole
+ * column. */
 void acf_kde_curve(const double *sorted, int64_t n, acf_kde k, const double *x, int G, double *y) {
     memset(y, 0, (size_t)G * sizeof *y);
     if (n == 0 || G == 0 || !(k.width > 0)) return;
@@ -205,7 +209,7 @@ void acf_kde_curve(const double *sorted, int64_t n, acf_kde k, const double *x, 
         if (x[g] < least || x[g] > most) continue;
         for (int b = 0; b < BINS; b++) {
             if (count[b] == 0) continue;
-            const double v = lo + (b + 0.5) * step; /* and its images in the two bounds */
+            const double v = lo + (b + 0.5) * step; /* and its reflections at the two bounds */
             y[g] += count[b] * scale *
                     (kernel((x[g] - v) / width) + kernel((x[g] + v - 2 * least) / width) +
                      kernel((x[g] + v - 2 * most) / width));

@@ -1,4 +1,5 @@
-/* Tests of density.h on samples whose density is known: it integrates to its share, keeps modes and bounds, and makes none of its own. */
+/* Tests of density.h on samples of known density: it integrates to its share, keeps modes and bounds, and adds no
+ * modes. */
 #include "plot/density.h"
 
 #include "base/rng.h"
@@ -12,7 +13,7 @@ enum { N = 4000, G = 400 };
 static double uniform(int64_t i) { return acf_rng_uniform((acf_rng_counter){3, (uint64_t)i, ACF_STREAM_TEST, 0, 0}); }
 static double normal(int64_t i) { return acf_rng_normal((acf_rng_counter){3, (uint64_t)i, ACF_STREAM_TEST, 1, 0}); }
 
-/* Sorted values, their curve from lo to hi, its area. */
+/* Sorts the values and computes their curve from lo to hi; returns its area. */
 static double curve(double *v, int64_t *n, double lo, double hi, double *x, double *y, double *width) {
     *n = acf_values_sort(v, *n);
     acf_kde k = acf_kde_of(v, *n, NULL, 0);
@@ -32,7 +33,7 @@ static int modes(const double *y) { /* higher than a fiftieth of the highest */
     return n;
 }
 
-static void a_bell_stays_a_bell(void **state) {
+static void a_gaussian_stays_unimodal(void **state) {
     (void)state;
     double v[N], x[G], y[G], width;
     int64_t n = N;
@@ -52,14 +53,15 @@ static void modes_are_kept_apart(void **state) {
     for (int64_t i = 0; i < N; i++) v[i] = (i % 10 < 7 ? 5.3 : i % 10 < 9 ? 7 : 9.6) + 0.25 * normal(i);
     acf_assert_close(curve(v, &n, 3, 12, x, y, &width), 1, 0.01, "area");
     assert_int_equal(modes(y), 3);
-    /* Four narrow modes whose deviation as a whole is large: the rule of thumb would make them half as high and twice as wide. */
+    /* Four narrow modes with a large overall deviation: the rule of thumb would make them half as high and twice as
+     * wide. */
     n = N;
     for (int64_t i = 0; i < N; i++) v[i] = 3.0 * (double)(i % 4) + 0.3 * normal(i);
     acf_assert_close(curve(v, &n, -2, 11, x, y, &width), 1, 0.01, "area");
     assert_int_equal(modes(y), 4);
     double high = 0;
     for (int g = 0; g < G; g++) high = fmax(high, y[g]);
-    assert_true(high > 0.28 && high < 0.4); /* 0.332 is the truth */
+    assert_true(high > 0.28 && high < 0.4); /* the true value is 0.332 */
 }
 
 static void bounds_are_respected(void **state) {
@@ -74,7 +76,7 @@ static void bounds_are_respected(void **state) {
     }
 }
 
-/* Whole numbers over a wide bell: one mode, no comb. */
+/* Whole numbers over a wide normal distribution: one mode, no comb. */
 static void rounded_values_make_no_comb(void **state) {
     (void)state;
     double v[N], x[G], y[G], width;
@@ -85,7 +87,7 @@ static void rounded_values_make_no_comb(void **state) {
     assert_int_equal(modes(y), 1);
 }
 
-static void one_wild_value_does_not_flatten_the_rest(void **state) {
+static void an_extreme_value_does_not_flatten_the_rest(void **state) {
     (void)state;
     double v[N + 2], x[G], y[G], width, tame;
     int64_t n = N;
@@ -98,7 +100,7 @@ static void one_wild_value_does_not_flatten_the_rest(void **state) {
     acf_assert_close(width, tame, 0.02, "width");
 }
 
-static void spikes_are_told_apart(void **state) {
+static void spikes_are_found(void **state) {
     (void)state;
     double v[N], value = 0, share = 0;
     for (int64_t i = 0; i < N; i++) v[i] = i % 4 == 0 ? 0 : fabs(normal(i)) + 0.001;
@@ -111,7 +113,7 @@ static void spikes_are_told_apart(void **state) {
     assert_true(v[0] > 0);
     assert_false(acf_spike_find(v, n, &value, &share));
     assert_false(acf_spike_find(v, 0, &value, &share));
-    assert_false(acf_spike_find(v, 1, &value, &share)); /* one value is no spike */
+    assert_false(acf_spike_find(v, 1, &value, &share)); /* a single value is not a spike */
     const double last[] = {1, 2, 3, 9, 9};
     assert_true(acf_spike_find(last, 5, &value, &share) && value == 9);
 }
@@ -130,7 +132,8 @@ static void a_share_scales_the_curve(void **state) {
     for (int g = 0; g < G; g++) acf_assert_close(half[g], y[g] / 2, 1e-12, "half");
 }
 
-/* A bell with steps in it, and a comb narrower than it, come back as a bell; two bells stay two; the area stays, also of what stands at an end. */
+/* A Gaussian curve with steps in it, and with a comb narrower than it, comes back as one mode; two modes stay two. The
+ * area stays, also for mass at an end. */
 static void steps_become_slopes(void **state) {
     (void)state;
     double p[G], s[G], area[2] = {0, 0}, least = 1;
@@ -178,8 +181,8 @@ static void extremes_do_not_crash(void **state) {
     assert_int_equal(acf_values_distinct(steps, 6, 2), 3); /* more than 2: enough */
 }
 
-ACF_TESTS(density, cmocka_unit_test(a_bell_stays_a_bell), cmocka_unit_test(modes_are_kept_apart),
+ACF_TESTS(density, cmocka_unit_test(a_gaussian_stays_unimodal), cmocka_unit_test(modes_are_kept_apart),
           cmocka_unit_test(bounds_are_respected), cmocka_unit_test(rounded_values_make_no_comb),
-          cmocka_unit_test(one_wild_value_does_not_flatten_the_rest), cmocka_unit_test(spikes_are_told_apart),
+          cmocka_unit_test(an_extreme_value_does_not_flatten_the_rest), cmocka_unit_test(spikes_are_found),
           cmocka_unit_test(a_share_scales_the_curve), cmocka_unit_test(steps_become_slopes),
           cmocka_unit_test(extremes_do_not_crash))

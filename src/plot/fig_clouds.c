@@ -1,5 +1,5 @@
-/* A grid of point clouds: see acf_plot_clouds in acflow.h. Names stand above the columns and upright at the left of the rows; panels are
- * framed and have no ticks, because shapes are what is compared. */
+/* A grid of point clouds: see acf_plot_clouds in acflow.h. Names are above the columns and upright at the left of the
+ * rows. Panels are framed and have no ticks, because the figure compares shapes. */
 #include "plot/figures.h"
 
 #include <math.h>
@@ -8,8 +8,8 @@
 #define GAP 8.0
 #define NAME_ROOM 18.0
 
-/* All clouds of a column have the axes of its first one, widened where another reaches further by less than half: a few wild draws
- * must not shrink the picture. */
+/* All clouds of a column have the axes of the first one, widened for a cloud that reaches further by less than half. A
+ * few extreme draws must not shrink the picture. */
 static void column_ranges(const acf_plot_cloud *cloud, int across, int down, int k, acf_range *x, acf_range *y) {
     const acf_plot_cloud *first = NULL;
     for (int row = 0; row < down && !first; row++)
@@ -18,7 +18,7 @@ static void column_ranges(const acf_plot_cloud *cloud, int across, int down, int
     *y = acf_range_padded(acf_range_of(first ? first->xy + 1 : NULL, first ? first->n : 0, 2), 0.08);
 }
 
-/* Opacity for about as much ink on a cloud of a thousand dots as on one of a hundred thousand. */
+/* Opacity that gives a cloud of a thousand dots about as much ink as one of a hundred thousand. */
 static acf_cloud_style style_of(int64_t n, double side) {
     const double crowd = fmin(fmax(log10((double)n + 1) - 2, 0), 3) / 3;
     return (acf_cloud_style){.radius = fmax(side / CELL, 0.5) * (1.3 - 0.7 * crowd), .weight = 0.75 - 0.45 * crowd};

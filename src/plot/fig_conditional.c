@@ -1,5 +1,6 @@
-/* What the model expects of one column: see acf_plot_conditional in acflow.h. Numbers: a curve each, over the grey area of what is
- * expected when nothing is given, and a dot where the truth lies. Numbers of few values: bars at the values. Categories: bars to the right. */
+/* The predicted distribution of one column: see acf_plot_conditional in acflow.h. Numbers: a curve for each row, a grey
+ * area for the distribution with nothing given, and a dot at the true value. Numbers with few values: bars at the
+ * values. Categories: horizontal bars. */
 #include "plot/figures.h"
 
 #include "base/arena.h"
@@ -14,7 +15,7 @@
 
 static acf_pen pen_of(int k) { return (acf_pen){acf_palette_series(k), 1.8, k % ACF_SERIES_MAX}; }
 
-/* The legend: a curve each, and what the grey area and the dots are. */
+/* The legend: one key for each curve, and keys for the grey area and the dots. */
 static acf_box draw_legend(acf_canvas *c, acf_box box, const acf_figure_curves *f, bool bars) {
     acf_key key[ACF_SERIES_MAX + 2];
     int n = 0;
@@ -24,11 +25,11 @@ static acf_box draw_legend(acf_canvas *c, acf_box box, const acf_figure_curves *
         dots |= !isnan(f->truth[k]);
     }
     if (f->base) key[n++] = (acf_key){"nothing given", ACF_KEY_BOX, {bars ? ACF_INK_AXIS : ACF_INK_PALE}};
-    if (dots) key[n++] = (acf_key){"what was seen", ACF_KEY_RING, {ACF_INK_TEXT, 1.4, 0}};
+    if (dots) key[n++] = (acf_key){"observed value", ACF_KEY_RING, {ACF_INK_TEXT, 1.4, 0}};
     return acf_chart_legend(c, box, key, n);
 }
 
-/* Linear between grid points; 0 outside. */
+/* Linear interpolation between grid points; 0 outside. */
 static double height_at(const acf_figure_curves *f, const double *p, double x) {
     for (int g = 1; g < f->G; g++)
         if (x >= f->x[g - 1] && x <= f->x[g])
@@ -36,13 +37,14 @@ static double height_at(const acf_figure_curves *f, const double *p, double x) {
     return 0;
 }
 
-/* ---- spikes -------------------------------------------------------------------------------------------------------------- */
+/* ---- spikes ------------------------------------------------------------------------------------------------------ */
 
-#define STEEP 0.8 /* of a neighbour's height: what falls faster belongs to the peak */
-#define REACH 16  /* a peak is at most this part of the grid on either side */
+#define STEEP 0.8 /* relative to a neighbour's height: a steeper fall belongs to the peak */
+#define REACH 16  /* a peak is at most this part of the grid on each side */
 
-/* The curve p from left to right, around its peak at s, as a line from foot to foot, into `line` unless that is NULL; returns how much lies over it, in
- * points. A side that has no foot, at an end of the grid or at a step, is as high as the other. */
+/* Replaces the curve p from left to right, around its peak at s, by a line from foot to foot, written to `line` unless
+ * that is NULL. Returns the area above the line, in points. A side without a foot, at an end of the grid or at a step,
+ * is as high as the other. */
 static double cut_peak(const double *p, int left, int right, int s, double *line) {
     const double from = p[left == s ? right : left], to = p[right == s ? left : right];
     double over = 0;
@@ -54,8 +56,8 @@ static double cut_peak(const double *p, int left, int right, int s, double *line
     return over;
 }
 
-/* Takes the peak at point s out of the curve p (G). A foot is where the curve does not fall any more; once what is expected of the spike, `share` in
- * points, is taken out, where it does not fall steeply. scratch (G). */
+/* Removes the peak at point s from the curve p (G). A foot is where the curve stops falling. Once the spike's
+ * probability, `share` in points, is removed, a foot is where the curve stops falling steeply. scratch (G). */
 static void without_peak(double *p, int G, int s, double share, double *scratch) {
     int left = s, right = s;
     for (bool more = true; more;) {
@@ -68,7 +70,8 @@ static void without_peak(double *p, int G, int s, double share, double *scratch)
     memcpy(p + left, scratch + left, (size_t)(right - left + 1) * sizeof *p);
 }
 
-/* Where the stem of series k ends: stems stand side by side at the spike, nothing given last; at the left edge of the panel, from there on. */
+/* The end of the stem of series k. Stems stand side by side at the spike, nothing given last; at the left edge of the
+ * panel they start there. */
 static void stem_of(const acf_panel *p, const acf_figure_curves *f, int k, double *half, double *x, double *y) {
     const int series = f->n + (f->base != NULL);
     double most = 1e-9;
@@ -87,10 +90,10 @@ static void draw_stems(const acf_panel *p, const acf_figure_curves *f) {
     }
 }
 
-/* "0 is expected with 41 %, 20 %; with nothing given, 38 %." */
+/* "Stems: the probability of 0 is 41 %, 20 %; with nothing given, 38 %." */
 static void write_spike(acf_text *t, const acf_figure_curves *f) {
     char at[ACF_TICK_LABEL_MAX];
-    acf_text_addf(t, "The stems: %s is expected with", acf_tick_number(at, f->spike, 3));
+    acf_text_addf(t, "Stems: the probability of %s is", acf_tick_number(at, f->spike, 3));
     for (int k = 0; k < f->n; k++) acf_text_addf(t, "%s %d %%", k ? "," : "", (int)lround(100 * f->share[k]));
     if (f->base) acf_text_addf(t, "; with nothing given, %d %%", (int)lround(100 * f->share[f->n]));
     acf_text_add(t, ".");
@@ -105,7 +108,7 @@ static double top_of(const acf_figure_curves *f) {
     return high > 0 && high < 1e300 ? high : 1;
 }
 
-/* On its curve; one that is the spike on its stem. */
+/* The true value: on its curve, or on the stem if it is the spike. */
 static void draw_seen(const acf_panel *p, const acf_figure_curves *f, int k) {
     const acf_range range = p->x;
     const double at = f->truth[k];
@@ -142,7 +145,7 @@ static acf_status draw_these(acf_canvas *c, acf_box box, const acf_figure_curves
     return ACF_OK;
 }
 
-/* The curves without their spike, and smoothed. */
+/* The curves without their spike, smoothed. */
 static acf_status draw_curves(acf_canvas *c, acf_box box, const acf_figure_curves *f, const char *name) {
     const int series = f->n + (f->base != NULL);
     acf_figure_curves shown = *f;
@@ -163,14 +166,14 @@ static acf_status draw_curves(acf_canvas *c, acf_box box, const acf_figure_curve
     return status;
 }
 
-/* ---- bars ---------------------------------------------------------------------------------------------------------------- */
+/* ---- bars -------------------------------------------------------------------------------------------------------- */
 
 static double probability(const acf_figure_curves *f, int s, int g) {
     const double v = s < f->n ? f->p[(int64_t)s * f->G + g] : f->base[g];
     return isfinite(v) ? fmin(fmax(v, 0), 1) : 0;
 }
 
-/* At each value a bar for each row, nothing given last, as wide as the closest two values allow. */
+/* A bar for each row at each value, nothing given last, as wide as the closest two values allow. */
 static void draw_values(acf_canvas *c, acf_box box, const acf_figure_curves *f, const char *name) {
     const int series = f->n + (f->base != NULL);
     double high = 1e-9, closest = INFINITY;
@@ -194,7 +197,7 @@ static void draw_values(acf_canvas *c, acf_box box, const acf_figure_curves *f, 
         }
 }
 
-/* The rows one under the other, nothing given last, in grey. */
+/* The rows one below the other, nothing given last, in grey. */
 static acf_status draw_bars(acf_canvas *c, acf_box box, const acf_figure_curves *f) {
     acf_ink ink[ACF_BARS_SERIES];
     double mark[ACF_BARS_SERIES];
@@ -211,12 +214,12 @@ static acf_status draw_bars(acf_canvas *c, acf_box box, const acf_figure_curves 
     return status;
 }
 
-/* As high as the bars need to be told apart, up to twice the height of curves. */
+/* The height that makes the bars readable, up to twice the height of curves. */
 static double bars_height(const acf_figure_curves *f) {
     return fmin(ACF_HEAD_HEIGHT + 60 + f->G * ACF_BARS_LINE(f->n + 1), 2 * HEIGHT);
 }
 
-/* What the picture cannot show by itself. */
+/* Facts that the picture cannot show. */
 static void write_facts(acf_text *t, const acf_figure_curves *f) {
     char a[ACF_TICK_LABEL_MAX];
     if (f->column.classes > 0)
@@ -227,9 +230,9 @@ static void write_facts(acf_text *t, const acf_figure_curves *f) {
         acf_text_add(t, "Probability of each value.");
     if (f->has_spike && !f->few) write_spike(t, f);
     if (f->beyond > 0 && f->column.unit > 0)
-        acf_text_addf(t, "%s%.2g %% of what is expected lies beyond the axis.", t->len ? " " : "", 100 * f->beyond);
+        acf_text_addf(t, "%s%.2g %% of the probability lies beyond the axis.", t->len ? " " : "", 100 * f->beyond);
     else if (f->beyond > 0)
-        acf_text_addf(t, "%s%.2g %% of what is expected lies beyond the axis, as far as %s.", t->len ? " " : "",
+        acf_text_addf(t, "%s%.2g %% of the probability lies beyond the axis, as far as %s.", t->len ? " " : "",
                       100 * f->beyond, acf_tick_number(a, f->furthest, 3));
 }
 
@@ -241,7 +244,7 @@ acf_status acf_figure_conditional(const char *path, const acf_plot_options *o, c
     acf_status status = ACF_OK;
     ACF_TRY(acf_figure_open(path, o, WIDTH, bars ? bars_height(f) : HEIGHT, &c));
     acf_text t = acf_text_into(title, sizeof title);
-    acf_text_addf(&t, "What the model expects of %s", called);
+    acf_text_addf(&t, "Predicted distribution of %s", called);
     acf_text says = acf_text_into(facts, sizeof facts);
     write_facts(&says, f);
     acf_box box = acf_chart_head(c, acf_figure_title(o, title), facts);

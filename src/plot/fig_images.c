@@ -1,5 +1,5 @@
-/* A sheet of images: see figures.h. Names stand above the columns, at the left of the rows, or below every image; each image keeps its proportions
- * and its pixels, which are not smoothed. */
+/* A sheet of images: see figures.h. Names are above the columns, at the left of the rows, or below every image. Images
+ * keep their proportions and are not smoothed. */
 #include "base/arena.h"
 #include "plot/figures.h"
 
@@ -11,8 +11,8 @@
 #define HEAD_ROOM 18.0
 #define CAPTION_ROOM (ACF_LINE(ACF_SIZE_TICK) + 2)
 
-/* The largest box with the proportions of the image in the middle of the cell; where its width is given, not larger, and at a whole point, so that every
- * pixel of it is as many pixels of the page. */
+/* The largest box with the proportions of the image, centred in the cell. A given width limits it and puts it at a
+ * whole point, so that every image pixel covers the same number of page pixels. */
 static acf_box inside(acf_box cell, const acf_figure_sheet *f) {
     const double W = (double)f->W, H = (double)f->H,
                  scale = fmin(fmin(cell.w / W, cell.h / H), f->cell > 0 ? f->cell / W : (double)INFINITY),
@@ -31,7 +31,7 @@ static void draw_image(acf_canvas *c, acf_box cell, const acf_figure_sheet *f, i
     acf_canvas_frame(c, box, (acf_pen){ACF_INK_AXIS, 0.8, 0});
 }
 
-/* Name and remark of a row, one above the other where there is room. */
+/* Name and remark of a row, stacked if there is enough height. */
 static void name_row(acf_canvas *c, double x, acf_box cell, const char *name, const char *remark) {
     const double middle = cell.y + cell.h / 2, line = ACF_LINE(ACF_SIZE_TEXT);
     const bool two = remark && cell.h > 2 * line;

@@ -1,9 +1,9 @@
-/* What was filled in beside what was seen: see acf_plot_imputed in acflow.h. A grid of small panels, one a column:
+/* Imputed values beside observed ones: see acf_plot_imputed in acflow.h. A grid of small panels, one for each column:
  *
- *     numbers               a filled curve (observed) and a line (imputed), on one kernel width so that they can be compared; a spike is told
- *                           in words and drawn as two stems
+ *     numbers               a filled curve (observed) and a line (imputed) with one kernel width, for
+ *                           comparison; a spike is named in the facts and drawn as two stems
  *     few values            bars at the values
- *     categories            bars to the right, because their names are words */
+ *     categories            horizontal bars, because their names are words */
 #include "plot/figures.h"
 
 #include "base/arena.h"
@@ -21,15 +21,15 @@
 #define PANEL_HEIGHT 150.0
 #define PANEL_GAP 22.0
 #define PANELS_MAX 60
-#define FEW 20 /* different values that are drawn as bars */
+#define FEW 20 /* columns with at most this many different values are drawn as bars */
 
-/* Values of one column, sorted: what was seen, and what was put where nothing was. */
+/* Sorted values of one column: the observed and the imputed ones. */
 typedef struct sample {
     double *seen, *filled;
     int64_t n_seen, n_filled;
 } sample;
 
-/* Room for both is made once: N seen at most, draws * N filled at most. */
+/* The memory for both is allocated once: at most N observed and draws * N imputed values. */
 static void gather(const acf_figure_table *t, const double *completed, int32_t draws, int64_t j, sample *s) {
     s->n_seen = s->n_filled = 0;
     for (int64_t i = 0; i < t->N; i++) {
@@ -43,7 +43,7 @@ static void gather(const acf_figure_table *t, const double *completed, int32_t d
     s->n_filled = acf_values_sort(s->filled, s->n_filled);
 }
 
-/* ---- panels -------------------------------------------------------------------------------------------------------------- */
+/* ---- panels ------------------------------------------------------------------------------------------------------ */
 
 static const acf_ink inks[2] = {ACF_HEX(0x0072b2), ACF_HEX(0xe69f00)}; /* ACF_INK_DATA, ACF_INK_MODEL */
 
@@ -67,7 +67,7 @@ static double share_of(const double *sorted, int64_t n, double value) {
     return n > 0 ? (double)count / (double)n : 0;
 }
 
-/* The different values of both lists, upwards; at most cap. */
+/* The different values of both lists, ascending; at most cap. */
 static int64_t union_of(const sample *s, double *out, int64_t cap) {
     int64_t n = 0, a = 0, b = 0;
     while ((a < s->n_seen || b < s->n_filled) && n < cap) {
@@ -103,14 +103,14 @@ static void draw_values(acf_canvas *c, acf_box box, const acf_figure_column *col
     acf_canvas_unclip(c);
 }
 
-/* Of n sorted values, those outside of the range. */
+/* Number of n sorted values outside the range. */
 static int64_t beyond(const double *sorted, int64_t n, acf_range r) {
     int64_t out = 0;
     for (int64_t i = 0; i < n; i++) out += sorted[i] < r.lo || sorted[i] > r.hi;
     return out;
 }
 
-/* Behind the facts: how many values, seen ones and draws, the axis leaves out. */
+/* Adds to the facts how many values, observed and imputed, are outside the axis. */
 static void add_beyond(char note[96], int64_t n) {
     char a[ACF_TICK_LABEL_MAX];
     const size_t at = strlen(note);
@@ -140,7 +140,7 @@ static void draw_numbers(acf_canvas *c, acf_box box, const acf_figure_column *co
         draw_curves(c, box, column, s, note);
 }
 
-/* Title, a line of facts, the panel below: the facts may only be known after it is drawn. */
+/* Title, a line of facts, the panel below. Some facts are only known after the panel is drawn. */
 static acf_status draw_column(acf_canvas *c, acf_box box, const acf_figure_table *t, int64_t j, int32_t draws,
                               sample *s) {
     char name[ACF_FIGURE_NAME_MAX], note[96], a[ACF_TICK_LABEL_MAX], b[ACF_TICK_LABEL_MAX];
@@ -162,7 +162,7 @@ static acf_status draw_column(acf_canvas *c, acf_box box, const acf_figure_table
     return status;
 }
 
-/* ---- the page ------------------------------------------------------------------------------------------------------------ */
+/* ---- the page ---------------------------------------------------------------------------------------------------- */
 
 typedef struct missing {
     int64_t j, missing;
@@ -179,8 +179,8 @@ static int by_column(const void *a, const void *b) {
     return (p->j > q->j) - (p->j < q->j);
 }
 
-/* list (D): columns with missing cells, in order of the table; returns how many. */
-static int64_t find_holes(const acf_figure_table *t, missing *list) {
+/* list (D): columns with missing cells, in table order; returns their number. */
+static int64_t find_columns(const acf_figure_table *t, missing *list) {
     int64_t n = 0;
     for (int64_t j = 0; j < t->D; j++) list[j] = (missing){j, 0};
     for (int64_t i = 0; i < t->N; i++)
@@ -195,7 +195,7 @@ typedef struct grid {
     int64_t panels;
 } grid;
 
-/* As many panels as there are columns with holes, as many across as the width has room for. A given height may leave fewer. */
+/* One panel for each column with missing cells, as many across as the width allows. A given height may show fewer. */
 static grid make_grid(double width, double height, int64_t columns) {
     grid g = {.across = (int)fmax((width - 2 * ACF_MARGIN + PANEL_GAP) / (PANEL_WIDTH + PANEL_GAP), 1)};
     int64_t most = PANELS_MAX;
@@ -217,7 +217,7 @@ static acf_status draw(acf_canvas *c, const acf_plot_options *o, const acf_figur
     if (g.panels < n) {
         qsort(list, (size_t)n, sizeof *list, most_first);
         qsort(list, (size_t)g.panels, sizeof *list, by_column);
-        acf_text_addf(&text, "The %s of %s columns with missing cells that miss most.", acf_tick_count(a, g.panels),
+        acf_text_addf(&text, "The %s of %s columns with the most missing cells.", acf_tick_count(a, g.panels),
                       acf_tick_count(b, n));
     } else {
         acf_text_addf(&text, "%s of %s columns %s missing cells.", acf_tick_count(a, n), acf_tick_count(b, t->D),
@@ -244,7 +244,7 @@ acf_status acf_figure_imputed(const char *path, const acf_plot_options *o, const
     if (!acf_bytes(t->N, sizeof(double), &seen) || !acf_bytes(t->D, sizeof(missing), &columns)) return status;
     missing *list = acf_alloc(columns, "a list of columns");
     if (!list) return status;
-    const int64_t n = find_holes(t, list);
+    const int64_t n = find_columns(t, list);
     int64_t most = 0;
     for (int64_t k = 0; k < n; k++) most = acf_max(most, list[k].missing);
     const grid g = make_grid(acf_figure_width(o, WIDTH), acf_figure_height(o), n);

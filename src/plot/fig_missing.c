@@ -1,12 +1,12 @@
-/* Which cells are missing: see acf_plot_missing in acflow.h.
+/* A map of the missing cells: see acf_plot_missing in acflow.h.
  *
  *                 rows of the table                       missing     patterns
  *     age        |▒▒▒▒█▒▒▒▒▒▒▒▒▒█▒▒▒▒▒▒▒|  ▇▇   8 %     ▒ █ ▒ ▒ █
  *     dose       |▒▒█▒▒▒▒▒▒▒▒█▒▒▒▒▒▒▒▒▒▒|  ▇    6 %     ▒ ▒ █ ▒ ▒
  *                 1        500       1000               71  8  6  5 %
  *
- * Columns run down the page, so that their names can be read. Rows are one narrow strip each; when they are more than fit, every k-th is
- * shown. Patterns are counted over all rows: by a 64-bit hash of the row's missing columns, sorted. */
+ * Each column is a line, so names are readable. Each row is a narrow strip; if there is no space for all, every k-th is
+ * shown. Patterns are counted over all rows, by a sorted 64-bit hash of the row's missing columns. */
 #include "plot/figures.h"
 
 #include "base/arena.h"
@@ -18,16 +18,16 @@
 #include <string.h>
 
 #define WIDTH 900.0
-#define STRIP_WIDTH 1.5    /* points of a row, at least */
-#define LINE_LEAST 2.0     /* points of a column, at least */
-#define PATTERN_WIDTH 30.0 /* room for "100 %" */
+#define STRIP_WIDTH 1.5    /* least width of a row, in points */
+#define LINE_LEAST 2.0     /* least height of a column, in points */
+#define PATTERN_WIDTH 30.0 /* fits "100 %" */
 #define PATTERNS_MAX 12
 
-/* ---- counting ------------------------------------------------------------------------------------------------------------ */
+/* ---- counting ---------------------------------------------------------------------------------------------------- */
 
 typedef struct pattern {
     uint64_t hash;
-    int64_t row, count; /* a row that has it; how many do */
+    int64_t row, count; /* a row with the pattern; number of such rows */
 } pattern;
 
 typedef struct counts {
@@ -37,7 +37,7 @@ typedef struct counts {
     int64_t n_patterns;
 } counts;
 
-/* FNV-1a over the numbers of the missing columns: 0 holes give the offset basis. */
+/* FNV-1a over the numbers of the missing columns; without missing cells, the offset basis. */
 static uint64_t row_hash(const double *x, int64_t D, int64_t *missing, int64_t *holes) {
     uint64_t h = 0xcbf29ce484222325u;
     for (int64_t j = 0; j < D; j++) {
@@ -61,7 +61,7 @@ static int by_count(const void *a, const void *b) {
     return (p->row > q->row) - (p->row < q->row);
 }
 
-/* all (N): one entry a row in, the distinct patterns out. */
+/* all (N): one entry a row on input, the distinct patterns on output. */
 static int64_t merge(pattern *all, int64_t N) {
     int64_t n = 0;
     qsort(all, (size_t)N, sizeof *all, by_hash);
@@ -91,24 +91,24 @@ static acf_status count(const acf_figure_table *t, counts *out) {
     return ACF_OK;
 }
 
-/* ---- drawing ------------------------------------------------------------------------------------------------------------- */
+/* ---- drawing ----------------------------------------------------------------------------------------------------- */
 
-/* Where things are. */
+/* The layout. */
 typedef struct plan {
     acf_canvas *c;
     const acf_figure_table *t;
     const counts *n;
-    acf_box body;  /* of the lines */
-    int64_t lines; /* columns shown */
-    double line;   /* height of one */
+    acf_box body;  /* the area of the lines */
+    int64_t lines; /* number of columns shown */
+    double line;   /* height of a line */
     double name_w, matrix_x, matrix_w, share_x, bar_w, pattern_x;
-    int64_t strips; /* rows shown */
+    int64_t strips; /* number of rows shown */
     int patterns;
 } plan;
 
 static double share(double part, double whole) { return whole > 0 ? part / whole : 0; }
 
-/* Which column line k shows: all of them, or evenly spaced ones. */
+/* The column of line k: all columns, or evenly spaced ones. */
 static int64_t line_column(const plan *p, int64_t k) { return p->lines == p->t->D ? k : k * p->t->D / p->lines; }
 static int64_t strip_row(const plan *p, int64_t k) { return p->strips == p->t->N ? k : k * p->t->N / p->strips; }
 
@@ -125,7 +125,7 @@ static void percent_text(char out[16], double part) {
         acf_text_addf(&t, "%d.%d %%", tenths / 10, tenths % 10);
 }
 
-/* Runs of missing rows, as one box each. */
+/* Draws each run of missing rows as one box. */
 static void draw_strips(const plan *p, int64_t j, acf_box line) {
     const double w = line.w / (double)p->strips;
     acf_canvas_fill(p->c, line, ACF_INK_PALE);
@@ -134,7 +134,7 @@ static void draw_strips(const plan *p, int64_t j, acf_box line) {
         if (hole && from < 0) from = k;
         if (hole || from < 0) continue;
         acf_canvas_fill(p->c, (acf_box){line.x + (double)from * w, line.y, (double)(k - from) * w, line.h},
-                        ACF_INK_HOLE);
+                        ACF_INK_MISSING);
         from = -1;
     }
 }
@@ -152,12 +152,12 @@ static void draw_line(const plan *p, int64_t k, bool named) {
     if (p->bar_w > 0) acf_canvas_fill(p->c, (acf_box){p->share_x, y + gap / 2, p->bar_w, p->line - gap}, ACF_INK_PALE);
     if (p->bar_w > 0 && part > 0)
         acf_canvas_fill(p->c, (acf_box){p->share_x, y + gap / 2, fmax(part * p->bar_w, 0.5), p->line - gap},
-                        ACF_INK_HOLE);
+                        ACF_INK_MISSING);
     for (int i = 0; i < p->patterns; i++) {
         const bool hole = isnan(p->t->x[p->n->pattern[i].row * p->t->D + j]);
         acf_canvas_fill(p->c,
                         (acf_box){p->pattern_x + i * PATTERN_WIDTH + 3, y + gap / 2, PATTERN_WIDTH - 6, p->line - gap},
-                        hole ? ACF_INK_HOLE : ACF_INK_PALE);
+                        hole ? ACF_INK_MISSING : ACF_INK_PALE);
     }
     if (!named) return;
     const double size = fmin(ACF_SIZE_TEXT, fmax(p->line, ACF_SIZE_TICK) / 1.1);
@@ -168,10 +168,10 @@ static void draw_line(const plan *p, int64_t k, bool named) {
                     (acf_type){ACF_SIZE_TICK, .align = 1, .ink = ACF_INK_TEXT});
 }
 
-/* Names stand apart: every line has one, or every k-th. */
+/* Every k-th line has its name, so that names do not overlap. */
 static int64_t name_every(const plan *p) { return (int64_t)ceil((ACF_SIZE_TICK + 1.5) / p->line); }
 
-/* The first of three texts, from long to short, that fits. */
+/* Writes the first of three texts, from long to short, that fits. */
 static void write_one(const plan *p, double x, double y, double width, const char *const text[3]) {
     const acf_type type = {ACF_SIZE_TICK, .ink = ACF_INK_QUIET};
     int k = 0;
@@ -179,7 +179,7 @@ static void write_one(const plan *p, double x, double y, double width, const cha
     acf_canvas_text_in(p->c, x, y, text[k], type, width);
 }
 
-/* Where not all rows are shown, that is said. */
+/* The heading says so if not all rows are shown. */
 static void draw_headings(const plan *p) {
     const double y = p->body.y - 11, right = p->body.x + p->body.w;
     char few[96], fewer[96], a[ACF_TICK_LABEL_MAX], b[ACF_TICK_LABEL_MAX];
@@ -199,7 +199,7 @@ static void draw_headings(const plan *p) {
                                          "patterns, share of rows", "patterns"});
 }
 
-/* Numbers of rows under the strips, shares of rows under the patterns. */
+/* Row numbers below the strips, shares of rows below the patterns. */
 static void draw_foot(const plan *p) {
     const double y = p->body.y + (double)p->lines * p->line + 4 + ACF_SIZE_TICK / 2;
     acf_type type = {ACF_SIZE_TICK, .align = 0.5, .ink = ACF_INK_QUIET};
@@ -210,7 +210,7 @@ static void draw_foot(const plan *p) {
     }
     double free_from = p->matrix_x - 4;
     const acf_ticks t = acf_ticks_make((acf_range){0, (double)p->t->N}, 0, 5);
-    for (int i = 0; i < t.n; i++) { /* row 0 is called 1; the last has its own number only where it is round */
+    for (int i = 0; i < t.n; i++) { /* row 0 is shown as 1; the last row has its number only if that is a tick */
         const double row = fmax(t.at[i], 1),
                      x = p->matrix_x + fmin(row - 0.5, (double)p->t->N) / (double)p->t->N * p->matrix_w;
         if (row != floor(row)) continue;
@@ -223,7 +223,7 @@ static void draw_foot(const plan *p) {
     }
 }
 
-/* From the left: names, rows, shares, patterns. A narrow page loses the patterns, then the bars. */
+/* Places names, rows, shares and patterns from left to right. A narrow page has no patterns, then no bars. */
 static void place(plan *p, acf_box box) {
     char name[ACF_FIGURE_NAME_MAX];
     const acf_type type = {ACF_SIZE_TEXT};
@@ -256,9 +256,9 @@ static void write_facts(acf_text *out, const acf_figure_table *t, const counts *
 }
 
 #define FOOT (ACF_LINE(ACF_SIZE_TICK) + 8)
-#define TOP 22.0 /* of the headings above the lines */
+#define TOP 22.0 /* height of the headings above the lines */
 
-/* 20 points a column, fewer where they are many. */
+/* 20 points a column, fewer for many columns. */
 static double own_height(int64_t D) {
     const double lines = fmin(fmax(20 * fmin((double)D, 40), 12 * fmin((double)D, 350)), 4200);
     return ACF_HEAD_HEIGHT + 24 + TOP + FOOT + ACF_MARGIN + lines;
@@ -267,14 +267,14 @@ static double own_height(int64_t D) {
 static void draw(acf_canvas *c, const acf_plot_options *o, const acf_figure_table *t, const counts *n) {
     char facts[400];
     plan p = {.c = c, .t = t, .n = n};
-    const double rough =
-        acf_canvas_height(c) - ACF_HEAD_HEIGHT - 24 - TOP - FOOT - ACF_MARGIN; /* before the heading is measured */
+    /* before the height of the heading is known */
+    const double rough = acf_canvas_height(c) - ACF_HEAD_HEIGHT - 24 - TOP - FOOT - ACF_MARGIN;
     p.lines = acf_min(t->D, (int64_t)fmax(rough / LINE_LEAST, 1));
     acf_text text = acf_text_into(facts, sizeof facts);
     write_facts(&text, t, n, p.lines);
     acf_box box = acf_chart_head(c, acf_figure_title(o, "Missing cells"), facts);
     box = acf_chart_legend(
-        c, box, (acf_key[]){{"missing", ACF_KEY_BOX, {ACF_INK_HOLE}}, {"present", ACF_KEY_BOX, {ACF_INK_PALE}}}, 2);
+        c, box, (acf_key[]){{"missing", ACF_KEY_BOX, {ACF_INK_MISSING}}, {"present", ACF_KEY_BOX, {ACF_INK_PALE}}}, 2);
     if (t->N == 0) return acf_chart_note(c, box, "the table has no rows");
     if (box.h < TOP + FOOT + 10) return acf_chart_note(c, box, "the page is too low for this figure");
     p.body = (acf_box){box.x, box.y + TOP, box.w, box.h - TOP - FOOT};

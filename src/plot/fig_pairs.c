@@ -4,7 +4,7 @@
  *     dose   [ cloud ] [density]               row and column of the matrix are columns of the table;
  *     site   [ cloud ] [ cloud ] [density]     labels at the left edge and at the bottom only
  *
- * Data is blue dots; what was drawn is orange over it. */
+ * Data is drawn as blue dots, draws as orange dots over them. */
 #include "plot/figures.h"
 
 #include "base/arena.h"
@@ -25,14 +25,14 @@ typedef struct pairs {
     int64_t n;
     const int64_t *column;
     int k;
-    bool completes; /* drawn are rows of the table with their holes filled in; else new ones */
+    bool completes; /* the drawn rows are rows of the table with their missing cells imputed; else new rows */
     acf_range range[ACF_PAIRS_MAX];
-    int64_t beyond[ACF_PAIRS_MAX]; /* values of the table and drawn ones that are not on the axis */
+    int64_t beyond[ACF_PAIRS_MAX]; /* number of values, of the table and drawn, outside the axis */
     double furthest[ACF_PAIRS_MAX];
     double *a, *b; /* scratch, (max(N,n)) each */
 } pairs;
 
-/* The middle of a column, so that one wild value does not squeeze the rest into a corner; classes get a cell each. */
+/* The middle of a column, so that one extreme value does not compress the others; each class gets a cell. */
 static acf_range column_range(const pairs *p, int64_t j) {
     const int32_t classes = p->t->column[j].classes;
     if (classes > 0) return (acf_range){-0.5, classes - 0.5};
@@ -45,7 +45,7 @@ static acf_range column_range(const pairs *p, int64_t j) {
     return acf_range_padded(acf_range_middle(p->a, n), 0.05);
 }
 
-/* Counts what the axis of column k leaves out. */
+/* Counts the values outside the axis of column k. */
 static void count_beyond(pairs *p, int k) {
     const acf_range r = p->range[k];
     double most = 0;
@@ -74,28 +74,29 @@ static void write_beyond(const pairs *p, acf_text *t) {
     if (!first) acf_text_add(t, ".");
 }
 
-/* Do all rows of `drawn` have what is seen of the table's of the same number? New rows would, in a column of two classes, half of the time each. */
+/* Do all rows of `drawn` agree with the observed cells of the table's row of the same number? New rows would agree in a
+ * column of two classes half of the time each. */
 static bool completes(const acf_figure_table *t, const double *drawn, int64_t n) {
     bool same = n <= t->N;
     for (int64_t c = 0; c < n * t->D && same; c++) same = isnan(t->x[c]) || t->x[c] == drawn[c];
     return same;
 }
 
-/* Was this row of `drawn` the table's own in both columns? */
+/* Are both cells of this drawn row observed in the table? */
 static bool untouched(const pairs *p, int64_t i, int64_t a, int64_t b) {
     if (!p->completes) return false;
     const double *x = p->t->x + i * p->t->D, *d = p->drawn + i * p->t->D;
     return x[a] == d[a] && x[b] == d[b];
 }
 
-/* Codes of classes are spread inside their cell, always the same way, or a thousand points would be one. */
+/* Codes of classes are spread inside their cell, always in the same way; otherwise a thousand points would be one. */
 static double spread(const pairs *p, int64_t j, double v, int64_t i, uint32_t salt) {
     if (p->t->column[j].classes == 0) return v;
     const uint32_t h = ((uint32_t)i * 2654435761u) ^ (salt * 0x9e3779b9u), mixed = (h ^ h >> 15) * 0x85ebca6bu;
     return v + 0.6 * ((double)(mixed >> 8) / 0x1p24 - 0.5);
 }
 
-/* The points of one cell: of the table, or of what was drawn. Returns how many. */
+/* Gathers the points of one cell, of the table or drawn. Returns their number. */
 static int64_t gather(const pairs *p, bool drawn, int64_t across, int64_t up) {
     const double *x = drawn ? p->drawn : p->t->x;
     const int64_t n = drawn ? p->n : p->t->N, D = p->t->D;
@@ -108,7 +109,7 @@ static int64_t gather(const pairs *p, bool drawn, int64_t across, int64_t up) {
     return kept;
 }
 
-/* Fewer points may be larger and darker; in a small cell they are small. */
+/* Fewer points are larger and darker; in a small cell points are small. */
 static acf_cloud_style style_of(int64_t n, double side, acf_ink ink) {
     const double crowd =
         fmin(fmax(log10((double)n + 1) - 2, 0), 3) / 3; /* 0 up to a hundred points, 1 from a hundred thousand */
@@ -123,9 +124,9 @@ static acf_status draw_cloud(const pairs *p, const acf_panel *panel, int64_t acr
     return acf_panel_cloud(panel, p->a, p->b, n, 1, style_of(n, side, ACF_INK_MODEL));
 }
 
-/* ---- the diagonal -------------------------------------------------------------------------------------------------------- */
+/* ---- the diagonal ------------------------------------------------------------------------------------------------ */
 
-/* Values of one column: the table's, or those that were drawn. */
+/* Values of one column: the table's or the drawn ones. */
 static int64_t gather_one(const pairs *p, bool drawn, int64_t j) {
     const double *x = drawn ? p->drawn : p->t->x;
     const int64_t n = drawn ? p->n : p->t->N, D = p->t->D;
@@ -160,13 +161,13 @@ static void draw_diagonal(const pairs *p, const acf_panel *panel, int64_t j) {
         acf_figure_spread(panel, p->a, n, p->b, n_drawn);
         return;
     }
-    for (int draw = 0; draw < 2; draw++) { /* first the longest bar is found */
+    for (int draw = 0; draw < 2; draw++) { /* the first pass finds the longest bar */
         class_bars(p, panel, j, false, ACF_INK_DATA, &high, draw);
         class_bars(p, panel, j, true, ACF_INK_MODEL, &high, draw);
     }
 }
 
-/* ---- the page ------------------------------------------------------------------------------------------------------------ */
+/* ---- the page ---------------------------------------------------------------------------------------------------- */
 
 /* Names of columns: upright at the left of their row, and below their column. */
 #define NAME_ROOM (ACF_LINE(ACF_SIZE_PANEL) + 4)
@@ -191,7 +192,7 @@ static void write_names(const pairs *p, acf_box box, acf_box cells) {
     }
 }
 
-/* The labels of all rows get the room that the widest needs. */
+/* The labels of all rows get the width of the widest. */
 static double label_room(const pairs *p, double cell) {
     double widest = 0;
     for (int k = 1; k < p->k; k++) widest = fmax(widest, acf_axis_width(p->c, axis_of(p, k, true), cell));
@@ -219,7 +220,7 @@ static acf_status draw(pairs *p, const acf_plot_options *o) {
     for (int i = 0; i < p->k; i++)
         for (int j = 0; j <= i; j++) {
             acf_axis across = axis_of(p, j, i + 1 == p->k), up = axis_of(p, i, j == 0 && i > 0);
-            across.capacity = GAP / 2 - 1; /* half of the way to the neighbour's */
+            across.capacity = GAP / 2 - 1; /* half of the distance to the neighbour's */
             if (i == j) up = (acf_axis){{0, 1}, .show = ACF_AXIS_NONE};
             const acf_panel panel =
                 acf_panel_at(p->c, acf_chart_cell(cells, p->k, p->k, i * p->k + j, GAP), across, up, capacity);

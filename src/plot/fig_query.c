@@ -1,6 +1,6 @@
-/* What a model expects of one column, for the figure of fig_conditional.c: which values are shown, and how probable
- * they are. Numbers: draws say where the axis is, whether few values repeat, and whether one is a spike; the densities
- * are the model's. */
+/* The predicted distribution of one column, for the figure of fig_conditional.c: which values are shown, and their
+ * probabilities. For numbers, draws decide the axis, whether few values repeat, and whether one is a spike; the
+ * densities come from the model. */
 #include "plot/figures.h"
 
 #include "base/arena.h"
@@ -10,10 +10,10 @@
 #include <string.h>
 
 #define GRID 600
-#define OVER 3         /* points of the density for each of the grid, which has their mean */
-#define DRAWS 64       /* of each row, to find where its density is */
-#define DRAWS_MAX 1024 /* where probabilities are counted in them */
-#define FEW_VALUES 20  /* that have a bar each */
+#define OVER 3         /* density points for each grid point, which has their mean */
+#define DRAWS 64       /* draws of each row to find the range of its density */
+#define DRAWS_MAX 1024 /* draws of each row to estimate probabilities */
+#define FEW_VALUES 20  /* most values shown as bars */
 
 _Static_assert(ACF_FIGURE_ROWS_MAX <= ACF_SERIES_MAX, "every row has a colour of its own");
 
@@ -21,16 +21,16 @@ typedef struct grid {
     const acf_figure_query *q;
     int64_t rows; /* n + 1 */
     int G;
-    double *x;                                    /* (G) values of the column */
-    double *p;                                    /* (rows, G) the answers, the last row with nothing given */
-    bool has_spike;                               /* a value makes up a tenth of the draws */
-    double spike, share[ACF_FIGURE_ROWS_MAX + 1]; /* that value, and its part of the draws of each row */
-    bool few;                /* the draws have few values: x are these, and p their parts of the draws */
-    int64_t draws;           /* of each row */
-    double beyond, furthest; /* part of the draws that is not on the axis; how far they go */
+    double *x;      /* (G) values of the column */
+    double *p;      /* (rows, G) densities or probabilities; the last row is that with nothing given */
+    bool has_spike; /* one value makes up a tenth of the draws */
+    double spike, share[ACF_FIGURE_ROWS_MAX + 1]; /* that value, and its share of the draws of each row */
+    bool few;                /* the draws have few values: x are these values, p their shares of the draws */
+    int64_t draws;           /* draws made of each row */
+    double beyond, furthest; /* share of the draws outside the axis; the furthest of them */
 } grid;
 
-/* How many of the n sorted values are equal to the most frequent one but for this. */
+/* The largest number of equal values among the n sorted ones, without the value `but`. */
 static int64_t next_most(const double *sorted, int64_t n, double but) {
     int64_t most = 0, run = 0;
     for (int64_t i = 0; i < n; i++) {
@@ -40,8 +40,8 @@ static int64_t next_most(const double *sorted, int64_t n, double but) {
     return most;
 }
 
-/* A value that is drawn again and again, in a column of many others, none of which is nearly as frequent: where values
- * are rounded, all of them repeat. */
+/* A spike is a value that is drawn repeatedly, in a column of many other values, none nearly as frequent: in rounded
+ * columns all values repeat. */
 #define FEW 12
 #define TOWERS 3
 static void find_spike(grid *g, const double *value, int64_t n, const double *sorted, int64_t n_sorted) {
@@ -56,13 +56,13 @@ static void find_spike(grid *g, const double *value, int64_t n, const double *so
     }
 }
 
-/* Draws from g->draws on up to n of each row, (n, rows) to value. */
+/* Makes draws of each row, from number g->draws up to n, (n, rows) in value. */
 static acf_status draw_more(grid *g, int64_t n, double *value) {
     for (; g->draws < n; g->draws++) ACF_TRY(g->q->draw(g->q->model, (uint32_t)g->draws, value + g->draws * g->rows));
     return ACF_OK;
 }
 
-/* All draws and what was seen, sorted; returns how many. */
+/* Sorts all draws and true values; returns their number. */
 static int64_t sort_all(const grid *g, const double *value, double *sorted) {
     int64_t n = g->draws * g->rows;
     memcpy(sorted, value, (size_t)n * sizeof *sorted);
@@ -70,7 +70,7 @@ static int64_t sort_all(const grid *g, const double *value, double *sorted) {
     return acf_values_sort(sorted, n);
 }
 
-/* Of a column whose values were rounded: each of its values, and its part of the draws. */
+/* For a column of rounded values: each value, and its share of the draws. */
 static void count_values(grid *g, const double *value, int64_t n, const double *sorted, int64_t n_sorted) {
     const int64_t rows = g->rows;
     g->G = 0;
@@ -82,7 +82,7 @@ static void count_values(grid *g, const double *value, int64_t n, const double *
             if (value[k] == g->x[v]) g->p[k % rows * g->G + v] += (double)rows / (double)n;
 }
 
-/* Where nearly all draws are, and what was seen; not beyond what the column can hold. */
+/* The range of nearly all draws and the true values, limited to the range of the column. */
 static acf_range span_of(grid *g, const double *sorted, int64_t n) {
     acf_range r = acf_range_middle(sorted, n), wide;
     for (int i = 0; i < g->q->n; i++) {
@@ -98,7 +98,8 @@ static acf_range span_of(grid *g, const double *sorted, int64_t n) {
     return r;
 }
 
-/* Where the densities are, from draws for each row and for nothing given; or the probabilities of few values. */
+/* Finds the range of the densities, from draws of each row and with nothing given; or the probabilities of few
+ * values. */
 static acf_status find_span(grid *g, acf_range *out) {
     const int64_t rows = g->rows;
     size_t bytes;
@@ -126,8 +127,8 @@ static acf_status find_span(grid *g, acf_range *out) {
     return status;
 }
 
-/* The mean of each OVER points, so that what is narrower than a pixel is not hit or missed by chance. The point where the
- * spike is has the spike's value. */
+/* Averages each OVER points, so that features narrower than a pixel are neither hit nor missed by chance. The grid
+ * point at the spike gets the spike's value. */
 static void average_points(grid *g, acf_range span) {
     const int G = g->G / OVER;
     for (int64_t i = 0; i < g->rows * G; i++) {
@@ -140,7 +141,7 @@ static void average_points(grid *g, acf_range span) {
     g->G = G;
 }
 
-/* Fills x and p, and what else is known of the draws. */
+/* Sets x and p, and the statistics of the draws. */
 static acf_status fill(grid *g) {
     const bool numbers = g->q->column.classes == 0;
     acf_range span = {0, 1};

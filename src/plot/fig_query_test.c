@@ -1,15 +1,16 @@
-/* Tests of acf_figure_from_query with a made-up model: what it is asked for, and what its answers become. */
+/* Tests of acf_figure_from_query with a fake model: the queries it gets, and what is drawn from its results. */
 #include "plot/figures.h"
 
 #include "harness/check.h"
 #include "harness/picture.h"
 
-/* Answers for one row and the empty one. Draws are k/64 for k = 0, 1, ... or that rounded; every density is 1. */
+/* Results for one row and the row with nothing given. Draws are k/64 for k = 0, 1, ... or that rounded; every density
+ * is 1. */
 typedef struct made_up {
     bool whole;            /* draws are 0 or 1 */
-    int64_t draws, target; /* draws so far; values whose density was asked for */
+    int64_t draws, target; /* number of draws so far; number of values with a requested density */
     double first, last;    /* of these values */
-    acf_status fail;       /* what the density ends with */
+    acf_status fail;       /* status that the density returns */
 } made_up;
 
 static acf_status draw(void *model, uint32_t k, double *value) {
@@ -43,7 +44,7 @@ static acf_status show(made_up *m, acf_figure_column column, double least, doubl
     return acf_figure_from_query(picture_path(".png"), NULL, &q);
 }
 
-/* Draws from 0 to 1: the axis has some room on both sides, but not beyond what the column can hold. */
+/* Draws from 0 to 1: the axis is padded on both sides, but not beyond the range of the column. */
 static void the_axis_ends_where_the_column_does(void **state) {
     (void)state;
     made_up m = {0};
@@ -55,7 +56,7 @@ static void the_axis_ends_where_the_column_does(void **state) {
     unlink(picture_path(".png"));
 }
 
-/* Their probabilities are counted in more draws, and no density is asked for. */
+/* Probabilities are estimated from more draws, and no density is requested. */
 static void few_rounded_values_need_no_density(void **state) {
     (void)state;
     made_up m = {.whole = true};
@@ -66,7 +67,7 @@ static void few_rounded_values_need_no_density(void **state) {
     picture_free(&p);
 }
 
-static void classes_are_asked_for_by_their_codes(void **state) {
+static void classes_are_queried_by_their_codes(void **state) {
     (void)state;
     made_up m = {0};
     assert_int_equal(show(&m, (acf_figure_column){"kind", 3}, 0, 0), ACF_OK);
@@ -82,5 +83,5 @@ static void a_model_that_fails_draws_nothing(void **state) {
 }
 
 ACF_TESTS(fig_query, cmocka_unit_test(the_axis_ends_where_the_column_does),
-          cmocka_unit_test(few_rounded_values_need_no_density), cmocka_unit_test(classes_are_asked_for_by_their_codes),
+          cmocka_unit_test(few_rounded_values_need_no_density), cmocka_unit_test(classes_are_queried_by_their_codes),
           cmocka_unit_test(a_model_that_fails_draws_nothing))

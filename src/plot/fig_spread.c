@@ -1,4 +1,4 @@
-/* The spread of a column's values, seen and drawn: see acf_figure_spread in figures.h. */
+/* Distribution of a column's observed and drawn values: see acf_figure_spread in figures.h. */
 #include "plot/density.h"
 #include "plot/figures.h"
 
@@ -12,7 +12,7 @@ static double share_of(const double *sorted, int64_t n, double value) {
     return n > 0 ? (double)count / (double)n : 0;
 }
 
-/* A stem for each list, side by side at the value. */
+/* Draws a stem for each list, side by side at the value. */
 static void draw_spike(const acf_panel *p, const acf_spread *s) {
     const acf_ink ink[2] = {ACF_INK_DATA, ACF_INK_MODEL};
     const double bottom = p->box.y + p->box.h, full = 0.92 * p->box.h / fmax(fmax(s->share[0], s->share[1]), 1e-9);

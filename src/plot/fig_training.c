@@ -1,9 +1,9 @@
-/* How training went: see acf_plot_training in acflow.h. Two panels over one axis of steps, because the two scores have different units: the
- * loss counts rows, validation counts held-out cells.
+/* The course of training: see acf_plot_training in acflow.h. Two panels over one axis of steps, because the two scores
+ * have different units: the loss is per row, validation per held-out cell.
  *
- *     loss        |·.:·.                     every step pale, the running median on top; of a second pass the median alone, from
- *                 |   '··.__.___             step 1 again: it is short, and ends below the best step
- *     validation  |'.                        a point each, the best marked
+ *     loss        |·.:·.                     every step pale, the running median on top; of a second pass only the
+ *                 |   '··.__.___             median, from step 1 again: it is short, and ends below the best step
+ *     validation  |'.                        one point each, the best marked
  *                 |  '-._o__,--
  *                 0    2000   4000 steps */
 #include "plot/figures.h"
@@ -18,16 +18,16 @@
 
 #define WIDTH 720.0
 #define HEIGHT 460.0
-#define MEDIANS 200 /* windows of the running median, of ten steps at least */
+#define MEDIANS 200 /* windows of the running median, each at least ten steps */
 
-/* What acf_figure_training is given. */
+/* The arguments of acf_figure_training. */
 typedef struct curves {
     const double *step, *loss, *valid; /* (n) */
     int64_t n, first;
 } curves;
 
-/* From the lowest to what 98 of 100 stay below, of the scores after the first tenth: the first steps, often ten times as high, may leave
- * the panel. A score that jumps about is not cut further, nor is a run of a few reports. */
+/* The range from the lowest score to the 98 % quantile of the scores after the first tenth. The first steps, often ten
+ * times as high, may leave the panel. Fluctuating scores and runs of a few reports are not cut further. */
 static acf_range score_range(const double *step, const double *v, int64_t n, acf_range steps, double *scratch) {
     double least = INFINITY;
     int64_t kept = 0;
@@ -36,7 +36,7 @@ static acf_range score_range(const double *step, const double *v, int64_t n, acf
         least = fmin(least, v[i]);
         if (step[i] >= steps.lo + 0.1 * (steps.hi - steps.lo)) scratch[kept++] = v[i];
     }
-    if (kept < 5) { /* all there is */
+    if (kept < 5) { /* use all */
         memcpy(scratch, v, (size_t)n * sizeof *v);
         kept = n;
     }
@@ -46,7 +46,8 @@ static acf_range score_range(const double *step, const double *v, int64_t n, acf
     return acf_range_padded(acf_range_usable(least, scratch[high]), 0.06);
 }
 
-/* The median of each of at most MEDIANS windows of neighbours; windows without a finite value are left out. Returns how many. */
+/* The median of each of at most MEDIANS windows of neighbours; windows without a finite value are left out. Returns
+ * their number. */
 static int running_median(const double *step, const double *v, int64_t n, double *scratch, double *at, double *median) {
     const int64_t windows = acf_min(MEDIANS, n / 10);
     int k = 0;
@@ -93,7 +94,7 @@ static int64_t validations(const double *step, const double *valid, int64_t n, d
     return k;
 }
 
-/* Any double may come: what is no count of steps is written as a number. */
+/* Any double is allowed: a value that is not a count of steps is written as a number. */
 static char *step_text(char out[ACF_TICK_LABEL_MAX], double step) {
     return fabs(step) < 1e15 ? acf_tick_count(out, (int64_t)step) : acf_tick_number(out, step, 4);
 }
@@ -107,14 +108,15 @@ static void mark_best(const acf_panel *p, double step, double score) {
     acf_text_addf(&t, "best: %s at step %s", acf_tick_number(a, score, 4), step_text(b, step));
     acf_canvas_line(p->c, x, p->box.y, x, p->box.y + p->box.h, (acf_pen){ACF_INK_MODEL_LINE, 1, 1});
     acf_canvas_dot(p->c, x, y, 4, ACF_INK_MODEL_LINE);
-    /* Beside the line at the top, on the side with more room: validation is high only at the left, and the dot is at the bottom. */
+    /* Beside the line at the top, on the side with more space: validation is high only at the left, and the dot is at
+     * the bottom. */
     const double w = acf_canvas_text_width(p->c, text, type) + 8;
     const bool left = x - p->box.x > p->box.w / 2;
     if ((left ? x - p->box.x : p->box.x + p->box.w - x) < w || p->box.h < 30) return;
     acf_canvas_text(p->c, left ? x - w + 2 : x + 6, p->box.y + 8, text, type);
 }
 
-/* at, score (k): of the validations; they become places on the page. */
+/* at, score (k): of the validations; converted to page coordinates in place. */
 static void draw_validation(acf_canvas *c, acf_box box, acf_range steps, acf_axis up, double *at, double *score,
                             int64_t k) {
     if (k == 0) return acf_chart_note(c, box, "there was no validation");
@@ -132,7 +134,7 @@ static void draw_validation(acf_canvas *c, acf_box box, acf_range steps, acf_axi
     mark_best(&p, best_at, best_score);
 }
 
-/* Both panels; their upright axes get the same room, so that a step is at the same place in both. scratch (3n). */
+/* Both panels. Their upright axes have the same width, so that a step has the same place in both. scratch (3n). */
 static acf_status draw(acf_canvas *c, acf_box box, const curves *v, double *scratch) {
     const int64_t n = v->n;
     const acf_range steps = acf_range_of(v->step, n, 1);

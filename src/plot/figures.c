@@ -1,4 +1,4 @@
-/* What the figures share: see figures.h. */
+/* Common parts of the figures: see figures.h. */
 #include "plot/figures.h"
 
 #include "base/arena.h"
@@ -33,7 +33,7 @@ const char *acf_figure_label(const acf_figure_column *column, int32_t k, char ou
     return out;
 }
 
-/* ---- bars ---------------------------------------------------------------------------------------------------------------- */
+/* ---- bars -------------------------------------------------------------------------------------------------------- */
 
 typedef struct weighed {
     double weight;
@@ -46,7 +46,7 @@ static int heaviest_first(const void *a, const void *b) {
     return p->k - q->k;
 }
 
-/* Classes in the order they are drawn: their own, or where only `room` fit the heaviest, again in their own order. */
+/* Classes in drawing order: their own order. If only some fit, the most frequent ones, also in their own order. */
 static int by_code(const void *a, const void *b) { return ((const weighed *)a)->k - ((const weighed *)b)->k; }
 
 static void choose(weighed *list, int32_t classes, int32_t capacity) {
@@ -58,7 +58,7 @@ static void choose(weighed *list, int32_t classes, int32_t capacity) {
 typedef struct bar_box {
     acf_canvas *c;
     double x, w, line; /* of the bars; height of a class */
-    double most;       /* share at full width */
+    double most;       /* share of a bar of full width */
     int series;
     const acf_ink *ink;
 } bar_box;
@@ -68,7 +68,7 @@ void acf_figure_seen(acf_canvas *c, double x, double y, acf_ink ink) {
     acf_canvas_ring(c, x, y, 4, (acf_pen){ACF_INK_TEXT, 1, 0});
 }
 
-/* marked (series): is this the class that was seen? */
+/* marked (series): is this the true class? */
 static void draw_class(const bar_box *b, double y, const char *label, double left, const double *share,
                        const bool *marked) {
     const acf_type type = {ACF_SIZE_TICK, .align = 1, .ink = ACF_INK_QUIET};
@@ -82,7 +82,7 @@ static void draw_class(const bar_box *b, double y, const char *label, double lef
         if (marked[s]) acf_figure_seen(b->c, b->x + share[s] / b->most * b->w, top + (s + 0.5) * thick, ACF_INK_PAPER);
 }
 
-/* Percents under the bars, three or four of them. */
+/* Percentages below the bars, three or four of them. */
 static void draw_percents(const bar_box *b, double top, double bottom) {
     const acf_ticks t = acf_ticks_make((acf_range){0, 100 * b->most}, 0, (int)fmin(fmax(b->w / 45, 1), 5));
     for (int i = 0; i < t.n; i++) {

@@ -1,9 +1,9 @@
-/* The figures of acflow, each from plain arrays to a file: what they show is said at acf_plot_* in acflow.h, what they are given in
- * plot_library.h.
+/* The figures of acflow, each from plain arrays to a file. acf_plot_* in acflow.h documents what they show,
+ * plot_library.h their arguments.
  *
- * Each function opens the page, draws, saves. They are called once per picture with whole tables, so passes over the data are single and
- * in memory order where possible; a million rows of 20 columns take about a second. Nothing is kept between calls. Options may be NULL.
- * All fail with ACF_EUSAGE (path, size), ACF_EIO, ACF_EMEMORY. */
+ * Each function opens the page, draws, and saves. It is called once per picture with whole tables, so passes over the
+ * data are single and in memory order where possible; a million rows of 20 columns take about a second. Nothing is kept
+ * between calls. Options may be NULL. All fail with ACF_EUSAGE (path, size), ACF_EIO, ACF_EMEMORY. */
 #ifndef ACF_PLOT_FIGURES_H
 #define ACF_PLOT_FIGURES_H
 
@@ -15,9 +15,11 @@ acf_status acf_figure_missing(const char *path, const acf_plot_options *o, const
 acf_status acf_figure_imputed(const char *path, const acf_plot_options *o, const acf_figure_table *t,
                               const double *completed, int32_t draws);
 
-/* p(x | given) of one column in n situations. Numbers: density p (n,G) at x (G) upwards, as far from each other, and drawn smoothed (density.h); numbers of few values, `few`: probability p (n,G) of
- * each x; a category: probability p (n,classes), G is classes and x is not read. base (G): the same with nothing given, or NULL. truth (n): what was seen, NaN where nothing. A spike is one of x: its peak is taken
- * out of the curves, which it would make flat, and drawn as stems, whose lengths are shares. */
+/* p(x | given) of one column for n rows. Numbers: density p (n,G) at G ascending, equally spaced points x (G), drawn
+ * smoothed (density.h). Numbers with few values, `few`: probability p (n,G) of each x. A category: probability p
+ * (n,classes); G is classes and x is not read. base (G): the same with nothing given, or NULL. truth (n): the true
+ * value, NaN if missing. A spike is one of x: its peak would flatten the curves, so it is removed from them and drawn
+ * as stems, whose lengths are shares. */
 typedef struct acf_figure_curves {
     acf_figure_column column;
     int n, G;
@@ -25,14 +27,14 @@ typedef struct acf_figure_curves {
     const char *const *label; /* (n) */
     bool has_spike;
     double spike;
-    const double *share; /* (n), and one more where there is base: how probable it is */
+    const double *share; /* (n), and one more if there is base: probability of the spike */
     bool few;
-    int64_t draws;           /* that probabilities of few values, and shares, are counted in; 0: not said */
-    double beyond, furthest; /* part of what is expected that lies beyond the axis; how far it goes */
+    int64_t draws;           /* number of draws behind the probabilities of few values and the shares; 0: not shown */
+    double beyond, furthest; /* probability beyond the axis; the furthest value */
 } acf_figure_curves;
 acf_status acf_figure_conditional(const char *path, const acf_plot_options *o, const acf_figure_curves *f);
 
-/* The same figure, asked of a model: the axis is where its draws are. */
+/* The same figure for a query to a model: the axis covers its draws. */
 acf_status acf_figure_from_query(const char *path, const acf_plot_options *o, const acf_figure_query *q);
 
 acf_status acf_figure_training(const char *path, const acf_plot_options *o, const double *step, const double *loss,
@@ -47,13 +49,13 @@ acf_status acf_figure_clouds(const char *path, const acf_plot_options *o, const 
 acf_status acf_figure_images(const char *path, const acf_plot_options *o, const acf_figure_sheet *f, const char *title,
                              const char *facts);
 
-/* ---- what they share ----------------------------------------------------------------------------------------------------- */
+/* ---- common parts ----- */
 
-/* Opens the page: the size of the options, or where that is 0 this one. */
+/* Opens the page with the size of the options, or if that is 0 with this one. */
 acf_status acf_figure_open(const char *path, const acf_plot_options *o, double width, double height, acf_canvas **out);
-/* The width the page will have. */
+/* The width of the page. */
 double acf_figure_width(const acf_plot_options *o, double width);
-/* The height that was asked for; 0: none. */
+/* The height set in the options; 0: none. */
 double acf_figure_height(const acf_plot_options *o);
 /* The title of the options, or this one. */
 const char *acf_figure_title(const acf_plot_options *o, const char *title);
@@ -61,25 +63,28 @@ const char *acf_figure_title(const acf_plot_options *o, const char *title);
 /* A column's name, or "column 3". Returns out or the name itself. */
 #define ACF_FIGURE_NAME_MAX 40
 const char *acf_figure_name(const acf_figure_column *column, int64_t j, char out[ACF_FIGURE_NAME_MAX]);
-/* How class k is written. */
+/* The text of class k. */
 const char *acf_figure_label(const acf_figure_column *column, int32_t k, char out[ACF_TICK_LABEL_MAX]);
 
-/* How two lists of sorted values are spread, drawn into a panel whose y goes from 0 to 1: the first as a blue area, the second as an orange
- * line, both with the kernel of the first so that they can be compared, the higher one as high as the panel. A value that makes up a tenth
- * of the first list (density.h) is taken out of both and drawn as two stems, whose lengths are shares; the lists lose it. */
+/* Draws the distributions of two lists of sorted values into a panel whose y goes from 0 to 1: the first as a blue
+ * area, the second as an orange line. Both use the kernel of the first, so that they can be compared, and the higher
+ * one has the height of the panel. A value that makes up a tenth of the first list (density.h) is removed from both and
+ * drawn as two stems, whose lengths are shares; the lists lose it. */
 typedef struct acf_spread {
     bool has_spike;
-    double spike, share[2]; /* the value, and its part of either list */
+    double spike, share[2]; /* the value, and its share of each list */
 } acf_spread;
 acf_spread acf_figure_spread(const acf_panel *p, double *seen, int64_t n_seen, double *drawn, int64_t n_drawn);
 
-/* Shares of classes as bars to the right, `series` of them to a class; where not all classes fit, the most frequent ones and the rest
- * as one. share (series,classes). mark (series), or NULL: the class of each series that a ring at the end of its bar marks, NaN for none. Draws into the box, no title; a class takes at most ACF_BARS_LINE of height. */
+/* Shares of classes as horizontal bars, `series` of them for each class. If not all classes fit, the most frequent ones
+ * and the rest as one. share (series,classes). mark (series), or NULL: the class of each series that is marked by a
+ * ring at the end of its bar, NaN for none. Draws into the box, no title; a class takes at most ACF_BARS_LINE of
+ * height. */
 #define ACF_BARS_LINE(series) (8.0 + 11.0 * (series))
 #define ACF_BARS_SERIES (ACF_SERIES_MAX + 1) /* at most */
 acf_status acf_figure_bars(acf_canvas *c, acf_box box, const acf_figure_column *column, const double *share, int series,
                            const acf_ink *ink, const double *mark);
-/* What was seen: a dot in this ink with a ring around it. */
+/* The true value: a dot in this ink with a ring around it. */
 void acf_figure_seen(acf_canvas *c, double x, double y, acf_ink ink);
 
 #endif

@@ -1,6 +1,6 @@
-/* Tests of figures.h. What a figure shows is found in its pixels: holes where cells are missing, bars as long as shares, dots where points
- * are. And every figure is drawn from tables no picture was made for, on pages from a stamp to a poster; in debug builds the page itself
- * refuses text that overlaps or is cut (canvas.h), so a figure that is saved has a layout. */
+/* Tests of figures.h. Pixels show what a figure contains: marks where cells are missing, bars as long as shares, dots
+ * where points are. Every figure is also drawn from unusual tables, on very small and very large pages. In debug builds
+ * the page itself refuses text that overlaps or is cut (canvas.h), so a saved figure has a valid layout. */
 #include "plot/figures.h"
 
 #include "base/arena.h"
@@ -14,7 +14,7 @@ static double normal(int64_t i, uint32_t j) {
     return acf_rng_normal((acf_rng_counter){9, (uint64_t)i, ACF_STREAM_TEST, j, 0});
 }
 
-/* Plain pages of one pixel to the point. */
+/* Pages with one pixel to the point. */
 static acf_plot_options page(double w, double h) { return (acf_plot_options){.width = w, .height = h, .scale = 1}; }
 
 static picture drawn(acf_status status) {
@@ -22,10 +22,10 @@ static picture drawn(acf_status status) {
     return picture_read(picture_path(".png"));
 }
 
-/* ---- what they show ------------------------------------------------------------------------------------------------------ */
+/* ---- what they show ---------------------------------------------------------------------------------------------- */
 
 /* Four columns: complete, half missing (the later rows), all missing, every second row missing. */
-static void holes_are_where_cells_are_missing(void **state) {
+static void missing_cells_are_marked(void **state) {
     (void)state;
     static double x[ROWS * 4];
     for (int64_t i = 0; i < ROWS; i++) {
@@ -38,7 +38,8 @@ static void holes_are_where_cells_are_missing(void **state) {
     const acf_figure_table t = {x, ROWS, 4, column};
     const acf_plot_options o = page(900, 0);
     picture p = drawn(acf_figure_missing(picture_path(".png"), &o, &t));
-    /* Lines of 20 points begin where the first hole of column 1 is 20 above; find the lines by their colours at the left of the matrix. */
+    /* Lines are 20 points high, and those of column 1 begin 20 points above its first missing cell; find them by their
+     * colours at the left of the matrix. */
     int first = -1, x0 = -1;
     for (int y = 60; y < p.h && first < 0; y++) /* the first pale pixel below the legend */
         for (int px = 0; px < p.w / 2 && first < 0; px++)
@@ -48,21 +49,21 @@ static void holes_are_where_cells_are_missing(void **state) {
     for (int j = 0; j < 4; j++)
         for (int px = x0; px < p.w; px++) {
             const uint32_t at = p.pixel[(int64_t)(first + 8 + 20 * j) * p.w + px];
-            missing[j] += picture_near(at, ACF_INK_HOLE), pale[j] += picture_near(at, ACF_INK_PALE);
+            missing[j] += picture_near(at, ACF_INK_MISSING), pale[j] += picture_near(at, ACF_INK_PALE);
         }
     assert_int_equal(missing[0], 0);
     assert_true(missing[1] > 100 && pale[1] > 100);
     assert_true(missing[2] > missing[1] * 3 / 2);
-    /* Of column 1 the left half is there, the right half missing. */
+    /* In column 1 the left half is present, the right half missing. */
     const uint32_t *line = p.pixel + (int64_t)(first + 8 + 20) * p.w;
     assert_true(picture_near(line[x0 + 20], ACF_INK_PALE));
     int last = x0;
     while (picture_near(line[last], ACF_INK_PALE)) last++;
-    assert_true(picture_near(line[last + 5], ACF_INK_HOLE));
+    assert_true(picture_near(line[last + 5], ACF_INK_MISSING));
     picture_free(&p);
 }
 
-/* Two columns where every row has one of two patterns, three to one. */
+/* Two columns, where every row has one of two patterns, three to one. */
 static void patterns_are_counted(void **state) {
     (void)state;
     static double x[ROWS * 2];
@@ -70,22 +71,24 @@ static void patterns_are_counted(void **state) {
     const acf_figure_column column[2] = {{"a"}, {"b"}};
     const acf_plot_options o = page(900, 0);
     picture p = drawn(acf_figure_missing(picture_path(".png"), &o, &(acf_figure_table){x, ROWS, 2, column}));
-    /* The patterns are the rightmost boxes: two columns of two, in which the first (three quarters) misses b, the second a. */
+    /* The patterns are the rightmost boxes: two columns of two. In the first (three quarters) b is missing, in the
+     * second a. */
     int right = p.w - 1, y = -1;
     for (int k = 0; k < p.h && y < 0; k++)
         for (int px = p.w * 3 / 4; px < p.w; px++)
-            if (picture_near(p.pixel[(int64_t)k * p.w + px], ACF_INK_HOLE)) y = k;
+            if (picture_near(p.pixel[(int64_t)k * p.w + px], ACF_INK_MISSING)) y = k;
     assert_true(y > 0);
     const uint32_t *upper = p.pixel + (int64_t)(y + 6) * p.w, *lower = p.pixel + (int64_t)(y + 26) * p.w;
-    while (right > 0 && !picture_near(upper[right], ACF_INK_HOLE)) right--;
+    while (right > 0 && !picture_near(upper[right], ACF_INK_MISSING)) right--;
     assert_true(picture_near(lower[right - 3], ACF_INK_PALE));
     assert_true(picture_near(upper[right - 30], ACF_INK_PALE));
-    assert_true(picture_near(lower[right - 30], ACF_INK_HOLE));
-    assert_int_equal(upper[right - 60], 0xffffff); /* and there are no others */
+    assert_true(picture_near(lower[right - 30], ACF_INK_MISSING));
+    assert_int_equal(upper[right - 60], 0xffffff); /* and no others */
     picture_free(&p);
 }
 
-/* A category of which nine tenths of the seen and one tenth of the imputed are class 0: the bars are as long. */
+/* A category: nine tenths of the observed and one tenth of the imputed values are class 0, and the bars have these
+ * lengths. */
 static void bars_are_as_long_as_shares(void **state) {
     (void)state;
     static double x[ROWS], filled[ROWS];
@@ -112,7 +115,7 @@ static void bars_are_as_long_as_shares(void **state) {
     picture_free(&p);
 }
 
-/* Seen values around 0, imputed ones around 10: blue at the left, orange at the right. */
+/* Observed values around 0, imputed ones around 10: blue at the left, orange at the right. */
 static void densities_are_where_values_are(void **state) {
     (void)state;
     static double x[ROWS], filled[ROWS];
@@ -145,7 +148,8 @@ static void the_best_step_is_marked(void **state) {
     picture_free(&p);
 }
 
-/* Steps count from 1 again in the second pass: an orange median in the left half of the upper panel, and no validation of it below. */
+/* Steps count from 1 again in the second pass: its orange median is in the left half of the upper panel, and it has no
+ * validation below. */
 static void a_second_pass_is_a_line_of_its_own(void **state) {
     (void)state;
     static double step[ROWS], loss[ROWS], valid[ROWS];
@@ -165,14 +169,14 @@ static void a_second_pass_is_a_line_of_its_own(void **state) {
     picture_free(&p);
 }
 
-/* x2 rises with x1 in the data and falls in what was drawn: blue from lower left to upper right, orange the other way. */
+/* x2 rises with x1 in the data and falls in the draws: blue from lower left to upper right, orange the other way. */
 static void pairs_show_both_clouds(void **state) {
     (void)state;
     static double x[ROWS * 2], d[ROWS * 2];
     for (int64_t i = 0; i < ROWS; i++) {
         const double u = normal(i, 0);
         x[2 * i] = u, x[2 * i + 1] = i < ROWS / 2 ? u : (double)NAN;
-        d[2 * i] = u, d[2 * i + 1] = i < ROWS / 2 ? u : -u; /* the first half is the table's: not drawn */
+        d[2 * i] = u, d[2 * i + 1] = i < ROWS / 2 ? u : -u; /* the first half equals the table: not drawn */
     }
     const acf_figure_column column[2] = {{"x1"}, {"x2"}};
     const acf_plot_options o = page(500, 500);
@@ -187,7 +191,8 @@ static void pairs_show_both_clouds(void **state) {
     picture_free(&p);
 }
 
-/* New rows, three quarters of a class as in the table: bars as high as the table's, although many rows are by chance of the class that the table's row of their number has. */
+/* New rows, three quarters of one class as in the table: their bars are as high as the table's, although many rows
+ * agree by chance with the table's row of the same number. */
 static void new_rows_are_all_shown(void **state) {
     (void)state;
     static double x[ROWS * 2], d[ROWS * 2];
@@ -210,7 +215,7 @@ static void clouds_are_drawn_in_their_cells(void **state) {
     (void)state;
     static double left[2 * ROWS], right[2 * ROWS];
     for (int64_t i = 0; i < ROWS; i++) {
-        left[2 * i] = (double)(i % 20), left[2 * i + 1] = (double)(i / 20); /* no two at one place */
+        left[2 * i] = (double)(i % 20), left[2 * i + 1] = (double)(i / 20); /* all at different places */
         right[2 * i] = i % 2 ? 5 : -5, right[2 * i + 1] = i % 2 ? 5 : -5;
     }
     const acf_plot_cloud cloud[2] = {{left, ROWS}, {right, ROWS}};
@@ -218,7 +223,7 @@ static void clouds_are_drawn_in_their_cells(void **state) {
     const acf_plot_options o = page(400, 260);
     picture p = drawn(acf_figure_clouds(picture_path(".png"), &o, cloud, 2, 1, names, NULL));
     const acf_ink dark = acf_palette_scale(1);
-    assert_true(picture_count(&p, dark, 0.5, 0.2, 1, 1) > 4); /* two hundred points on one place */
+    assert_true(picture_count(&p, dark, 0.5, 0.2, 1, 1) > 4); /* two hundred points at one place */
     assert_int_equal(picture_count(&p, dark, 0, 0.2, 0.5, 1), 0);
     int64_t inked = 0;
     for (int64_t i = 0; i < (int64_t)p.w * p.h; i++)
@@ -227,7 +232,7 @@ static void clouds_are_drawn_in_their_cells(void **state) {
     picture_free(&p);
 }
 
-/* ---- tables nobody made pictures for ------------------------------------------------------------------------------------- */
+/* ---- unusual tables ---------------------------------------------------------------------------------------------- */
 
 typedef struct odd {
     const char *what;
@@ -254,7 +259,7 @@ static const odd odds[] = {
     {"whole numbers", 200, 4, whole}, {"spikes", 200, 3, spiked},    {"far from zero", 100, 3, narrow},
     {"3000 columns", 3, 3000, plain}};
 
-/* Names that are long, or no text at all; classes in every third column, with labels like that, too. */
+/* Names that are long, or not text; classes in every third column, with labels of the same kind. */
 static const char *odd_name(int64_t j) {
     static const char *const names[] = {
         "a",
@@ -306,7 +311,7 @@ static void free_scene(scene *s) { free(s->x), free(s->filled), free(s->column);
 
 static const double sizes[][2] = {{0, 0}, {160, 160}, {200, 1200}, {1600, 170}, {333, 444}};
 
-/* Draws it as a PNG or an SVG, and looks that the page has the asked width and is not blank. */
+/* Draws a PNG or an SVG, and checks that the page has the requested width and is not blank. */
 static void look(const char *what, const char *figure, acf_status status, const acf_plot_options *o, bool svg) {
     if (status != ACF_OK)
         fail_msg("%s of '%s' on a page of %g x %g: %s", figure, what, o->width, o->height, acf_error());
@@ -390,12 +395,13 @@ static void curves_and_their_truth_are_drawn(void **state) {
     assert_int_equal(picture_count(&q, acf_palette_series(0), 0.5, 0.2, 1, 0.85), 0);
     assert_true(picture_count(&q, acf_palette_series(1), 0.6, 0.2, 1, 1) > 50);
     assert_true(picture_count(&q, ACF_INK_PALE, 0.1, 0.8, 1, 1) > 500);
-    assert_true(picture_count(&q, ACF_INK_TEXT, 0.15, 0.2, 0.45, 0.5) > 4);  /* a ring around what was seen in row 1 */
-    assert_int_equal(picture_count(&q, ACF_INK_TEXT, 0.5, 0.2, 1, 0.85), 0); /* nothing was in row 2 */
+    assert_true(picture_count(&q, ACF_INK_TEXT, 0.15, 0.2, 0.45, 0.5) > 4);  /* a ring around the true value of row 1 */
+    assert_int_equal(picture_count(&q, ACF_INK_TEXT, 0.5, 0.2, 1, 0.85), 0); /* row 2 has none */
     picture_free(&q);
 }
 
-/* A peak a hundred times as high as the rest, at x = 5, does not make the rest flat: the curve fills the panel, and the peak is a stem as long as its share. */
+/* A peak at x = 5, a hundred times as high as the rest, does not flatten the rest: the curve fills the panel, and the
+ * peak is a stem as long as its share. */
 static void spikes_do_not_flatten_curves(void **state) {
     (void)state;
     enum { G = 101 };
@@ -424,8 +430,8 @@ static void spikes_do_not_flatten_curves(void **state) {
     }
 }
 
-/* A row that is seen at the spike, which is the left end of the axis, is marked at the end of its stem. */
-static void what_is_seen_at_a_spike_is_on_its_stem(void **state) {
+/* A true value at the spike, at the left end of the axis, is marked at the end of its stem. */
+static void true_values_at_a_spike_are_on_its_stem(void **state) {
     (void)state;
     enum { G = 101 };
     double x[G], p[G], truth[1] = {0};
@@ -447,12 +453,13 @@ static void what_is_seen_at_a_spike_is_on_its_stem(void **state) {
     assert_int_equal(picture_count(&q, ACF_INK_TEXT, 0.09, 0.5, 0.14, 0.9), 0);        /* not at the foot */
     assert_true(picture_count(&q, acf_palette_series(0), 0.4, 0.25, 0.65, 0.6) > 100); /* the hill fills the panel */
     assert_true(picture_count(&q, acf_palette_series(0), 0.15, 0.2, 0.25, 0.6) ==
-                0); /* nothing of the peak is left beside it */
+                0); /* no trace of the peak beside it */
     picture_free(&q);
 }
 
-/* What a picture does not show is said in it: more is written where a value lies beyond an axis, and where not all rows fit. */
-static void what_is_left_out_is_said(void **state) {
+/* The picture reports what it does not show: the text is longer if a value lies beyond an axis, and if not all rows
+ * fit. */
+static void omissions_are_reported(void **state) {
     (void)state;
     enum { MANY = 4000 };
     static double x[2 * MANY], filled[2 * MANY];
@@ -479,7 +486,7 @@ static void what_is_left_out_is_said(void **state) {
         if (!(ink[1][k] > ink[0][k] * 5 / 4)) fail_msg("picture %d: %d and %d", k, (int)ink[0][k], (int)ink[1][k]);
 }
 
-/* Runs of an ink along a line of the picture, given as a fraction of its height. */
+/* Number of runs of an ink along a line of the picture, at a fraction of its height. */
 static int runs(const picture *p, acf_ink ink, double at) {
     const uint32_t *line = p->pixel + (int64_t)(at * p->h) * p->w;
     int n = 0;
@@ -487,7 +494,7 @@ static int runs(const picture *p, acf_ink ink, double at) {
     return n;
 }
 
-/* Five values: a bar for each row at each, and what was seen on its own. */
+/* Five values: a bar for each row at each, and the true value on its own bar. */
 static void few_values_are_bars(void **state) {
     (void)state;
     double x[5] = {1, 2, 3, 4, 5}, p[10] = {0.1, 0.2, 0.4, 0.2, 0.1, 0.1, 0.1, 0.1, 0.1, 0.6},
@@ -513,8 +520,8 @@ static void few_values_are_bars(void **state) {
     picture_free(&q);
 }
 
-/* The class that was seen has a ring at the end of the row's bar, also where it is one of the others. */
-static void the_class_that_was_seen_is_marked(void **state) {
+/* The true class has a ring at the end of the row's bar, also if it is among the others. */
+static void the_true_class_is_marked(void **state) {
     (void)state;
     enum { MANY = 40 };
     static double p[2 * MANY];
@@ -539,9 +546,9 @@ static void the_class_that_was_seen_is_marked(void **state) {
     }
 }
 
-/* ---- failures ------------------------------------------------------------------------------------------------------------ */
+/* ---- failures ---------------------------------------------------------------------------------------------------- */
 
-/* Every allocation of ours fails in turn: a clean status, nothing leaks, no file. */
+/* Every allocation fails once: a status, no leak, no file. */
 static void memory_may_run_out_anywhere(void **state) {
     (void)state;
     const odd what = {"plain", 60, 4, plain};
@@ -579,11 +586,11 @@ static void memory_may_run_out_anywhere(void **state) {
     free_scene(&s);
 }
 
-ACF_TESTS(figures, cmocka_unit_test(holes_are_where_cells_are_missing), cmocka_unit_test(spikes_do_not_flatten_curves),
+ACF_TESTS(figures, cmocka_unit_test(missing_cells_are_marked), cmocka_unit_test(spikes_do_not_flatten_curves),
           cmocka_unit_test(patterns_are_counted), cmocka_unit_test(bars_are_as_long_as_shares),
           cmocka_unit_test(densities_are_where_values_are), cmocka_unit_test(the_best_step_is_marked),
-          cmocka_unit_test(what_is_seen_at_a_spike_is_on_its_stem), cmocka_unit_test(few_values_are_bars),
-          cmocka_unit_test(what_is_left_out_is_said), cmocka_unit_test(the_class_that_was_seen_is_marked),
+          cmocka_unit_test(true_values_at_a_spike_are_on_its_stem), cmocka_unit_test(few_values_are_bars),
+          cmocka_unit_test(omissions_are_reported), cmocka_unit_test(the_true_class_is_marked),
           cmocka_unit_test(a_second_pass_is_a_line_of_its_own), cmocka_unit_test(pairs_show_both_clouds),
           cmocka_unit_test(new_rows_are_all_shown), cmocka_unit_test(clouds_are_drawn_in_their_cells),
           cmocka_unit_test(any_table_on_any_page), cmocka_unit_test(any_density_can_be_shown),

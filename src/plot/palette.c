@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-/* Dark and bright in turn. */
+/* Dark and bright colours alternate. */
 acf_ink acf_palette_series(int k) {
     static const acf_ink series[ACF_SERIES_MAX] = {ACF_HEX(0x0072b2), ACF_HEX(0xe69f00), ACF_HEX(0x222222),
                                                    ACF_HEX(0x56b4e9), ACF_HEX(0xd55e00), ACF_HEX(0xcc79a7),
@@ -11,7 +11,7 @@ acf_ink acf_palette_series(int k) {
     return series[(k % ACF_SERIES_MAX + ACF_SERIES_MAX) % ACF_SERIES_MAX];
 }
 
-/* Straight lines between five colours whose brightness falls in equal steps. */
+/* Linear interpolation between five colours whose brightness falls in equal steps. */
 acf_ink acf_palette_scale(double t) {
     static const acf_ink stop[] = {ACF_HEX(0xd6e6f4), ACF_HEX(0x8fbfe0), ACF_HEX(0x3f8fc5), ACF_HEX(0x13559b),
                                    ACF_HEX(0x0b1f4b)};

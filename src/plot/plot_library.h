@@ -1,17 +1,17 @@
-/* The border between libacflow and libacflow_plot.so, which draws all pictures and needs cairo. It is loaded when a
- * picture is asked for (base/shared_library.h), so that libacflow needs neither cairo nor X11.
+/* The interface between libacflow and libacflow_plot.so, which draws all pictures and needs cairo. The library is
+ * loaded when a picture is requested (base/shared_library.h), so libacflow needs neither cairo nor X11.
  *
  *     libacflow.so  --dlopen, acflow_plot_library()-->   libacflow_plot.so
  *                   <--acf_plot_library: a function for each figure--
  *
- * Figures get plain arrays. The library has its own copy of what it uses of base/, so the sentence of a failure is
- * handed over by `failure`. Its sources are this folder, which includes nothing but base/. A program that contains both
- * (make static, the tests) has the entry linked in, and loads nothing.
+ * Figures get plain arrays. The library has its own copy of what it uses of base/, so `failure` passes on the message
+ * of a failure. Its sources are this folder, which includes nothing but base/. A program that contains both (make
+ * static, the tests) has the entry linked in, and loads nothing.
  *
  * A new figure is a function in a fig_*.c of this folder, a line in figures.h, a member below and its value in
  * plot_library.c; the public function in api/plot_api.c checks its arguments, loads the library and calls the member.
  *
- * What figures show is said at acf_plot_* in acflow.h; options may be NULL. All fail with ACF_EUSAGE (path, size),
+ * acf_plot_* in acflow.h documents what figures show. Options may be NULL. All fail with ACF_EUSAGE (path, size),
  * ACF_EIO, ACF_EMEMORY. */
 #ifndef ACF_PLOT_PLOT_LIBRARY_H
 #define ACF_PLOT_PLOT_LIBRARY_H
@@ -20,17 +20,17 @@
 
 #include <stdint.h>
 
-/* Counted up when a struct below changes while the version stays. */
+/* Increase when a struct below changes without a new version. */
 #define ACF_PLOT_ABI 1
 #define ACF_PLOT_FILE "libacflow_plot.so"
 #define ACF_PLOT_ENTRY "acflow_plot_library"
 
-/* How a column is called and written. */
+/* The name of a column and the format of its values. */
 typedef struct acf_figure_column {
     const char *name;          /* NULL: "column 3" */
     int32_t classes;           /* 0: numbers */
     const char *const *labels; /* (classes); NULL: codes */
-    double unit;               /* seconds of one, for times; 0: numbers */
+    double unit;               /* seconds in one unit, for times; 0: numbers */
 } acf_figure_column;
 
 typedef struct acf_figure_table {
@@ -39,16 +39,18 @@ typedef struct acf_figure_table {
     const acf_figure_column *column; /* (D) */
 } acf_figure_table;
 
-/* A query to a model: one column, given n rows, and behind them given nothing. */
+/* A query to a model: one column, given each of n rows, and once given nothing. */
 #define ACF_FIGURE_ROWS_MAX 8
 typedef struct acf_figure_query {
     acf_figure_column column;
     int n;                    /* 1 to ACF_FIGURE_ROWS_MAX */
     const double *truth;      /* (n) the column's own cells, NaN where missing */
     const char *const *label; /* (n) */
-    double least, most;       /* what the column can hold; of numbers only */
+    double least, most;       /* range of the column; numbers only */
     bool rounded;             /* its numbers were rounded */
-    void *model; /* first argument of the two below, which answer for n + 1 rows. Their failures are the caller's own */
+    /* first argument of the two functions below, which return results for n + 1 rows. Their failures are the caller's
+     * own */
+    void *model;
     acf_status (*draw)(void *model, uint32_t k, double *value); /* value (n+1): draw number k of each row */
     acf_status (*logp)(void *model, const double *x, int64_t G, double *logp); /* logp (n+1,G) of the values x (G) */
 } acf_figure_query;
@@ -66,12 +68,12 @@ typedef struct acf_figure_sheet {
     const char *const *name_across, *const *name_down, *const *remark_down, *const *caption;
 } acf_figure_sheet;
 
-/* The first two members stay where they are in every version, so that any two can tell that they do not fit. */
+/* The first two members stay the same in every version, so that any two versions can detect a mismatch. */
 typedef struct acf_plot_library {
     int abi;             /* ACF_PLOT_ABI */
     const char *version; /* ACF_VERSION */
 
-    /* The last failure of this thread in the library: why one of the functions below returned what it did. */
+    /* The last failure of this thread in the library: the reason for the status of a function below. */
     void (*failure)(acf_failure *out);
 
     acf_status (*missing)(const char *path, const acf_plot_options *o, const acf_figure_table *t);
@@ -79,7 +81,7 @@ typedef struct acf_plot_library {
     acf_status (*imputed)(const char *path, const acf_plot_options *o, const acf_figure_table *t,
                           const double *completed, int32_t draws);
     acf_status (*query)(const char *path, const acf_plot_options *o, const acf_figure_query *q);
-    /* step, loss, valid (n): NaN where there is none. The first so many are of the first pass, the others of the
+    /* step, loss, valid (n): NaN where there is none. The first `first` belong to the first pass, the others to the
      * second, whose steps count from 1 again. */
     acf_status (*training)(const char *path, const acf_plot_options *o, const double *step, const double *loss,
                            const double *valid, int64_t n, int64_t first);

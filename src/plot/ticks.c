@@ -8,12 +8,13 @@
 #include <stdio.h>
 #include <string.h>
 
-/* ---- ranges -------------------------------------------------------------------------------------------------------------- */
+/* ---- ranges ------------------------------------------------------------------------------------------------------ */
 
-#define NARROW 2e-13 /* of the numbers themselves: two ticks of a narrower range would have one label */
-#define FAR 4e307    /* the width of -FAR..FAR is still a double, and so is the round number above it */
+#define NARROW 2e-13 /* relative to the numbers: two ticks of a narrower range would have the same label */
+#define FAR 4e307    /* the width of -FAR..FAR is still a double, and so is the next round number */
 
-/* Labels show at most 15 digits, so a range must be wider than its numbers' last digits. A constant gets room on both sides. */
+/* Labels show at most 15 digits, so a range must be wider than the last digits of its numbers. A constant gets space on
+ * both sides. */
 acf_range acf_range_usable(double lo, double hi) {
     lo = fmin(fmax(lo, -FAR), FAR), hi = fmin(fmax(hi, -FAR), FAR);
     if (!(lo <= hi)) return (acf_range){0, 1};
@@ -47,9 +48,10 @@ acf_range acf_range_padded(acf_range r, double part) {
     return (acf_range){fmax(r.lo - capacity, -FAR), fmin(r.hi + capacity, FAR)};
 }
 
-/* ---- labels -------------------------------------------------------------------------------------------------------------- */
+/* ---- labels ------------------------------------------------------------------------------------------------------ */
 
-/* printf writes the locale's decimal point, whatever bytes it has: everything that is not part of a number becomes '.'. */
+/* printf writes the locale's decimal point, which may have several bytes: everything that is not part of a number
+ * becomes '.'. */
 static void plain_point(char *s) {
     char *out = s;
     for (const char *p = s; *p; p++) {
@@ -62,18 +64,18 @@ static void plain_point(char *s) {
     *out = '\0';
 }
 
-/* v, of which `digits` decimals matter after division by unit. -0 is 0. */
+/* Writes v divided by unit, with `digits` decimals. -0 becomes 0. */
 static void fixed(char out[ACF_TICK_LABEL_MAX], double v, double unit, int digits, const char *suffix) {
     snprintf(out, ACF_TICK_LABEL_MAX, "%.*f", digits, v == 0 ? 0.0 : v / unit);
     plain_point(out);
     strncat(out, suffix, ACF_TICK_LABEL_MAX - 1 - strlen(out));
 }
 
-/* Power of ten of a step, which is 1, 2 or 5 times one: the small addition is for 10^k computed a hair too low.
- * 0 counts as smaller than any number. */
+/* Exponent of a step that is 1, 2 or 5 times a power of ten. The small addition corrects a log10 that is slightly too
+ * low. 0 counts as smaller than any number. */
 static int exponent(double v) { return (int)floor(fmax(log10(v), -330) + 1e-9); }
 
-/* One form for all labels of an axis: largest is the largest |number|, step what they differ by. */
+/* One format for all labels of an axis: largest is the largest |number|, step their difference. */
 static void number_label(char out[ACF_TICK_LABEL_MAX], double v, double step, double largest) {
     static const struct {
         double unit, from; /* 2000, not 2k; 20k, not 20000; 2M, not 2000k */
@@ -126,12 +128,12 @@ char *acf_tick_count(char out[ACF_TICK_LABEL_MAX], int64_t n) {
     return out;
 }
 
-/* ---- numbers ------------------------------------------------------------------------------------------------------------- */
+/* ---- numbers ----------------------------------------------------------------------------------------------------- */
 
 /* The smallest of 1, 2, 5 times a power of ten that is at least v. */
 static double round_up(double v) {
     double power = pow(10, floor(log10(v)));
-    if (!(power > 0)) return v; /* below the smallest power of ten that is a double */
+    if (!(power > 0)) return v; /* v is below the smallest power of ten that is a double */
     for (int k = 0; k < 3; k++) {
         double step = power * (double[]){1, 2, 5}[k];
         if (step >= v * (1 - 1e-9)) return step;
@@ -142,7 +144,7 @@ static double round_up(double v) {
 static acf_ticks number_ticks(acf_range r, int most) {
     acf_ticks t = {0};
     double step = round_up((r.hi - r.lo) / most);
-    /* A range of `most` steps may hold one tick more than that. */
+    /* A range of `most` steps may hold one tick more. */
     while (floor(r.hi / step + 1e-9) - ceil(r.lo / step - 1e-9) + 1 > most) step = round_up(step * 1.01);
     const double first = ceil(r.lo / step - 1e-9), last = floor(r.hi / step + 1e-9);
     for (double k = first; k <= last && t.n < ACF_TICKS_MAX; k++) t.at[t.n++] = k * step;
@@ -152,7 +154,7 @@ static acf_ticks number_ticks(acf_range r, int most) {
     return t;
 }
 
-/* ---- times --------------------------------------------------------------------------------------------------------------- */
+/* ---- times ------------------------------------------------------------------------------------------------------- */
 
 #define DAY 86400.0
 
@@ -160,7 +162,7 @@ static acf_ticks number_ticks(acf_range r, int most) {
 static const double spans[] = {1,    2,    5,    10,    15,    30,    60,  120,     300,     600,     900,
                                1800, 3600, 7200, 10800, 21600, 43200, DAY, 2 * DAY, 5 * DAY, 7 * DAY, 14 * DAY};
 
-/* Times of day are seconds of the first day of all; its neighbours are what a range is padded with. */
+/* Times of day are seconds of 1970-01-01; padding may extend a range into the days around it. */
 static bool is_time_of_day(acf_range r) { return r.lo > -DAY / 4 && r.hi < 1.25 * DAY; }
 
 static void time_of_day_label(char out[ACF_TICK_LABEL_MAX], double seconds, double step) {
@@ -187,7 +189,7 @@ static void time_label(char out[ACF_TICK_LABEL_MAX], double seconds, double step
         snprintf(out, ACF_TICK_LABEL_MAX, "%02d:%02d:%02d", hour, minute, second);
 }
 
-/* Whole months or years: their lengths differ, so they are counted in the calendar. */
+/* Whole months or years differ in length, so they are counted in the calendar. */
 static acf_ticks calendar_ticks(acf_range seconds, int most) {
     acf_ticks t = {0};
     static const int below[] = {1, 3, 6, 12};
@@ -209,7 +211,7 @@ static acf_ticks calendar_ticks(acf_range seconds, int most) {
     return t;
 }
 
-/* In seconds. Years beyond what a calendar is for are numbers again. */
+/* Ticks in seconds. Years beyond the calendar are shown as numbers. */
 static acf_ticks time_ticks(acf_range r, int most) {
     if (fabs(r.lo) > 1e13 || fabs(r.hi) > 1e13) return number_ticks(r, most);
     acf_ticks t = {0};

@@ -1,4 +1,5 @@
-/* Tests of ticks.h: ticks are round, inside, few, and their labels differ and say their value, for any range a double can hold. */
+/* Tests of ticks.h: ticks are round, inside the range and few; their labels differ and give their value, for any range
+ * of doubles. */
 #include "plot/ticks.h"
 
 #include "harness/check.h"
@@ -19,7 +20,7 @@ static void assert_labels(acf_range r, double unit, int most, const char *expect
     assert_string_equal(all, expected);
 }
 
-static void labels_are_what_a_person_would_write(void **state) {
+static void labels_are_readable(void **state) {
     (void)state;
     assert_labels((acf_range){0, 1}, 0, 6, "0.0 0.2 0.4 0.6 0.8 1.0");
     assert_labels((acf_range){0, 10}, 0, 6, "0 2 4 6 8 10");
@@ -58,7 +59,7 @@ static void numbers_are_short(void **state) {
     assert_string_equal(acf_tick_count(out, INT64_MAX), "9,223,372,036,854,775,807");
 }
 
-/* Whole numbers above 2^53 that differ in their last digits: the range is theirs, and labels differ. */
+/* Whole numbers above 2^53 that differ in their last digits: the range covers them, and labels differ. */
 static void large_numbers_may_differ_little(void **state) {
     (void)state;
     const acf_range r = acf_range_usable(9007199254740993.0, 9007199254800993.0);
@@ -81,11 +82,12 @@ static void times_fall_on_round_dates(void **state) {
                   "01-01 00:00 01-01 01:00 01-01 02:00 01-01 03:00 01-01 04:00");
     assert_labels((acf_range){0, 40}, 1, 5, "00:00:00 00:00:10 00:00:20 00:00:30 00:00:40");
     assert_labels((acf_range){-800 * 365.2425 - 1, -1}, day, 5, "1200 1400 1600 1800");
-    acf_ticks t = acf_ticks_make((acf_range){-1e300, 1e300}, day, 5); /* no calendar reaches there */
+    acf_ticks t = acf_ticks_make((acf_range){-1e300, 1e300}, day, 5); /* beyond any calendar */
     assert_true(t.n >= 2);
 }
 
-/* Every range from tiny to the largest, of either sign: ticks rise, lie inside, are few, and no two labels are equal. */
+/* Every range from tiny to the largest, of either sign: ticks ascend, lie inside, are few, and no two labels are
+ * equal. */
 static void ticks_suit_any_range(void **state) {
     (void)state;
     for (int e = -290; e <= 307; e += 3)
@@ -107,8 +109,8 @@ static void ticks_suit_any_range(void **state) {
             }
 }
 
-/* The label is the number: read back, with its suffix, it is the tick within a hundredth of a step. */
-static void labels_say_their_value(void **state) {
+/* The label gives the number: parsed with its suffix, it is the tick within a hundredth of a step. */
+static void labels_give_their_value(void **state) {
     (void)state;
     for (int e = -12; e <= 14; e++)
         for (int k = 1; k < 40; k++) {
@@ -134,7 +136,7 @@ static void ranges_are_usable(void **state) {
     assert_true(r.lo == -2 && r.hi == 8);
     r = acf_range_of(NULL, 0, 1);
     assert_true(r.lo == 0 && r.hi == 1);
-    r = acf_range_of(values, 1, 1); /* nothing but NaN */
+    r = acf_range_of(values, 1, 1); /* only NaN */
     assert_true(r.lo == 0 && r.hi == 1);
     r = acf_range_usable(5, 5);
     assert_true(r.lo < 5 && r.hi > 5);
@@ -142,13 +144,13 @@ static void ranges_are_usable(void **state) {
     assert_true(r.lo < 0 && r.hi > 0);
     r = acf_range_usable(-1.7e308, 1.7e308);
     assert_true(isfinite(r.hi - r.lo));
-    r = acf_range_usable(1e15, 1e15 + 0.125); /* closer than labels can tell */
+    r = acf_range_usable(1e15, 1e15 + 0.125); /* closer than labels can show */
     assert_true(r.hi - r.lo > 1e12);
     r = acf_range_padded((acf_range){0, 10}, 0.1);
     assert_true(fabs(r.lo + 1) < 1e-12 && fabs(r.hi - 11) < 1e-12);
 }
 
-static void wild_values_do_not_widen_the_middle(void **state) {
+static void extreme_values_do_not_widen_the_middle(void **state) {
     (void)state;
     double v[1001];
     for (int i = 0; i < 1000; i++) v[i] = i / 100.0;
@@ -177,8 +179,8 @@ static void the_locale_does_not_matter(void **state) {
     assert_string_equal(t.label[1], "0.2");
 }
 
-ACF_TESTS(ticks, cmocka_unit_test(labels_are_what_a_person_would_write), cmocka_unit_test(numbers_are_short),
+ACF_TESTS(ticks, cmocka_unit_test(labels_are_readable), cmocka_unit_test(numbers_are_short),
           cmocka_unit_test(times_fall_on_round_dates), cmocka_unit_test(large_numbers_may_differ_little),
-          cmocka_unit_test(ticks_suit_any_range), cmocka_unit_test(labels_say_their_value),
-          cmocka_unit_test(ranges_are_usable), cmocka_unit_test(wild_values_do_not_widen_the_middle),
+          cmocka_unit_test(ticks_suit_any_range), cmocka_unit_test(labels_give_their_value),
+          cmocka_unit_test(ranges_are_usable), cmocka_unit_test(extreme_values_do_not_widen_the_middle),
           cmocka_unit_test(the_locale_does_not_matter))

@@ -1,5 +1,5 @@
-/* Batches: see batches.h. Filling is bound by memory: 8 bytes a cell come in from a random row, 6 (float) or more go
- * out. */
+/* Batches: see batches.h. Filling is limited by memory bandwidth: 8 bytes per cell are read from a random row, and 6
+ * (float) or more are written. */
 #include "table/batches.h"
 
 #include "device/cpu.h"
@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-/* ---- which rows ------------------------------------------------------------------------------------------------- */
+/* ---- row order --------------------------------------------------------------------------------------------------- */
 
 static void open_epoch(acf_batch_sampler *sampler, uint32_t epoch) {
     sampler->epoch = epoch;
@@ -46,7 +46,7 @@ int64_t acf_batch_sampler_count(const acf_batch_sampler *sampler) {
     return acf_ceil_div(sampler->rows.n, sampler->size);
 }
 
-/* ---- what is in them -------------------------------------------------------------------------------------------- */
+/* ---- contents of a batch ----------------------------------------------------------------------------------------- */
 
 acf_status acf_batch_create(int64_t capacity, int64_t D, acf_batch **out) {
     if (capacity < 1 || D < 1 || capacity > INT64_MAX / D)
@@ -92,8 +92,8 @@ void acf_batch_free(acf_batch *batch) {
     acf_release(batch);
 }
 
-/* b (D) = which present cells this reader is given, m (D) = which it may know of. On entry b marks the held-out
- * ones. */
+/* b (D): the present cells that are given; m (D): the present cells that are given or modelled. On entry b marks the
+ * held-out cells. */
 static void roles(acf_batch_role role, const double *restrict x, uint8_t *restrict m, uint8_t *restrict b, int64_t D) {
     if (role == ACF_BATCH_TRAIN) {
         ACF_SIMD
@@ -104,15 +104,15 @@ static void roles(acf_batch_role role, const double *restrict x, uint8_t *restri
     }
 }
 
-/* One row: z and code (D) from x and m (D). z is computed everywhere and then chosen: a missing cell is NaN, which
- * harms nobody, and the loop has no branches. */
+/* Fills one row: z and code (D) from x and m (D). z is computed for every cell and then selected. A missing cell
+ * computes NaN, which is discarded, so the loop has no branches. */
 static void fill_row(acf_real *restrict z, int32_t *restrict code, const double *restrict x, const uint8_t *restrict m,
                      const acf_encoder *e) {
     const double *restrict mean = e->mean, *restrict scale = e->scale;
     const int64_t D = e->D;
     ACF_SIMD
     for (int64_t j = 0; j < D; j++) {
-        acf_real v = acf_real_from((x[j] - mean[j]) / scale[j]); /* acf_encode, but for the warp */
+        acf_real v = acf_real_from((x[j] - mean[j]) / scale[j]); /* acf_encode without the normal scores */
         z[j] = m[j] ? v : ACF_R(0.0);
     }
     for (int64_t j = 0; j < D; j++)
@@ -123,9 +123,9 @@ static void fill_row(acf_real *restrict z, int32_t *restrict code, const double 
     }
 }
 
-/* Rows lie at random places: asked for some rows ahead, memory answers in time. 512 bytes are enough to set the
- * hardware's own prefetching going. */
-#define AHEAD 8
+/* Rows lie at random addresses, so they are prefetched some rows ahead. 512 bytes are enough to start the hardware's
+ * own prefetching. */
+#define PREFETCH_ROWS 8
 static void prefetch(const acf_table *t, int64_t row) {
     const char *x = (const char *)acf_table_row(t, row);
     size_t bytes = (size_t)acf_min(t->D * (int64_t)sizeof(double), 512);
@@ -141,7 +141,7 @@ void acf_batch_fill(const acf_device *dev, acf_batch *batch, const acf_table *t,
         const double *x = acf_table_row(t, row[i]);
         int64_t at = i * batch->D;
         uint8_t *m = batch->m + at, *b = batch->b + at;
-        if (i + AHEAD < N) prefetch(t, row[i + AHEAD]);
+        if (i + PREFETCH_ROWS < N) prefetch(t, row[i + PREFETCH_ROWS]);
         batch->id[i] = acf_table_row_id(t, row[i]);
         acf_holdout_row(hold, t, row[i], b);
         roles(role, x, m, b, batch->D);

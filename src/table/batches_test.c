@@ -64,7 +64,7 @@ static void an_epoch_has_every_row_once(void **state) {
             int64_t got, batches = 0, total = 0;
             assert_int_equal(w.epoch, epoch);
             while ((got = acf_batch_sampler_next(&w, row))) {
-                assert_int_equal(got, acf_min(size, n - total)); /* full batches, then what is left */
+                assert_int_equal(got, acf_min(size, n - total)); /* full batches, then the rest */
                 for (int64_t i = 0; i < got; i++) seen[row[i]]++;
                 total += got;
                 batches++;
@@ -82,7 +82,7 @@ static void epochs_differ_and_seeds_decide(void **state) {
     acf_batch_sampler plain = walk_over(acf_rows_all(100), 100, false);
     acf_batch_sampler_next(&w, a), acf_batch_sampler_next(&again, c);
     assert_memory_equal(a, c, sizeof a);
-    acf_batch_sampler_next(&w, b); /* the end of the epoch */
+    acf_batch_sampler_next(&w, b); /* moves past the end of the epoch */
     acf_batch_sampler_next(&w, b);
     assert_memory_not_equal(a, b, sizeof a);
     acf_batch_sampler_next(&plain, c);
@@ -98,7 +98,7 @@ static void epochs_differ_and_seeds_decide(void **state) {
     }
 }
 
-static void a_walk_resumes_exactly(void **state) {
+static void a_sampler_resumes_exactly(void **state) {
     (void)state;
     int64_t row[7], again[7];
     acf_batch_sampler w = walk_over(acf_rows_all(50), 7, true);
@@ -117,7 +117,7 @@ static void a_walk_resumes_exactly(void **state) {
     assert_int_equal(acf_batch_sampler_start(&rows, 0, 1, true, &w), ACF_EUSAGE);
 }
 
-/* Every array of a batch against the plain definition. */
+/* Compares every array of a batch with its definition. */
 static void assert_batch(const acf_batch *batch, const acf_table *t, const acf_encoder *e, const acf_holdout *hold,
                          acf_batch_role role, const int64_t *row) {
     for (int64_t i = 0; i < batch->N; i++) {
@@ -137,7 +137,7 @@ static void assert_batch(const acf_batch *batch, const acf_table *t, const acf_e
     }
 }
 
-static void a_batch_holds_what_it_says(void **state) {
+static void batches_match_their_definition(void **state) {
     (void)state;
     acf_table *t = random_table(300);
     t->first_id = 1000000;
@@ -163,7 +163,7 @@ static void a_batch_holds_what_it_says(void **state) {
     acf_batch_free(batch), acf_encoder_free(e), acf_holdout_free(hold), acf_table_free(t), acf_device_close(dev);
 }
 
-/* Training batches, and the encoder behind them, of two tables that differ in every held-out cell: equal bits. */
+/* Two tables that differ in every held-out cell give equal encoders and training batches, bit for bit. */
 static void training_never_sees_a_held_out_cell(void **state) {
     (void)state;
     enum { N = 500 };
@@ -199,12 +199,13 @@ static void training_never_sees_a_held_out_cell(void **state) {
     assert_memory_equal(a->code, b->code, (size_t)n * D * sizeof *a->code);
     assert_memory_equal(a->m, b->m, (size_t)n * D);
     acf_batch_fill(dev, b, other, e2, hold2, ACF_BATCH_VALID, row, n);
-    assert_memory_not_equal(a->x, b->x, (size_t)n * D * sizeof *a->x); /* and validation does */
+    assert_memory_not_equal(a->x, b->x, (size_t)n * D * sizeof *a->x); /* validation batches do */
     acf_batch_free(a), acf_batch_free(b), acf_encoder_free(e), acf_encoder_free(e2);
     acf_holdout_free(hold), acf_holdout_free(hold2), acf_table_free(t), acf_table_free(other), acf_device_close(dev);
 }
 
-/* Modelled cells of columns with a step, and no others, are encoded with their noise: by row, column and draw, whatever the batch. */
+/* Modelled cells of columns with a step, and no others, are encoded with noise keyed by row, column and draw, for
+ * any batch. */
 static void modelled_cells_are_dequantised(void **state) {
     (void)state;
     enum { N = 300 };
@@ -231,7 +232,7 @@ static void modelled_cells_are_dequantised(void **state) {
         assert_true(a->x[k] == (a->m[k] ? acf_encode(e, j, v) : ACF_R(0.0)));
     }
     assert_true(noisy > 100);
-    for (int64_t i = 0; i < N; i += 7) { /* a row alone */
+    for (int64_t i = 0; i < N; i += 7) { /* one row by itself */
         acf_batch_fill(one, b, t, e, NULL, ACF_BATCH_TRAIN, &row[i], 1);
         for (int64_t j = 0; j < D; j++) b->b[j] = a->b[i * D + j];
         acf_batch_dequantise(one, b, t, e, &row[i], 5, 8);
@@ -241,7 +242,7 @@ static void modelled_cells_are_dequantised(void **state) {
         acf_device_close(two);
 }
 
-/* Large enough that threads start. */
+/* Large enough for several threads. */
 static void threads_change_nothing(void **state) {
     (void)state;
     enum { N = 2000, TIMES = 4 };
@@ -281,8 +282,8 @@ static void memory_may_run_out(void **state) {
     acf_batch_free(NULL);
 }
 
-/* What a batch holds is what acf_encode says, also where a column is warped. */
-static void warped_columns_are_encoded(void **state) {
+/* A batch holds what acf_encode returns, also for columns with normal scores. */
+static void normal_scores_are_encoded(void **state) {
     (void)state;
     enum { ROWS = 300 };
     static double x[ROWS * D];
@@ -303,8 +304,8 @@ static void warped_columns_are_encoded(void **state) {
     acf_batch_free(b), acf_device_close(dev), acf_encoder_free(e), acf_table_free(t);
 }
 
-ACF_TESTS(batches, cmocka_unit_test(warped_columns_are_encoded), cmocka_unit_test(an_epoch_has_every_row_once),
-          cmocka_unit_test(epochs_differ_and_seeds_decide), cmocka_unit_test(a_walk_resumes_exactly),
-          cmocka_unit_test(a_batch_holds_what_it_says), cmocka_unit_test(training_never_sees_a_held_out_cell),
+ACF_TESTS(batches, cmocka_unit_test(normal_scores_are_encoded), cmocka_unit_test(an_epoch_has_every_row_once),
+          cmocka_unit_test(epochs_differ_and_seeds_decide), cmocka_unit_test(a_sampler_resumes_exactly),
+          cmocka_unit_test(batches_match_their_definition), cmocka_unit_test(training_never_sees_a_held_out_cell),
           cmocka_unit_test(threads_change_nothing), cmocka_unit_test(modelled_cells_are_dequantised),
           cmocka_unit_test(memory_may_run_out))

@@ -1,5 +1,5 @@
-/* Tables without a file: rows in which a model can draw, with some cells given (table_file.h, acf_table_file_blank). Small: what a user types on a
- * command line, times as many rows as are asked for. */
+/* Tables without a file: rows with some given cells, in which a model can draw (table_file.h, acf_table_file_blank).
+ * The input is small: what a user types on a command line, times the number of rows requested. */
 #include "table/match.h"
 #include "table/number.h"
 #include "table/table_file.h"
@@ -7,10 +7,10 @@
 #include <math.h>
 #include <string.h>
 
-#define LISTED 10 /* levels that a sentence names */
+#define LISTED 10 /* levels listed in a message */
 
-/* A number that no cell of the training table came near to: it stands, as whoever gives it may know better, but the answer is an extrapolation. */
-static acf_status note_range(acf_table_file *f, const acf_field_spec *c, const char *item, double v) {
+/* Warns of a given number outside the training range. It is accepted, but the answer is an extrapolation. */
+static acf_status warn_outside_range(acf_table_file *f, const acf_field_spec *c, const char *item, double v) {
     char seen[ACF_EXCERPT_MAX], ends[2][ACF_NUMBER_FIXED_MAX];
     if (!acf_kind_is_numeric(c->kind) || (v >= c->min && v <= c->max)) return ACF_OK;
     for (int k = 0; k < 2; k++) {
@@ -18,20 +18,20 @@ static acf_status note_range(acf_table_file *f, const acf_field_spec *c, const c
         acf_cell_write(c, k ? c->max : c->min, &t);
     }
     return acf_warnings_addf(
-        &f->warnings,
-        "'%s' is outside of what the model has seen, %s to %s; it is taken as given, but little is known there",
+        &f->warnings, "'%s' is outside the training range, %s to %s; it is used, but the answer is an extrapolation",
         acf_text_excerpt(seen, item), ends[0], ends[1]);
 }
 
-/* ---- what is given ---------------------------------------------------------------------------------------------------------- */
+/* ---- given values ------------------------------------------------------------------------------------------------ */
 
-/* The n bytes of *s without blanks around them. */
+/* Trims white space on both sides of the n bytes of *s. */
 static void trim(const char **s, size_t *n) {
     while (*n > 0 && (**s == ' ' || **s == '\t')) ++*s, --*n;
     while (*n > 0 && ((*s)[*n - 1] == ' ' || (*s)[*n - 1] == '\t')) --*n;
 }
 
-/* The bytes up to the next one of `ends` that is in no quotes; quotes begin where a name or a value does, and end at one that is not doubled. */
+/* Returns the number of bytes up to the next unquoted byte of `ends`. A quote opens only at the start of a name or
+ * value. It closes at a quote that is not doubled. */
 static size_t until(const char *s, const char *ends) {
     size_t n = 0;
     bool begins = true, quoted = false;
@@ -42,15 +42,15 @@ static size_t until(const char *s, const char *ends) {
     return n;
 }
 
-/* A name or a value as it is meant, without blanks and quotes around it, to be kept in the frame's memory. NULL, and said: no memory, or quotes that do not
- * end where it does. */
+/* Returns a name or value without surrounding white space and quotes, owned by the table file's memory. Returns NULL
+ * with an error if there is no memory or if the quotes do not close at its end. */
 static char *plain(acf_table_file *f, const char *s, size_t n) {
     char seen[ACF_EXCERPT_MAX];
     size_t kept = 0;
     trim(&s, &n);
     const bool quoted = n > 0 && s[0] == '"';
     if (quoted && (n < 2 || s[n - 1] != '"')) {
-        acf_fail(ACF_EUSAGE, "quotes that begin and do not end: %s", acf_text_excerpt(seen, s));
+        acf_fail(ACF_EUSAGE, "a quote is not closed: %s", acf_text_excerpt(seen, s));
         return NULL;
     }
     char *out = acf_text_keep(f->texts, s + quoted, n - 2 * quoted);
@@ -62,15 +62,16 @@ static char *plain(acf_table_file *f, const char *s, size_t n) {
     return out;
 }
 
-/* Where the value of an item of n bytes begins: behind the last = that is in no quotes, as a name may hold one; 0: there is none. */
+/* Returns where the value of an item of n bytes begins: after the last unquoted =, as a name may contain one. 0: no
+ * value. */
 static size_t value_at(const char *item, size_t n) {
     size_t at = 0, k = until(item, "=,");
     for (; k < n && item[k] == '='; k += until(item + k, "=,")) at = ++k;
     return at;
 }
 
-/* A number that is given as programs write it, 3.5, although its column writes it in another way: its value, and its
- * text as the column has it. */
+/* Reads a number given in plain notation, such as 3.5, although its column uses another one. Sets its value, and its
+ * text as the column writes it. */
 static acf_status read_plain(acf_table_file *f, const acf_field_spec *c, char **text, double *value, bool *is) {
     char written[ACF_NUMBER_MAX + 4 * ACF_AFFIX_MAX];
     acf_number v;
@@ -84,7 +85,7 @@ static acf_status read_plain(acf_table_file *f, const acf_field_spec *c, char **
     return *text ? ACF_OK : ACF_EMEMORY;
 }
 
-/* " (Harbour, Hillside, ...)", the first of its levels; nothing of a column that has none. */
+/* Writes " (Harbour, Hillside, ...)", the first levels of the column; nothing if it has none. */
 static const char *list_levels(const acf_field_spec *c, char *out, size_t size) {
     acf_text t = acf_text_into(out, size);
     acf_text_add(&t, "");
@@ -97,8 +98,8 @@ static const char *list_levels(const acf_field_spec *c, char *out, size_t size) 
     return out;
 }
 
-/* One item of "age=40,sex=F" into row (D), and its text as it is, to be written again. Values are read as the cells of a file are, so what may stand there may be
- * given here; only a level that was never seen is refused, because a question about it has no answer. */
+/* Reads one item of "age=40,sex=F" into row (D) and keeps its text, to write it unchanged. Values are read like the
+ * cells of a file. Only an unseen level is refused, because the model cannot condition on it. */
 static acf_status give(acf_table_file *f, const char *item, size_t n, double *row) {
     const acf_schema *s = f->schema;
     char said[2 * ACF_EXCERPT_MAX], seen[ACF_EXCERPT_MAX], expected[ACF_PREDICTED_MAX],
@@ -108,10 +109,9 @@ static acf_status give(acf_table_file *f, const char *item, size_t n, double *ro
     acf_text t = acf_text_into(said, sizeof said);
     acf_text_add_bytes(&t, item, n);
     if (at == 0)
-        return acf_fail(ACF_EUSAGE, "'%s' gives no value, expected items like age=40 with commas between them%s",
+        return acf_fail(ACF_EUSAGE, "'%s' has no value; expected items like age=40, separated by commas%s",
                         acf_text_excerpt(seen, said),
-                        *item >= '0' && *item <= '9' ? "; a value with a comma in it stands in quotes, price=\"3,5\""
-                                                     : "");
+                        *item >= '0' && *item <= '9' ? "; quote a value that contains a comma, price=\"3,5\"" : "");
     char *name = plain(f, item, at - 1), *value = name ? plain(f, item + at, n - at) : NULL;
     if (!value) return acf_error_status();
     int64_t j = acf_schema_find(s, name);
@@ -127,13 +127,13 @@ static acf_status give(acf_table_file *f, const char *item, size_t n, double *ro
         return acf_fail(ACF_EUSAGE, "'%s': expected %s%s", acf_text_excerpt(seen, said), acf_cell_expected(c, expected),
                         list_levels(c, levels, sizeof levels));
     f->given[j] = value;
-    return note_range(f, c, said, row[c->place]);
+    return warn_outside_range(f, c, said, row[c->place]);
 }
 
-/* The first row is made, the others are copies: draws differ by their row numbers. */
+/* The first row is filled and copied to the others; draws differ by row number. */
 static acf_status blank_cells(acf_table_file *f, int64_t rows, const char *given, double *x) {
     const acf_schema *s = f->schema;
-    double *row = x; /* there is always room for one */
+    double *row = x; /* x always has space for one row */
     for (int64_t j = 0; j < s->D; j++) row[j] = (double)NAN;
     for (const char *p = given ? given : ""; *p;) {
         const size_t n = until(p, ",");

@@ -3,10 +3,12 @@
 
 #include <math.h>
 
-#define PILE_LEAST 4    /* cells that are a pile, at least, */
-#define PILE_SHARE 0.01 /* of all cells, */
-#define PILE_STEEP 2    /* or so many times those of the next value */
-#define NEAR_ONE 0.25   /* of the upper tenth's length: how near to 1 or 100 the largest value is */
+#define PILE_LEAST 4    /* values pile up at an end if it has at least this many cells and */
+#define PILE_SHARE 0.01 /* this share of all cells, */
+#define PILE_STEEP 2    /* or this many times the cells of the next value */
+#define NEAR_ONE                                                                                                       \
+    0.25 /* maximum distance of the largest value from 1 or 100, relative to the length of the upper
+                         * tenth */
 
 int64_t acf_bounds_equal(const double *sorted, int64_t n, int64_t at, int by) {
     int64_t count = 0;
@@ -14,7 +16,7 @@ int64_t acf_bounds_equal(const double *sorted, int64_t n, int64_t at, int by) {
     return count;
 }
 
-/* Do values pile up at this end? */
+/* Whether values pile up at this end. */
 static bool piled(const double *sorted, int64_t n, bool upper) {
     const int by = upper ? -1 : 1;
     const int64_t end = upper ? n - 1 : 0, last = acf_bounds_equal(sorted, n, end, by), next = end + by * last;

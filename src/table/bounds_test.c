@@ -12,7 +12,7 @@ static int by_value(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* N values f(u), u even on (0,1), in order. */
+/* N values f(u), u evenly spaced on (0,1), in order. */
 static acf_bounds of(double (*f)(double), const acf_column *column) {
     double x[N];
     for (int i = 0; i < N; i++) x[i] = f((i + 0.5) / N);
@@ -39,7 +39,7 @@ static void check(double (*f)(double), double low, double high, bool low_filled,
     assert_true(b.low_filled == low_filled && b.high_filled == high_filled);
 }
 
-static void columns_say_what_bounds_them(void **state) {
+static void bounds_are_found_in_the_values(void **state) {
     (void)state;
     check(even, 0, 1, false, false);
     check(percent, 0, 100, false, false);
@@ -54,7 +54,7 @@ static void columns_say_what_bounds_them(void **state) {
     check(below_0, -INFINITY, INFINITY, false, false);
 }
 
-/* What is declared counts, and nothing else; what was seen beyond it widens it. */
+/* Only the declared range counts; observed values beyond it widen it. */
 static void declared_bounds_are_taken(void **state) {
     (void)state;
     const acf_column wide = {.bounded = true, .low = -50, .high = 50}, narrow = {.bounded = true, .low = 3, .high = 8};
@@ -69,4 +69,4 @@ static void declared_bounds_are_taken(void **state) {
     assert_true(b.low == -INFINITY && b.high == INFINITY);
 }
 
-ACF_TESTS(bounds, cmocka_unit_test(columns_say_what_bounds_them), cmocka_unit_test(declared_bounds_are_taken))
+ACF_TESTS(bounds, cmocka_unit_test(bounds_are_found_in_the_values), cmocka_unit_test(declared_bounds_are_taken))

@@ -1,7 +1,8 @@
 /* Dates and times in text: see calendar.h.
  *
- * Every text is first taken apart without deciding what its numbers mean; recognising, reading and checking all start there. Called for
- * each cell of a text column, and a text that is no date leaves at its first letters. */
+ * Every text is first split into parts without deciding what its numbers mean. Recognising, reading and checking all
+ * start from the parts. This runs for every cell of a text column; a text that is not a date is rejected at its
+ * first letters. */
 #include "table/calendar.h"
 
 #include <math.h>
@@ -14,11 +15,11 @@
 
 static const int64_t ten_to[10] = {1, 10, 100, 1000, 10000, 100000, 1000000, 10000000, 100000000, 1000000000};
 
-/* ---- taking apart ----------------------------------------------------------------------------------------------- */
+/* ---- splitting --------------------------------------------------------------------------------------------------- */
 
-/* 3/9/2021 14:05:07.25: a b c are the numbers of the date as they stand, digits[] how many digits each has. */
+/* 3/9/2021 14:05:07.25: a b c are the numbers of the date in the order written, digits[] their digit counts. */
 typedef struct parts {
-    acf_calendar f; /* order 'y', or 'd' for whatever does not begin with the year */
+    acf_calendar f; /* order is 'y', or 'd' for any date that does not begin with the year */
     int a, b, c, hour, minute, second;
     int64_t nano;
     int digits[3], hour_digits;
@@ -28,7 +29,8 @@ typedef struct cursor {
     const char *at, *end;
 } cursor;
 
-/* A number of at most `most` digits; how many there were, 0 for none. Stops before a further digit, where the caller finds no mark. */
+/* Reads a number of at most `most` digits. Returns the digit count, 0 if there is none. It stops before a further
+ * digit; the caller then misses the separator. */
 static int number(cursor *c, int most, int *out) {
     int n = 0, v = 0;
     for (; n < most && c->at < c->end && *c->at >= '0' && *c->at <= '9'; n++) v = 10 * v + (*c->at++ - '0');
@@ -36,7 +38,7 @@ static int number(cursor *c, int most, int *out) {
     return n;
 }
 
-/* Steps over this letter, if it is the next one. */
+/* Steps over this letter if it is next. */
 static bool take(cursor *c, char what) {
     if (c->at == c->end || *c->at != what) return false;
     c->at++;
@@ -72,8 +74,8 @@ static bool split_named(cursor *c, parts *p) {
     return p->digits[1] && take(c, ',') && take(c, ' ') && number(c, 4, &p->c) == 4;
 }
 
-/* Three numbers with one mark between them, the middle one perhaps the name of a month; exactly one of the outer two
- * has four digits and is the year. */
+/* Three numbers with the same separator between them; the middle one may be the name of a month. Exactly one of the
+ * outer two has four digits and is the year. */
 static bool split_date(cursor *c, parts *p) {
     if (is_letter(*c->at)) return split_named(c, p);
     p->digits[0] = number(c, 4, &p->a);
@@ -91,7 +93,7 @@ static bool split_date(cursor *c, parts *p) {
     return short_one >= 1 && short_one <= 2;
 }
 
-/* AM is the first half of the day, which begins at 12:00 AM; PM the second. */
+/* AM is the first half of the day, which begins at 12:00 AM; PM is the second. */
 static bool split_half(cursor *c, parts *p) {
     const char *begin = c->at;
     p->f.half_gap = take(c, ' ');
@@ -107,7 +109,8 @@ static bool split_half(cursor *c, parts *p) {
     return true;
 }
 
-/* Hours may have one digit, minutes and seconds have two: 9:05, not 9:5. 24:00 and leap seconds are no times here. */
+/* Hours have one or two digits, minutes and seconds have two: 9:05, not 9:5. 24:00 and leap seconds are not
+ * accepted. */
 static bool split_clock(cursor *c, parts *p) {
     p->hour_digits = number(c, 2, &p->hour);
     if (!p->hour_digits || !take(c, ':') || number(c, 2, &p->minute) != 2) return false;
@@ -127,7 +130,7 @@ static bool split_clock(cursor *c, parts *p) {
     return p->hour <= 23 && p->minute <= 59 && p->second <= 59;
 }
 
-/* False when this is no date or time in any format. The day may still be no day of its month. */
+/* False if this is not a date or time in any format. The day may still be invalid for its month. */
 static bool split(const char *text, size_t n, parts *p) {
     cursor c = {text, text + n};
     *p = (parts){.f = {.padded = true, .hour2 = true}};
@@ -142,24 +145,25 @@ static bool split(const char *text, size_t n, parts *p) {
     return split_clock(&c, p) && c.at == c.end;
 }
 
-/* ---- days ------------------------------------------------------------------------------------------------------- */
+/* ---- days -------------------------------------------------------------------------------------------------------- */
 
 static bool is_leap(int y) { return (y % 4 == 0 && y % 100 != 0) || y % 400 == 0; }
 
-/* Year 0 is none: people mean something else by it. */
+/* Year 0 is not accepted: it usually means something else. */
 static bool is_day(int y, int m, int d) {
     static const int days[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
     return y >= 1 && m >= 1 && m <= 12 && d >= 1 && d <= days[m - 1] + (m == 2 && is_leap(y));
 }
 
-/* Years begin in March here, so that the leap day is the last of its year and months have a regular pattern (153 days in five). */
+/* Years begin in March here: the leap day is the last of its year, and months follow a regular pattern (153 days in
+ * five). */
 static int64_t days_of(int y, int m, int d) {
     int64_t year = m <= 2 ? y - 1 : y;
     int64_t month = m <= 2 ? m + 9 : m - 3;
     return 365 * year + year / 4 - year / 100 + year / 400 + (153 * month + 2) / 5 + d - 1 - 719468;
 }
 
-/* The reverse, for days from FIRST_DAY on. 146097 days are 400 years, the period of the calendar. */
+/* The inverse, for days from FIRST_DAY on. 146097 days are 400 years, the period of the calendar. */
 static void day_of(int64_t days, int *y, int *m, int *d) {
     int64_t n = days + 719468, era = n / 146097, in_era = n % 146097;
     int64_t year = (in_era - in_era / 1460 + in_era / 36524 - in_era / 146096) / 365;
@@ -169,7 +173,7 @@ static void day_of(int64_t days, int *y, int *m, int *d) {
     *y = (int)(year + 400 * era) + (*m <= 2);
 }
 
-/* The date of parts, read in this order; false when it is none. */
+/* The date of these parts, read in this order; false if it is not a valid date. */
 static bool date_of(const parts *p, char order, int64_t *days) {
     int y = order == 'y' ? p->a : p->c, m = order == 'm' ? p->a : p->b;
     int d = order == 'y' ? p->c : order == 'm' ? p->b : p->a;
@@ -178,29 +182,29 @@ static bool date_of(const parts *p, char order, int64_t *days) {
     return true;
 }
 
-/* ---- recognising a column --------------------------------------------------------------------------------------- */
+/* ---- recognising a column ---------------------------------------------------------------------------------------- */
 
-/* The same kind of text: what remains may differ from cell to cell. */
+/* Whether two texts have the same form; the remaining properties may differ from cell to cell. */
 static bool alike(acf_calendar a, acf_calendar b) {
     return (a.order == 'y') == (b.order == 'y') && !a.order == !b.order && a.mark == b.mark && a.join == b.join &&
            a.zulu == b.zulu && !a.month == !b.month && !a.half == !b.half && (!a.month || a.order == b.order);
 }
 
-/* The form of cells like this one, or a new one; NULL: there is no room for it. */
+/* The form that matches this cell, or a new one; NULL: the list is full. */
 static acf_calendar_form *form_of(acf_calendar_survey *s, acf_calendar f) {
     for (int k = 0; k < ACF_CALENDAR_FORMS; k++)
         if (!s->form[k].fit || alike(s->form[k].format, f)) return &s->form[k];
     return NULL;
 }
 
-/* Which order day and month have is narrowed down cell by cell. */
+/* Every cell narrows down the order of day and month. */
 int acf_calendar_look(acf_calendar_survey *s, const char *text, size_t n) {
     parts p;
     int64_t days;
     s->cells++;
     if (!split(text, n, &p)) return -1;
     bool dmy = date_of(&p, 'd', &days),
-         mdy = p.f.mark != '.' && date_of(&p, 'm', &days); /* dots are written day first */
+         mdy = p.f.mark != '.' && date_of(&p, 'm', &days); /* dotted dates have the day first */
     if (p.f.month && !date_of(&p, p.f.order, &days)) return -1;
     if (p.f.order == 'y' && !date_of(&p, 'y', &days)) return -1;
     if (p.f.order == 'd' && !p.f.month && !dmy && !mdy) return -1;
@@ -211,7 +215,7 @@ int acf_calendar_look(acf_calendar_survey *s, const char *text, size_t n) {
     f->format.padded &= p.f.padded;
     f->format.hour2 &= p.f.hour2;
     f->format.seconds |= p.f.seconds;
-    if (p.f.month == 'B') f->format.month = 'B'; /* May is either */
+    if (p.f.month == 'B') f->format.month = 'B'; /* May is both a short and a full name */
     if (p.f.decimals > f->format.decimals) f->format.decimals = p.f.decimals;
     return (int)(f - s->form);
 }
@@ -224,14 +228,14 @@ acf_calendar_verdict acf_calendar_most(const acf_calendar_survey *s, acf_calenda
     *out = f->format;
     if (f->fit == 0) return ACF_CALENDAR_NOT;
     if (f->format.order != 'd' || f->format.month) return ACF_CALENDAR_IS;
-    const int64_t day = f->fit - f->mdy, month = f->fit - f->dmy; /* cells that must have it first */
+    const int64_t day = f->fit - f->mdy, month = f->fit - f->dmy; /* cells that require this order */
     out->order = day >= month ? 'd' : 'm';
     *fit = day >= month ? f->dmy : f->mdy;
     if (day > 0 && month > 0) return day >= 10 * month || month >= 10 * day ? ACF_CALENDAR_IS : ACF_CALENDAR_NOT;
     return day + month == 0 ? ACF_CALENDAR_EITHER : ACF_CALENDAR_IS;
 }
 
-/* ---- one cell --------------------------------------------------------------------------------------------------- */
+/* ---- one cell ---------------------------------------------------------------------------------------------------- */
 
 bool acf_calendar_read(acf_calendar f, const char *text, size_t n, double *out) {
     parts p;
@@ -244,7 +248,7 @@ bool acf_calendar_read(acf_calendar f, const char *text, size_t n, double *out) 
     return true;
 }
 
-/* What rounding goes to; the range of a column consists of such steps too. */
+/* The step of rounding; the range of a column is in the same steps. */
 double acf_calendar_step(acf_calendar f) {
     if (acf_calendar_is_date(f)) return 1;
     return f.seconds ? 1 / (double)ten_to[f.decimals] : 60;
@@ -275,7 +279,7 @@ static void write_date(acf_calendar f, int64_t days, acf_text *out) {
         acf_text_addf(out, "%0*d%c%0*d%c%04d", wide, a, f.mark, wide, b, f.mark, y);
 }
 
-/* second: of the day; ticks: its fraction in the last decimal that is shown. */
+/* second: of the day; ticks: its fraction, in units of the last decimal shown. */
 static void write_clock(acf_calendar f, int64_t second, int64_t ticks, acf_text *out) {
     const int hour = (int)(second / 3600), shown = !f.half ? hour : hour % 12 ? hour % 12 : 12;
     acf_text_addf(out, "%0*d:%02d", f.hour2 ? 2 : 1, shown, (int)(second / 60 % 60));
@@ -287,7 +291,7 @@ static void write_clock(acf_calendar f, int64_t second, int64_t ticks, acf_text 
     acf_text_addf(out, "%s%s", f.half_gap ? " " : "", names[f.half == 'p'][hour >= 12]);
 }
 
-/* Whole seconds and the ticks behind them are rounded apart: their product in ticks may be beyond 64 bits. */
+/* Whole seconds and ticks are rounded separately: their product in ticks may exceed 64 bits. */
 static void round_clock(acf_calendar f, double value, int64_t *seconds, int64_t *ticks) {
     double whole = floor(value);
     *ticks = 0;
@@ -302,11 +306,11 @@ static void round_clock(acf_calendar f, double value, int64_t *seconds, int64_t 
     ++*seconds;
 }
 
-/* Clamped before it is rounded, so that rounding cannot lead out of the calendar or over midnight. */
+/* Clamps before rounding, so that rounding stays inside the calendar and does not pass midnight. */
 void acf_calendar_write(acf_calendar f, double value, acf_text *out) {
     double first = f.order ? FIRST_DAY : 0, last = f.order ? LAST_DAY : 0, unit = acf_calendar_is_date(f) ? 1 : DAY;
     double top = acf_calendar_is_date(f) ? last : (last + 1) * DAY - acf_calendar_step(f);
-    if (!(value > first * unit)) value = first * unit; /* NaN too */
+    if (!(value > first * unit)) value = first * unit; /* also true for NaN */
     if (value > top) value = top;
     if (acf_calendar_is_date(f)) {
         write_date(f, (int64_t)floor(value + 0.5), out);
@@ -320,16 +324,16 @@ void acf_calendar_write(acf_calendar f, double value, acf_text *out) {
     write_clock(f, seconds - days * 86400, ticks, out);
 }
 
-/* ---- the format as text ----------------------------------------------------------------------------------------- */
+/* ---- the format as text ------------------------------------------------------------------------------------------ */
 
-/* How the month is shown in a pattern. */
+/* The month in a pattern. */
 static const char *month_pattern(acf_calendar f) {
     static const char *const names[2][3] = {{"Mon", "MON", "mon"}, {"Month", "MONTH", "month"}};
     if (!f.month) return f.padded ? "MM" : "M";
     return names[f.month == 'B'][f.letters == 'u' ? 1 : f.letters == 'l' ? 2 : 0];
 }
 
-/* MM is a month or a minute, as everywhere: its place tells which. */
+/* MM is a month or a minute, depending on its position. */
 char *acf_calendar_pattern(acf_calendar f, char out[ACF_CALENDAR_PATTERN_MAX]) {
     acf_text t = acf_text_into(out, ACF_CALENDAR_PATTERN_MAX);
     const char *day = f.padded ? "DD" : "D", *month = month_pattern(f);
@@ -348,8 +352,8 @@ char *acf_calendar_pattern(acf_calendar f, char out[ACF_CALENDAR_PATTERN_MAX]) {
     return out;
 }
 
-/* Formats of dates, and of clocks, number k of a list; false behind the last. A date with the month's name has another
- * mark or order than one with its number. */
+/* Number k of the list of date formats (clock formats below); false after the last. A date with a month name has
+ * other separators or another order than one with a month number. */
 static bool date_at(int k, acf_calendar *f) {
     static const char orders[] = {'y', 'd', 'm'}, marks[] = {'-', '/', '.', ' '}, months_as[] = {0, 'b', 'B'},
                       letters[] = {'t', 'u', 'l'};
@@ -382,7 +386,7 @@ static bool is_pattern(acf_calendar f, const char *pattern) {
     return strcmp(acf_calendar_pattern(f, text), pattern) == 0;
 }
 
-/* The clock of a pattern that begins with the date of f, or with none. */
+/* Finds the clock of a pattern that begins with the date of f, or with no date. */
 static bool find_clock(acf_calendar f, const char *pattern, acf_calendar *out) {
     static const char joins[] = {'T', ' '};
     for (int k = 0; k < (f.order ? 2 : 1); k++) {
@@ -396,7 +400,7 @@ static bool find_clock(acf_calendar f, const char *pattern, acf_calendar *out) {
     return false;
 }
 
-/* The formats are few: each is written out and compared. One list, no second grammar to get wrong. */
+/* There are few formats: each one is written out and compared. This avoids a second grammar. */
 bool acf_calendar_from_pattern(const char *pattern, acf_calendar *out) {
     acf_calendar f = {.padded = true};
     char text[ACF_CALENDAR_PATTERN_MAX];

@@ -1,4 +1,4 @@
-/* Tests of calendar.h: every day of the calendar, the formats, what is no date, and what could be two. */
+/* Tests of calendar.h: every day of the calendar, the formats, texts that are not dates, and ambiguous dates. */
 #include "table/calendar.h"
 
 #include "harness/check.h"
@@ -25,7 +25,7 @@ static const char *written(const char *format, double v) {
     return out;
 }
 
-/* Day by day from the first to the last, by the rule of school: no formula in common with the code. */
+/* Every day from the first to the last, by the plain calendar rules: no formula in common with the code. */
 static void every_day_has_its_number(void **state) {
     (void)state;
     static const int length[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
@@ -76,7 +76,7 @@ static void formats_are_read_and_written(void **state) {
     assert_string_equal(written("YYYY-MM-DD HH:MM", 1e300), "9999-12-31 23:59");
 }
 
-static void what_is_no_date_is_refused(void **state) {
+static void other_texts_are_refused(void **state) {
     (void)state;
     static const char *const wrong[] = {"",           "2021",        "2021-3",     "2021-02-29",  "2021-13-01",
                                         "2021-00-10", "0000-01-01",  "2021-03/09", "2021-03-09 ", "2021-03-09T",
@@ -88,14 +88,14 @@ static void what_is_no_date_is_refused(void **state) {
         "24:00", "12:60", "12:5", "1:2:3", "12:00:60", "12:00:00.", "12:00:00.1234567890", ":12:00", "12:00z"};
     for (size_t i = 0; i < sizeof clocks / sizeof clocks[0]; i++)
         if (!isnan(value("HH:MM:SS", clocks[i]))) fail_msg("'%s' was taken for a time", clocks[i]);
-    assert_true(isnan(value("YYYY-MM-DD", "2021/03/09"))); /* another mark is another format */
+    assert_true(isnan(value("YYYY-MM-DD", "2021/03/09"))); /* another separator is another format */
     assert_true(isnan(value("YYYY-MM-DD HH:MM", "2021-03-09T10:00")));
     assert_true(isnan(value("YYYY-MM-DDTHH:MM", "2021-03-09T10:00Z")));
     assert_true(isnan(value("DD/MM/YYYY", "03/25/2021")));
     assert_true(isnan(value("HH:MM", "2021-03-09")));
 }
 
-static void patterns_come_back(void **state) {
+static void patterns_round_trip(void **state) {
     (void)state;
     static const char *const right[] = {"YYYY-MM-DD",
                                         "YYYY/M/D",
@@ -124,7 +124,7 @@ static void patterns_come_back(void **state) {
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) assert_false(acf_calendar_from_pattern(wrong[i], &f));
 }
 
-/* "a|b|c" are the cells of a column. Its pattern, with ? before it when it could be two. */
+/* "a|b|c" are the cells of a column. Returns its pattern, after a ? if it is ambiguous. */
 static const char *found(const char *cells) {
     static char out[ACF_CALENDAR_PATTERN_MAX + 1];
     acf_calendar_survey s = {0};
@@ -142,7 +142,7 @@ static const char *found(const char *cells) {
     return v == ACF_CALENDAR_EITHER ? out : out + 1;
 }
 
-/* Months by their names, and half days. */
+/* Month names, AM and PM. */
 static void words_are_read_and_written(void **state) {
     (void)state;
     assert_true(value("DD-Mon-YYYY", "25-Jan-2022") == value("YYYY-MM-DD", "2022-01-25"));
@@ -158,7 +158,7 @@ static void words_are_read_and_written(void **state) {
     assert_string_equal(written("H:MM AM", 43260), "12:01 PM");
     assert_string_equal(found("25-Jan-2022|01-May-2022"), "DD-Mon-YYYY");
     assert_string_equal(found("1 May 2022|25 June 2022"), "D Month YYYY");
-    assert_string_equal(found("03-APR-2021|04-MAY-2021"), "DD-MON-YYYY"); /* day and month are in no doubt */
+    assert_string_equal(found("03-APR-2021|04-MAY-2021"), "DD-MON-YYYY"); /* day and month are unambiguous */
     assert_string_equal(found("06:24 AM|11:05 PM"), "HH:MM AM");
     assert_string_equal(found("06:24 AM|11:05"), "no");
     assert_string_equal(found("13:24 PM"), "no");
@@ -170,22 +170,22 @@ static void columns_are_recognised(void **state) {
     (void)state;
     assert_string_equal(found("2021-03-09|1999-12-31"), "YYYY-MM-DD");
     assert_string_equal(found("2021-3-9|1999-12-31"), "YYYY-M-D");
-    assert_string_equal(found("03/04/2021|05/06/2021"), "?DD/MM/YYYY"); /* nobody can tell */
+    assert_string_equal(found("03/04/2021|05/06/2021"), "?DD/MM/YYYY"); /* ambiguous */
     assert_string_equal(found("03/04/2021|25/06/2021"), "DD/MM/YYYY");
     assert_string_equal(found("03/04/2021|05/26/2021"), "MM/DD/YYYY");
-    assert_string_equal(found("25/04/2021|05/26/2021"), "no"); /* neither reads both */
-    assert_string_equal(found("29/02/2021|1/2/2021"), "no");   /* no leap year */
+    assert_string_equal(found("25/04/2021|05/26/2021"), "no"); /* neither order reads both */
+    assert_string_equal(found("29/02/2021|1/2/2021"), "no");   /* not a leap year */
     assert_string_equal(found("3.4.2021|05.06.2021"), "D.M.YYYY");
     assert_string_equal(found("12:30|9:05"), "H:MM");
     assert_string_equal(found("12:30|09:05:30|09:05:30.25"), "HH:MM:SS.ff");
-    assert_string_equal(found("2021-03-09 10:00|2021-03-09"), "no"); /* a date is not a moment */
+    assert_string_equal(found("2021-03-09 10:00|2021-03-09"), "no"); /* a date is not a time stamp */
     assert_string_equal(found("2021-03-09T10:00Z|2021-03-09T10:00"), "no");
     assert_string_equal(found("2021-03-09|soon"), "no");
     assert_string_equal(found("soon|2021-03-09"), "no");
     assert_string_equal(found(""), "no");
 }
 
-/* As found, of the form that most cells have; behind it how many do. */
+/* Like found, for the most frequent form; followed by the number of its cells. */
 static const char *mostly(const char *cells) {
     static char out[ACF_CALENDAR_PATTERN_MAX + 16];
     static const char *const verdict[] = {"no ", "", "?"};
@@ -204,15 +204,15 @@ static const char *mostly(const char *cells) {
     return out;
 }
 
-/* The format that most cells have, whichever comes first. */
-static void columns_may_hold_other_things(void **state) {
+/* The format of most cells, whichever comes first. */
+static void columns_may_contain_other_texts(void **state) {
     (void)state;
     assert_string_equal(mostly("soon|2021-03-09|2021-02-30|1999-12-31|5"), "YYYY-MM-DD 2");
     assert_string_equal(mostly("09/03/2021|2021-03-09|12:30|1999-12-31"), "YYYY-MM-DD 2");
     assert_string_equal(mostly("12:30|2021-03-09|9.3.2021|2021-03-09 12:30|1/2/2021|1/3/2021"), "HH:MM 1");
     assert_string_equal(mostly("03/04/2021|soon"), "?DD/MM/YYYY 1");
     assert_string_equal(mostly("25/04/2021|05/26/2021"), "no DD/MM/YYYY 1");
-    /* One slip among ten that are clear; and among nine. */
+    /* One error among ten clear dates; and among nine. */
     assert_string_equal(
         mostly(
             "25/04/2021|26/04/2021|27/04/2021|28/04/2021|29/04/2021|30/04/2021|22/04/2021|23/04/2021|24/04/2021|21/04/2021|03/04/2021|05/26/2021"),
@@ -227,7 +227,7 @@ static void columns_may_hold_other_things(void **state) {
         "no DD/MM/YYYY 9");
 }
 
-static void steps_are_what_is_shown(void **state) {
+static void steps_match_the_format(void **state) {
     (void)state;
     assert_true(acf_calendar_step(pattern("D/M/YYYY")) == 1);
     assert_true(acf_calendar_step(pattern("HH:MM")) == 60);
@@ -236,6 +236,6 @@ static void steps_are_what_is_shown(void **state) {
 }
 
 ACF_TESTS(calendar, cmocka_unit_test(every_day_has_its_number), cmocka_unit_test(formats_are_read_and_written),
-          cmocka_unit_test(what_is_no_date_is_refused), cmocka_unit_test(patterns_come_back),
+          cmocka_unit_test(other_texts_are_refused), cmocka_unit_test(patterns_round_trip),
           cmocka_unit_test(words_are_read_and_written), cmocka_unit_test(columns_are_recognised),
-          cmocka_unit_test(columns_may_hold_other_things), cmocka_unit_test(steps_are_what_is_shown))
+          cmocka_unit_test(columns_may_contain_other_texts), cmocka_unit_test(steps_match_the_format))

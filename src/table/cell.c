@@ -1,4 +1,4 @@
-/* One cell: see cell.h. Reading is on the path of every cell of a file: a marker check, then what its kind does, one parse or one hash. */
+/* One cell: see cell.h. Reading runs for every cell of a file: an NA check, then one parse or one hash by its kind. */
 #include "table/cell.h"
 
 #include <math.h>
@@ -27,7 +27,7 @@ double acf_cell_write_number(const acf_field_spec *c, double value) {
     return c->kind->format_number ? c->kind->format_number(c, value) : (double)NAN;
 }
 
-/* Schema files may have levels without counts: then each is as likely. */
+/* Schema files may have levels without counts; these are then equally likely. */
 int64_t acf_cell_level(const acf_field_spec *c, double value, double u) {
     const int64_t own = c->levels.n - c->pooled;
     const acf_text_counts_entry *e = c->levels.entry;

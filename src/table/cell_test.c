@@ -1,4 +1,4 @@
-/* Tests of cell.h: what each kind reads, keeps and refuses, and how it writes what a model says. */
+/* Tests of cell.h: what each kind reads, keeps and refuses, and how it writes values from a model. */
 #include "table/cell.h"
 
 #include "harness/lab.h"
@@ -10,10 +10,10 @@
 static acf_schema *schema(const char *column) {
     char text[1024];
     acf_text t = acf_text_into(text, sizeof text);
-    acf_text_addf(
-        &t,
-        "{\"rows\": 9, \"named\": true, \"missing_markers\": [\"\", \"NA\"], \"columns\": [{\"name\": \"x\", \"observed\": 9, \"missing\": 0, %s}]}",
-        column);
+    acf_text_addf(&t,
+                  "{\"rows\": 9, \"named\": true, \"missing_markers\": [\"\", \"NA\"], \"columns\": [{\"name\": \"x\", "
+                  "\"observed\": 9, \"missing\": 0, %s}]}",
+                  column);
     json_t *v;
     acf_schema *s = NULL;
     const acf_json_source from = {"test", ACF_EMODEL};
@@ -51,7 +51,7 @@ static void reals(void **state) {
     reads(s, "over", ACF_CELL_KEPT, 0);
     reads(s, "under", ACF_CELL_WRONG, 0);
     reads(s, "1,5", ACF_CELL_WRONG, 0);
-    reads(s, "-Inf", ACF_CELL_MISSING, 0); /* a number that could not be computed */
+    reads(s, "-Inf", ACF_CELL_MISSING, 0); /* the result of a failed computation */
     reads(s, "info", ACF_CELL_WRONG, 0);
     writes(s, 12.4987, "12.5");
     writes(s, 12.0001, "12");
@@ -68,7 +68,7 @@ static void reals(void **state) {
     writes(s, 123456, "123000");
     acf_schema_free(s);
     s = schema("\"kind\": \"real\", \"min\": 0, \"max\": 100");
-    writes(s, 0.1, "0.1"); /* whatever it takes */
+    writes(s, 0.1, "0.1"); /* whatever the schema says */
     assert_true(acf_cell_round(&s->column[0], 1.0 / 3) == 1.0 / 3);
     acf_schema_free(s);
 }
@@ -77,15 +77,15 @@ static void integers(void **state) {
     (void)state;
     acf_schema *s = schema("\"kind\": \"integer\", \"min\": 17, \"max\": 90, \"decimals\": 0");
     reads(s, "41", ACF_CELL_PRESENT, 41);
-    reads(s, "41.5", ACF_CELL_PRESENT, 41.5); /* observed is observed */
+    reads(s, "41.5", ACF_CELL_PRESENT, 41.5); /* an observed value is read as it is */
     writes(s, 41.49, "41");
     writes(s, 41.5, "42");
-    writes(s, 3, "3"); /* it may leave the observed range, */
+    writes(s, 3, "3"); /* an integer may leave the observed range, */
     writes(s, 120.2, "120");
     writes(s, (double)NAN, "17");
     acf_schema_free(s);
-    s = schema(
-        "\"kind\": \"integer\", \"min\": 17, \"max\": 90, \"decimals\": 0, \"declared\": true"); /* and not the declared one */
+    s = schema("\"kind\": \"integer\", \"min\": 17, \"max\": 90, \"decimals\": 0, \"declared\": true"); /* but not the
+                                                                                                  * declared one */
     writes(s, 3, "17");
     writes(s, 1e30, "90");
     writes(s, 41.5, "42");
@@ -105,19 +105,20 @@ static void integers(void **state) {
     acf_schema_free(s);
 }
 
-/* Where every time is on the hour, so is what is filled in. */
+/* If every time is on the hour, so are imputed times. */
 static void times_have_steps(void **state) {
     (void)state;
-    acf_schema *s = schema(
-        "\"kind\": \"time\", \"format\": \"YYYY-MM-DD HH:MM:SS\", \"min\": \"2021-01-01 03:00:00\", \"max\": \"2021-02-01 05:00:00\", "
-        "\"step\": 3600");
+    acf_schema *s =
+        schema("\"kind\": \"time\", \"format\": \"YYYY-MM-DD HH:MM:SS\", \"min\": \"2021-01-01 03:00:00\", \"max\": "
+               "\"2021-02-01 05:00:00\", "
+               "\"step\": 3600");
     double noon;
     const char text[] = "2021-01-15 12:00:00";
     assert_true(acf_calendar_read(s->column[0].when, text, sizeof text - 1, &noon));
     writes(s, noon + 1700, "2021-01-15 12:00:00");
     writes(s, noon - 1900, "2021-01-15 11:00:00");
     writes(s, 0, "2021-01-01 03:00:00");
-    reads(s, "2021-01-15 12:00:07", ACF_CELL_PRESENT, noon + 7); /* observed is observed */
+    reads(s, "2021-01-15 12:00:07", ACF_CELL_PRESENT, noon + 7); /* an observed value is read as it is */
     acf_schema_free(s);
     s = schema("\"kind\": \"time\", \"format\": \"HH:MM\", \"min\": \"00:00\", \"max\": \"23:59\"");
     writes(s, 8 * 3600 + 42 * 60 + 7, "08:42");
@@ -127,20 +128,22 @@ static void times_have_steps(void **state) {
 static void ordinals(void **state) {
     (void)state;
     acf_schema *s = schema(
-        "\"kind\": \"ordinal\", \"min\": 1, \"max\": 10, \"levels\": [\"1\", \"2\", \"5\", \"10\"], \"counts\": [1, 1, 1, 1]");
+        "\"kind\": \"ordinal\", \"min\": 1, \"max\": 10, \"levels\": [\"1\", \"2\", \"5\", \"10\"], \"counts\": [1, "
+        "1, 1, 1]");
     reads(s, "5", ACF_CELL_PRESENT, 5);
     reads(s, "5.0", ACF_CELL_PRESENT, 5);
     reads(s, "7", ACF_CELL_PRESENT, 7); /* a number between levels is a number */
     reads(s, "low", ACF_CELL_WRONG, 0);
     writes(s, -4, "1");
-    writes(s, 1.5, "1"); /* in the middle, the lower */
+    writes(s, 1.5, "1"); /* in the middle, the lower level */
     writes(s, 1.6, "2");
     writes(s, 4, "5");
     writes(s, 8, "10");
     writes(s, 99, "10");
     acf_schema_free(s);
     s = schema(
-        "\"kind\": \"ordinal\", \"min\": 0, \"max\": 2, \"levels\": [\"low\", \"middle\", \"high\"], \"counts\": [1, 1, 1]");
+        "\"kind\": \"ordinal\", \"min\": 0, \"max\": 2, \"levels\": [\"low\", \"middle\", \"high\"], \"counts\": [1, "
+        "1, 1]");
     reads(s, "middle", ACF_CELL_PRESENT, 1);
     reads(s, "huge", ACF_CELL_KEPT, 0);
     reads(s, "1", ACF_CELL_KEPT, 0);
@@ -151,25 +154,27 @@ static void ordinals(void **state) {
 
 static void categories(void **state) {
     (void)state;
-    acf_schema *s = schema(
-        "\"kind\": \"category\", \"levels\": [\"F\", \"M\", \"rare\", \"rarer\"], \"counts\": [4, 3, 1, 1], \"pooled\": 2");
+    acf_schema *s =
+        schema("\"kind\": \"category\", \"levels\": [\"F\", \"M\", \"rare\", \"rarer\"], \"counts\": [4, 3, 1, 1], "
+               "\"pooled\": 2");
     assert_int_equal(acf_spec_classes(&s->column[0]), 3);
     reads(s, "F", ACF_CELL_PRESENT, 0);
     reads(s, "rare", ACF_CELL_PRESENT, 2);
     reads(s, "rarer", ACF_CELL_PRESENT, 2);
     reads(s, "Q", ACF_CELL_KEPT, 0);
     writes(s, 1, "M");
-    writes(s, 2, "rare"); /* the most frequent of those that share the class */
+    writes(s, 2, "rare"); /* the most frequent level of the shared class */
     writes(s, 7, "rare");
     writes(s, -1, "F");
     acf_schema_free(s);
 }
 
-/* A class that levels share is one of them, as often as they occur. */
+/* A shared class is written as one of its levels, by their frequencies. */
 static void shared_classes(void **state) {
     (void)state;
-    acf_schema *s = schema(
-        "\"kind\": \"category\", \"levels\": [\"F\", \"M\", \"a\", \"b\", \"c\"], \"counts\": [4, 3, 5, 2, 1], \"pooled\": 3");
+    acf_schema *s =
+        schema("\"kind\": \"category\", \"levels\": [\"F\", \"M\", \"a\", \"b\", \"c\"], \"counts\": [4, 3, 5, 2, 1], "
+               "\"pooled\": 3");
     const acf_field_spec *c = &s->column[0];
     acf_assert_close(acf_spec_leading(c), 5.0 / 8, 1e-15, "the part of the most frequent");
     for (int k = 0; k < 80; k++) {
@@ -180,7 +185,7 @@ static void shared_classes(void **state) {
     }
     assert_int_equal(acf_cell_level(c, 2, 0), 2);
     assert_int_equal(acf_cell_level(c, 2, 1), 4);
-    for (int k = 2; k < 5; k++) c->levels.entry[k].count = 0; /* nobody counted them */
+    for (int k = 2; k < 5; k++) c->levels.entry[k].count = 0; /* no counts */
     acf_assert_close(acf_spec_leading(c), 1.0 / 3, 1e-15, "each as likely");
     for (int k = 0; k < 30; k++) assert_int_equal(acf_cell_level(c, 2, (k + 0.5) / 30), 2 + k / 10);
     assert_int_equal(acf_cell_level(c, 2, 1), 4);
@@ -211,8 +216,10 @@ static void dates(void **state) {
 static void what_is_not_modelled_is_kept(void **state) {
     (void)state;
     acf_schema *s = schema(
-        "\"kind\": \"category\", \"levels\": [\"a\"], \"counts\": [9]}, {\"name\": \"y\", \"observed\": 1, \"missing\": 8, "
-        "\"kind\": \"constant\", \"value\": \"kg\"}, {\"name\": \"id\", \"observed\": 9, \"missing\": 0, \"kind\": \"identifier\"");
+        "\"kind\": \"category\", \"levels\": [\"a\"], \"counts\": [9]}, {\"name\": \"y\", \"observed\": 1, "
+        "\"missing\": 8, "
+        "\"kind\": \"constant\", \"value\": \"kg\"}, {\"name\": \"id\", \"observed\": 9, \"missing\": 0, \"kind\": "
+        "\"identifier\"");
     char out[16];
     double v;
     acf_text t = acf_text_into(out, sizeof out);

@@ -1,11 +1,12 @@
 /* The reader of text tables: see csv.h.
  *
- *     source --block--> [ done | record | held ......... | slack ]     one buffer; a record is scanned in place, and its fields point into it
- *                       0      start                     end
+ *     source --block--> [ done | record | held ......... | slack ]     one buffer; a record is scanned in place,
+ *                       0      start                     end           and its fields point into it
  *
- * When the bytes held end inside a record, it is moved to the front, more bytes are read behind it (as many as are held, or a block) and it is
- * scanned again: doubling keeps that linear in the size of the longest record. Bytes are checked for being UTF-8 as they arrive, and the
- * first wrong one is remembered; it is reported by the record it lies in, so that what a caller sees does not depend on where blocks end. */
+ * When the buffered bytes end inside a record, the record moves to the front, more bytes are read after it (as many
+ * as are held, or a block), and it is scanned again. Doubling keeps this linear in the size of the longest record.
+ * Bytes are checked for UTF-8 as they arrive, and the position of the first invalid byte is kept. It is reported
+ * with the record that contains it, so the result does not depend on block boundaries. */
 #include "table/csv.h"
 
 #include "base/arena.h"
@@ -19,7 +20,7 @@
 #include <strings.h>
 
 #define BLOCK ((size_t)1 << 18)  /* stays in a core's cache from reading to scanning */
-#define SAMPLE ((size_t)1 << 18) /* what the dialect is found from; more where that is less than SAMPLE_LINES */
+#define SAMPLE ((size_t)1 << 18) /* size of the sample for dialect detection; more if it has fewer than SAMPLE_LINES */
 #define SAMPLE_LINES 3
 #define NONE SIZE_MAX
 
@@ -30,13 +31,13 @@ struct acf_csv {
     size_t block;
     char *buffer; /* (cap + ACF_SCAN_SLACK) */
     size_t cap, start, end;
-    size_t checked; /* bytes before it are known to be text */
-    size_t bad;     /* the first that is not, or NONE */
+    size_t checked; /* bytes before this are valid text */
+    size_t bad;     /* the first invalid byte, or NONE */
     bool eof;
-    char *plain; /* fields without their doubled quotes */
+    char *plain; /* fields with doubled quotes undone */
     size_t plain_cap;
     int64_t line, row;             /* of the record at start */
-    int64_t columns, columns_line; /* what every record must have, and which line says so */
+    int64_t columns, columns_line; /* the expected number of fields, and the line that sets it */
     acf_record header;
     void *header_memory;
 };
@@ -46,11 +47,11 @@ const char *acf_csv_path(const acf_csv *csv) { return acf_source_name(csv->sourc
 acf_record acf_csv_header(const acf_csv *csv) { return csv->header; }
 int64_t acf_csv_columns(const acf_csv *csv) { return csv->columns; }
 
-/* ---- sentences ---------------------------------------------------------------------------------------------------- */
+/* ---- messages ---------------------------------------------------------------------------------------------------- */
 
 /* Bytes of the file, safe to print. */
 static const char *excerpt(char out[ACF_EXCERPT_MAX], const char *text, size_t n) {
-    char copy[2 * ACF_EXCERPT_MAX]; /* longer than what is shown, so that the cut is not seen */
+    char copy[2 * ACF_EXCERPT_MAX]; /* longer than what is shown, so that the cut stays outside of it */
     if (n >= sizeof copy) n = sizeof copy - 1;
     memcpy(copy, text, n);
     copy[n] = '\0';
@@ -74,7 +75,7 @@ static acf_status __attribute__((format(printf, 3, 4))) refuse(const acf_csv *cs
     return acf_fail(ACF_EDATA, "%s, line %lld: %s", acf_csv_path(csv), (long long)line, what);
 }
 
-/* Lines that end before p, counted from the beginning of the record at hand. */
+/* The number of lines that end before p, from the beginning of the current record. */
 static int64_t line_of(const acf_csv *csv, const char *p) {
     int64_t line = csv->line;
     char before = 0;
@@ -83,7 +84,7 @@ static int64_t line_of(const acf_csv *csv, const char *p) {
     return line;
 }
 
-/* " ('age')" for column j where there are names. */
+/* " ('age')" for column j if columns have names. */
 static const char *column_name(const acf_csv *csv, int64_t j, char out[ACF_EXCERPT_MAX + 8]) {
     char name[ACF_EXCERPT_MAX];
     *out = '\0';
@@ -93,7 +94,7 @@ static const char *column_name(const acf_csv *csv, int64_t j, char out[ACF_EXCER
     return out;
 }
 
-/* A byte that is no text. The column is found by scanning as if the record ended there. */
+/* Refuses a byte that is not text. Scanning up to that byte gives its column. */
 static acf_status refuse_byte(acf_csv *csv) {
     const char *begin = csv->buffer + csv->start, *bad = csv->buffer + csv->bad;
     unsigned char c = (unsigned char)*bad;
@@ -107,7 +108,9 @@ static acf_status refuse_byte(acf_csv *csv) {
     }
     column_name(csv, column - 1, name);
     if (c == 0)
-        return refuse(csv, line, "column %lld%s holds a NUL byte, expected text; the file is damaged, or no text table",
+        return refuse(csv, line,
+                      "column %lld%s holds a NUL byte, expected text; the file is damaged, or not a text "
+                      "table",
                       (long long)column, name);
     return refuse(
         csv, line,
@@ -115,7 +118,7 @@ static acf_status refuse_byte(acf_csv *csv) {
         (long long)column, name, c);
 }
 
-/* Too long a record is most often a quote that was never closed: say where it opens. */
+/* An overlong record is most often an unclosed quote: the message shows where it opens. */
 static acf_status refuse_long(const acf_csv *csv) {
     if (csv->scan.open)
         return refuse(
@@ -127,7 +130,7 @@ static acf_status refuse_long(const acf_csv *csv) {
                   ACF_CSV_RECORD_MAX >> 20);
 }
 
-/* Something is wrong with quotes, at scan.wrong. */
+/* Refuses an error in quoting at scan.wrong. */
 static acf_status refuse_quotes(const acf_csv *csv, acf_scan_end r) {
     const char *p = csv->scan.wrong, *end = csv->buffer + csv->end;
     char seen[ACF_EXCERPT_MAX], name[ACF_EXCERPT_MAX + 8];
@@ -137,17 +140,17 @@ static acf_status refuse_quotes(const acf_csv *csv, acf_scan_end r) {
     while (stop < end && *stop != '\n' && *stop != '\r') stop++;
     excerpt(seen, p, (size_t)(stop - p));
     if (r == ACF_SCAN_OPEN)
-        return refuse(
-            csv, line,
-            "column %lld%s: the quote in front of '%s' is never closed; close it, or read the file without quotes",
-            (long long)column, name, excerpt(seen, p + 1, (size_t)(stop - p - 1)));
+        return refuse(csv, line,
+                      "column %lld%s: the quote before '%s' is never closed; close it, or read the file without quotes",
+                      (long long)column, name, excerpt(seen, p + 1, (size_t)(stop - p - 1)));
     return refuse(
         csv, line,
-        "column %lld%s: found '%s' behind a closing quote, expected the separator; a quote inside a quoted value is written twice",
+        "column %lld%s: found '%s' after a closing quote, expected the separator; write a quote inside a quoted value "
+        "twice",
         (long long)column, name, seen);
 }
 
-/* What may be behind a wrong number of fields, the likeliest first. */
+/* The likely cause of a wrong number of fields, most likely first. */
 static void ragged_hint(const acf_csv *csv, char *out, size_t cap) {
     const acf_scan *s = &csv->scan;
     const char *begin = s->field[0].raw, *end = begin + s->bytes;
@@ -158,8 +161,7 @@ static void ragged_hint(const acf_csv *csv, char *out, size_t cap) {
         return;
     }
     if (s->lines > 1) {
-        snprintf(out, cap, "a quoted value in it goes over %lld lines: is a closing quote missing?",
-                 (long long)s->lines);
+        snprintf(out, cap, "a quoted value in it spans %lld lines: is a closing quote missing?", (long long)s->lines);
         return;
     }
     for (const char *other = ",;\t|"; *other; other++) {
@@ -170,16 +172,16 @@ static void ragged_hint(const acf_csv *csv, char *out, size_t cap) {
         return;
     }
     if (csv->columns == 1)
-        snprintf(out, cap, "lines above the table must be removed, and another separator can be given");
+        snprintf(out, cap, "remove lines above the table, or set another separator");
     else if (s->n > csv->columns)
-        snprintf(out, cap, "a value that holds the separator (%s) must be in quotes",
+        snprintf(out, cap, "a value that contains the separator (%s) must be quoted",
                  acf_separator_name(csv->dialect.separator, name));
     else
         snprintf(out, cap, "the line is cut short, or separators (%s) are missing",
                  acf_separator_name(csv->dialect.separator, name));
 }
 
-/* A row of the wrong length, with the place where reader and writer of the file came apart. */
+/* Refuses a row of the wrong length and shows where the fields diverge. */
 static acf_status refuse_ragged(const acf_csv *csv) {
     const acf_scan *s = &csv->scan;
     char hint[160], seen[ACF_EXCERPT_MAX];
@@ -191,9 +193,9 @@ static acf_status refuse_ragged(const acf_csv *csv) {
                   more ? "the first too many is" : "it ends after", excerpt(seen, f->text, f->length), hint);
 }
 
-/* ---- bytes -------------------------------------------------------------------------------------------------------- */
+/* ---- bytes ------------------------------------------------------------------------------------------------------- */
 
-/* Are these all ASCII, without NUL? Written so that it vectorises. */
+/* Whether these bytes are all ASCII without NUL. Written so that it vectorises. */
 static bool plain_chunk(const char *p) {
     unsigned char high = 0, zero = 0;
     for (int i = 0; i < ACF_SCAN_SLACK; i++) {
@@ -203,7 +205,7 @@ static bool plain_chunk(const char *p) {
     return high < 0x80 && !zero;
 }
 
-/* Is the character at p still arriving: a beginning with nothing wrong in it yet? */
+/* Whether the character at p is incomplete but valid so far. */
 static bool is_cut(const char *p, size_t n) {
     unsigned char c = (unsigned char)*p;
     size_t whole = c >= 0xf0 ? 4 : c >= 0xe0 ? 3 : c >= 0xc0 ? 2 : 1;
@@ -212,7 +214,7 @@ static bool is_cut(const char *p, size_t n) {
     return n < whole;
 }
 
-/* Checks what has arrived. Stops at the first wrong byte, and before a character that is not all there. */
+/* Checks the bytes that have arrived. Stops at the first invalid byte, and before an incomplete character. */
 static void check_text(acf_csv *csv) {
     const char *p = csv->buffer + csv->checked, *end = csv->buffer + csv->end;
     while (p < end && csv->bad == NONE) {
@@ -220,7 +222,7 @@ static void check_text(acf_csv *csv) {
             p += ACF_SCAN_SLACK;
             continue;
         }
-        /* Byte by byte through one chunk, then the fast way again. */
+        /* Byte by byte through one chunk, then the fast path again. */
         for (const char *stop = end - p > ACF_SCAN_SLACK ? p + ACF_SCAN_SLACK : end; p < stop;) {
             size_t n = *p ? acf_text_utf8_char(p, (size_t)(end - p)) : 0;
             if (n == 0 && !csv->eof && is_cut(p, (size_t)(end - p))) goto done;
@@ -235,7 +237,7 @@ done:
     csv->checked = (size_t)(p - csv->buffer);
 }
 
-/* Room for `need` bytes from the record on, which moves to the front. */
+/* Makes space for `need` bytes from the start of the record, which moves to the front. */
 static acf_status make_room(acf_csv *csv, size_t need) {
     size_t held = csv->end - csv->start;
     char *to = csv->buffer;
@@ -250,13 +252,13 @@ static acf_status make_room(acf_csv *csv, size_t need) {
         csv->buffer = to;
         csv->cap = need;
     }
-    csv->checked -= csv->start; /* bad is NONE, or start 0: a wrong byte is reported before more are asked for */
+    csv->checked -= csv->start; /* bad is NONE, or start is 0: an invalid byte is reported before more bytes are read */
     csv->start = 0;
     csv->end = held;
     return ACF_OK;
 }
 
-/* More bytes behind those held: a block, or twice as many. */
+/* Reads more bytes after those held: a block, or as many as are held. */
 static acf_status fill(acf_csv *csv) {
     size_t held = csv->end - csv->start, more = held > csv->block ? held : csv->block, got;
     ACF_TRY(make_room(csv, held + more));
@@ -268,9 +270,10 @@ static acf_status fill(acf_csv *csv) {
     return ACF_OK;
 }
 
-/* ---- records ------------------------------------------------------------------------------------------------------ */
+/* ---- records ----------------------------------------------------------------------------------------------------- */
 
-/* A blank line as the one cell of a table of one column. Between runs of white space it has no field at all: it gets one. */
+/* A blank line as the one cell of a one-column table. With white space as separator it has no field, so one is
+ * added. */
 static void make_cell(acf_csv *csv) {
     acf_scan *s = &csv->scan;
     const char *begin = csv->buffer + csv->start;
@@ -279,8 +282,8 @@ static void make_cell(acf_csv *csv) {
     s->n = 1;
 }
 
-/* Scans the record at start, with all of it in the buffer; scan.bytes = 0 at the end of the file. Blank lines are passed over, unless
- * they are cells. */
+/* Scans the record at start, all of it in the buffer; scan.bytes = 0 at the end of the file. Blank lines are skipped
+ * unless they are cells. */
 static acf_status scan_next(acf_csv *csv, bool cells) {
     for (;;) {
         size_t held = csv->end - csv->start;
@@ -312,7 +315,7 @@ static acf_status scan_next(acf_csv *csv, bool cells) {
     }
 }
 
-/* Undoes doubled quotes, in memory of its own: raw must stay as it is. */
+/* Undoes doubled quotes in separate memory: raw must not change. */
 static acf_status unescape(acf_csv *csv) {
     if (csv->scan.escaped == 0) return ACF_OK;
     if (csv->scan.bytes > csv->plain_cap) {
@@ -326,7 +329,7 @@ static acf_status unescape(acf_csv *csv) {
     return ACF_OK;
 }
 
-/* Takes the record that was scanned. */
+/* Returns the scanned record and moves past it. */
 static void take(acf_csv *csv, acf_record *out) {
     const acf_scan *s = &csv->scan;
     const char *end = csv->buffer + csv->start + s->bytes - s->end_length;
@@ -336,8 +339,8 @@ static void take(acf_csv *csv, acf_record *out) {
     csv->row++;
 }
 
-/* Some programs end every line but the header in a separator. The cell behind it is none: the separator goes with the
- * line end. */
+/* Some programs end every line but the header with a separator. The empty cell after it is dropped; the separator
+ * becomes part of the line end. */
 static void drop_last(acf_csv *csv) {
     acf_scan *s = &csv->scan;
     const acf_field *last = &s->field[s->n - 1];
@@ -346,7 +349,7 @@ static void drop_last(acf_csv *csv) {
     s->n--;
 }
 
-/* A record that fails is not taken: the next call meets it again, and says the same. */
+/* A record that fails is not consumed: the next call fails in the same way. */
 acf_status acf_csv_next(acf_csv *csv, acf_record *out) {
     ACF_TRY(scan_next(csv, csv->columns == 1));
     if (csv->scan.bytes == 0) {
@@ -360,9 +363,10 @@ acf_status acf_csv_next(acf_csv *csv, acf_record *out) {
     return ACF_OK;
 }
 
-/* ---- opening ------------------------------------------------------------------------------------------------------ */
+/* ---- opening ----------------------------------------------------------------------------------------------------- */
 
-/* UTF-16 is what spreadsheets call "Unicode text": every other byte of a Western table is NUL, which would be a poor sentence. */
+/* UTF-16 is what spreadsheets call "Unicode text". Every other byte of a Western table is then NUL, and an error
+ * about NUL bytes would not help. */
 static acf_status check_encoding(const acf_csv *csv, size_t n) {
     const unsigned char *b = (const unsigned char *)csv->buffer;
     size_t zeros[2] = {0, 0};
@@ -383,7 +387,8 @@ static bool has_lines(const char *p, size_t n, int lines) {
     return lines == 0;
 }
 
-/* Reads what the dialect is found from: SAMPLE bytes, twice as many, ... until they hold some lines. The size depends on the file alone. */
+/* Reads the sample for dialect detection: SAMPLE bytes, twice as many, ... until it holds some lines. Its size
+ * depends on the file alone. */
 static acf_status read_sample(acf_csv *csv, size_t *n) {
     for (size_t size = SAMPLE;; size *= 2) {
         while (csv->end < size && !csv->eof) ACF_TRY(fill(csv));
@@ -393,7 +398,7 @@ static acf_status read_sample(acf_csv *csv, size_t *n) {
     }
 }
 
-/* To the first record: behind a byte order mark and Excel's line. */
+/* The offset of the first record: after a byte order mark and Excel's "sep=" line. */
 static size_t marks_length(const acf_csv *csv) { return (csv->dialect.bom ? 3 : 0) + strlen(csv->dialect.preamble); }
 
 static void skip_mark(acf_csv *csv) {
@@ -402,8 +407,8 @@ static void skip_mark(acf_csv *csv) {
     csv->start += marks_length(csv);
 }
 
-/* "sep=;" in the first line, with or without quotes, tells Excel what separates. Its bytes with the line end, 0: it is
- * none. */
+/* "sep=;" in the first line, with or without quotes, names the separator for Excel. Returns its length with the line
+ * end; 0: no such line. */
 static size_t preamble_at(const char *p, size_t n, char *separator) {
     const size_t quoted = n > 0 && *p == '"';
     size_t at = quoted + 4;
@@ -418,7 +423,7 @@ static size_t preamble_at(const char *p, size_t n, char *separator) {
     return at + 1 + (at + 1 < n && p[at + 1] == '\n');
 }
 
-/* Separator and quote are those of the scanner from here on; the sample stays in the buffer and is read as the first records. */
+/* Sets the separator and quote of the scanner. The sample stays in the buffer and is read as the first records. */
 static acf_status find_dialect(acf_csv *csv, const acf_csv_want *want) {
     size_t n;
     ACF_TRY(read_sample(csv, &n));
@@ -439,17 +444,19 @@ static acf_status find_dialect(acf_csv *csv, const acf_csv_want *want) {
     return ACF_OK;
 }
 
-/* A pointer into the buffer, in its copy. Text without doubled quotes is in the buffer, other text in csv->plain. */
+/* Moves a pointer into the buffer to the same place in its copy. Text without doubled quotes is in the buffer, other
+ * text in csv->plain. */
 static const char *moved(const acf_csv *csv, const char *p, const char *copy) {
     const char *begin = csv->buffer + csv->start;
     bool inside = (uintptr_t)p >= (uintptr_t)begin && (uintptr_t)p <= (uintptr_t)begin + csv->scan.bytes;
     return inside ? copy + (p - begin) : copy + csv->scan.bytes + (p - csv->plain);
 }
 
-/* Keeps the names: the buffer is overwritten. One block: fields, the record's bytes, its fields without doubled quotes. */
+/* Copies the names, because the buffer is overwritten. One block: fields, the record's bytes, fields with doubled
+ * quotes undone. */
 static acf_status keep_header(acf_csv *csv) {
     const acf_scan *s = &csv->scan;
-    const int64_t nameless = csv->dialect.rownames; /* columns in front of the first name */
+    const int64_t nameless = csv->dialect.rownames; /* columns before the first name */
     size_t fields = (size_t)(s->n + nameless) * sizeof *s->field, plain = s->escaped ? s->bytes : 0;
     char *memory = acf_alloc(fields + s->bytes + plain, "a header"), *copy = memory + fields;
     if (!memory) return ACF_EMEMORY;
@@ -468,8 +475,8 @@ static acf_status keep_header(acf_csv *csv) {
     return ACF_OK;
 }
 
-/* The first record that is not blank says how many columns there are; where it is the header, data begins behind it. Blank lines above the
- * only column of a table without a header are its first cells. */
+/* The first record that is not blank sets the number of columns. If it is the header, data begin after it. In a
+ * one-column table without a header, the blank lines above it are the first cells. */
 static acf_status read_first(acf_csv *csv) {
     skip_mark(csv);
     ACF_TRY(scan_next(csv, false));
@@ -486,7 +493,7 @@ static acf_status read_first(acf_csv *csv) {
     return ACF_OK;
 }
 
-/* Bytes that end lines, or that are parts of other characters, cannot separate. */
+/* Bytes that end lines, or that are parts of other characters, cannot be separators. */
 static acf_status check_want(const acf_csv_want *w) {
     const char both[] = {w->separator, w->quote};
     for (int i = 0; i < 2; i++) {
@@ -525,7 +532,7 @@ acf_status acf_csv_open(const char *path, const acf_csv_want *want, acf_csv **ou
     return acf_csv_open_blocks(path, want, BLOCK, out);
 }
 
-/* The header's fields stay csv's. */
+/* The header's fields still belong to csv. */
 acf_status acf_csv_again(const acf_csv *csv, acf_csv **out) {
     acf_csv *again = acf_alloc_zero(sizeof *again, "a table reader");
     if (!again) return ACF_EMEMORY;
@@ -555,7 +562,7 @@ void acf_csv_close(acf_csv *csv) {
     acf_release(csv);
 }
 
-/* The dialect stays as it is; the header is passed over, having been kept. */
+/* Keeps the dialect. The header is skipped, as it was kept. */
 acf_status acf_csv_rewind(acf_csv *csv) {
     ACF_TRY(acf_source_rewind(csv->source));
     csv->start = csv->end = csv->checked = 0;

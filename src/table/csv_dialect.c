@@ -1,4 +1,5 @@
-/* Detection of the dialect: see csv_dialect.h for the rules. Runs once per table, on some hundred kilobytes: a few milliseconds. */
+/* Detection of the dialect: see csv_dialect.h for the rules. Runs once per table, on some hundred kilobytes: a few
+ * milliseconds. */
 #include "table/csv_dialect.h"
 
 #include "base/arena.h"
@@ -11,10 +12,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define RECORDS_MAX 1000             /* looked at, of a block */
-#define CELLS_MAX ((int64_t)1 << 18) /* of wide tables, fewer records */
+#define RECORDS_MAX 1000             /* records of a block that are used */
+#define CELLS_MAX ((int64_t)1 << 18) /* fewer records of wide tables */
 
-/* ---- the records of the block ------------------------------------------------------------------------------------- */
+/* ---- the records of the block ------------------------------------------------------------------------------------ */
 
 typedef struct sample {
     const char *at, *begin, *end;
@@ -27,8 +28,9 @@ typedef enum next { RECORD, BROKEN, END, NO_MEMORY } next;
 static bool is_line_end(char c) { return c == '\n' || c == '\r'; }
 static bool is_white(char c) { return c == ' ' || c == '\t'; }
 
-/* The next record that is not blank. A line that cannot be cut is BROKEN, and the one after it is next. A record that the block cuts off is the
- * END, unless it fills half of the block: then a quote was opened by mistake. */
+/* Reads the next record that is not blank. A line that cannot be split is BROKEN, and the line after it is next. A
+ * record cut off by the end of the block is the END. If it fills half of the block, a quote was opened by mistake
+ * and it is BROKEN. */
 static next sample_next(sample *s) {
     while (s->at < s->end) {
         acf_scan_end r = acf_scan_record(&s->scan, s->at, s->end, s->eof);
@@ -46,11 +48,11 @@ static next sample_next(sample *s) {
     return END;
 }
 
-/* ---- separator and quote ------------------------------------------------------------------------------------------ */
+/* ---- separator and quote ----------------------------------------------------------------------------------------- */
 
 static const char separators[] = ",;\t| ";
 
-/* A number with marks between its thousands, or with a unit. */
+/* A number, possibly with thousands separators or a unit. */
 static bool is_number(const char *p, size_t n) {
     acf_notation_survey ignore = {0};
     return acf_notation_look(&ignore, p, n);
@@ -68,7 +70,7 @@ static bool is_several_numbers(const char *p, size_t n) {
     return gap;
 }
 
-/* 1,5 or 1,234: a comma between digits that a cell may hold in a table with another separator. */
+/* 1,5 or 1,234: a comma between digits that a cell may contain if the table has another separator. */
 static bool is_comma_number(const char *p, size_t n) {
     bool digit = false;
     for (size_t i = 0; i < n; i++) {
@@ -78,7 +80,7 @@ static bool is_comma_number(const char *p, size_t n) {
     return digit && isdigit((unsigned char)p[n - 1]);
 }
 
-/* A cell that shows no sign of having been cut in the wrong places. Inside text, a separator with a space behind is punctuation. */
+/* Whether a cell shows no sign of a wrong split. Inside text, a separator followed by a space is punctuation. */
 static bool looks_whole(const acf_field *f, char separator) {
     const char *p = f->text;
     size_t n = f->length;
@@ -92,14 +94,14 @@ static bool looks_whole(const acf_field *f, char separator) {
     return true;
 }
 
-/* How often each number of fields was seen. A block with more kinds than this is no table under this candidate. */
+/* How often each number of fields was seen. A block with more different numbers is not a table under this candidate. */
 typedef struct counts {
     int64_t n[32], count[32];
     int kinds;
 } counts;
 
-/* Kinds are numbered as they come: kind 0 is that of the first record. */
-static void tally_add(counts *t, int64_t n) {
+/* Numbers are stored in order of appearance: entry 0 is that of the first record. */
+static void counts_add(counts *t, int64_t n) {
     int k = 0;
     while (k < t->kinds && t->n[k] != n) k++;
     if (k == t->kinds && k < 32) t->n[t->kinds++] = n;
@@ -111,7 +113,7 @@ typedef struct judgement {
     bool padded;
 } judgement;
 
-/* How well this separator and this quote make a table of the block; false: no memory. */
+/* Judges how well this separator and this quote make a table of the block; false: no memory. */
 static bool judge(const char *text, size_t n, bool eof, char separator, char quote, judgement *out) {
     sample s = {text, text, text + n, eof, {separator, quote}};
     counts t = {.kinds = 0};
@@ -120,7 +122,7 @@ static bool judge(const char *text, size_t n, bool eof, char separator, char quo
     while (records < RECORDS_MAX && cells < CELLS_MAX && (r = sample_next(&s)) != END && r != NO_MEMORY) {
         records++;
         if (r == BROKEN) continue;
-        tally_add(&t, s.scan.n);
+        counts_add(&t, s.scan.n);
         bool spaces = false;
         for (int64_t j = 0; j < s.scan.n; j++) {
             const acf_field *f = &s.scan.field[j];
@@ -137,7 +139,7 @@ static bool judge(const char *text, size_t n, bool eof, char separator, char quo
     for (int k = 1; k < t.kinds; k++)
         if (t.count[k] > t.count[most]) most = k;
     *out = (judgement){0};
-    if (seen == 0) return true; /* lines of tabs alone do not make a table */
+    if (seen == 0) return true; /* lines of tabs alone are not a table */
     out->score = (double)t.count[most] / (double)records * (double)whole / (double)seen;
     bool one = t.n[0] == 1 && separator == ' ';
     out->score *= t.n[most] == 1 ? 0.5 : most == 0 ? 1.0 : one ? 0.4 : 0.9;
@@ -145,7 +147,7 @@ static bool judge(const char *text, size_t n, bool eof, char separator, char quo
     return true;
 }
 
-/* Every candidate is tried, or the one that was given; without quotes in the block all quotes are the same. */
+/* Tries every candidate, or the specified one. If the block has no quotes, all quotes are equivalent. */
 static acf_status detect_cut(const char *text, size_t n, bool eof, const acf_csv_want *want, acf_dialect *out) {
     const char *s = want->separator ? (char[]){want->separator, 0} : separators;
     const char *quotes = want->quote ? (char[]){want->quote, 0} : "\"'\n";
@@ -153,7 +155,7 @@ static acf_status detect_cut(const char *text, size_t n, bool eof, const acf_csv
     for (; *s; s++)
         for (const char *q = quotes; *q; q++) {
             judgement j;
-            if (q > quotes && !memchr(text, *q == '\n' ? '"' : *q, n)) continue; /* would be judged as the first is */
+            if (q > quotes && !memchr(text, *q == '\n' ? '"' : *q, n)) continue; /* same result as the first quote */
             if (!judge(text, n, eof, *s, *q, &j)) return ACF_EMEMORY;
             if (j.score <= best) continue;
             best = j.score;
@@ -164,7 +166,7 @@ static acf_status detect_cut(const char *text, size_t n, bool eof, const acf_csv
     return ACF_OK;
 }
 
-/* ---- header ------------------------------------------------------------------------------------------------------- */
+/* ---- header ------------------------------------------------------------------------------------------------------ */
 
 typedef struct cell {
     const char *text;
@@ -181,10 +183,11 @@ static bool same(const cell *a, const cell *b) {
     return a->length == b->length && memcmp(a->text, b->text, a->length) == 0;
 }
 
-/* The usual markers of a missing cell. Which ones a table has is found out later; here a wrong guess costs one vote. */
+/* The usual NA strings. Those of the table are found later; an error here costs one vote. */
 static bool is_missing(const cell *c) { return acf_na_strings_is_usual(c->text, c->length); }
 
-/* A number, date, time, percentage: digits, and what stands between them. Letters: the exponent, and the T and Z of a time stamp. */
+/* A number, date, time or percentage: digits and the characters between them. Letters: the exponent, and the T and Z
+ * of a time stamp. */
 static bool is_figure(const cell *c) {
     bool digit = false;
     for (size_t i = 0; i < c->length; i++) {
@@ -197,7 +200,7 @@ static bool is_figure(const cell *c) {
     return digit;
 }
 
-/* Do the words of a column keep coming? At most half of the first 64 are new. */
+/* Whether the words of a column repeat: at most half of the first 64 are new. */
 static bool repeats(const grid *g, int64_t j) {
     const cell *seen[64];
     int64_t n = 0, fresh = 0;
@@ -226,7 +229,7 @@ static bool has_unit_of(const cell *a, const cell *b) {
            strcmp(s[0].form[0].suffix, s[1].form[0].suffix) == 0;
 }
 
-/* What column j says of the first record: see csv_dialect.h. */
+/* The vote of column j on the first record: see csv_dialect.h. */
 static int vote(const grid *g, int64_t j) {
     const cell *above = &g->cell[j];
     int64_t figures = 0, words = 0, again = 0;
@@ -241,7 +244,7 @@ static int vote(const grid *g, int64_t j) {
     return figures > 9 * words || repeats(g, j);
 }
 
-/* 0, 1, 2, ...; the first may be empty, over pandas' row numbers. */
+/* 0, 1, 2, ...; the first may be empty, above pandas' row numbers. */
 static bool is_numbered(const grid *g) {
     int64_t first = g->cell[0].length == 0;
     for (int64_t j = first; j < g->columns; j++) {
@@ -252,8 +255,8 @@ static bool is_numbered(const grid *g) {
     return g->columns - first >= 5;
 }
 
-/* Are two of the names equal? Quadratic, so only among the first few thousand pairs. */
-static bool has_twins(const grid *g) {
+/* Whether two names are equal. Quadratic, so only among the first few thousand pairs. */
+static bool has_duplicates(const grid *g) {
     int64_t n = g->columns < 256 ? g->columns : 256;
     for (int64_t a = 0; a < n; a++)
         for (int64_t b = 0; b < a; b++)
@@ -261,12 +264,12 @@ static bool has_twins(const grid *g) {
     return false;
 }
 
-/* ---- names that are numbers ---- */
+/* ---- names that are numbers -------------------------------------------------------------------------------------- */
 
 #define FIRST_YEAR 1500
 #define LAST_YEAR 2199
 
-/* The whole number that row i has in column j, written as a name would be: digits alone. -1: something else. */
+/* The whole number of row i in column j, written in digits alone as a name would be. -1: something else. */
 static int64_t whole_at(const grid *g, int64_t i, int64_t j) {
     const cell *c = &g->cell[i * g->columns + j];
     int64_t v = 0;
@@ -280,7 +283,7 @@ static int64_t whole_at(const grid *g, int64_t i, int64_t j) {
 
 static bool is_year(int64_t v) { return v >= FIRST_YEAR && v <= LAST_YEAR; }
 
-/* Do columns [from, to) of row i hold years with one step between them: 1990, 1995, 2000? */
+/* Whether columns [from, to) of row i hold years in equal steps: 1990, 1995, 2000. */
 static bool are_years(const grid *g, int64_t i, int64_t from, int64_t to) {
     const int64_t step = whole_at(g, i, from + 1) - whole_at(g, i, from);
     for (int64_t j = from; j < to; j++)
@@ -295,7 +298,8 @@ static bool are_rising(const grid *g, int64_t from, int64_t to) {
     return true;
 }
 
-/* Are at most a tenth of the figures under column j like a name there: years, or without a decimal point? */
+/* Whether at most a tenth of the figures under column j look like its name: years, or numbers without a decimal
+ * point. */
 static bool is_unlike(const grid *g, int64_t j, bool years) {
     int64_t figures = 0, like = 0;
     for (int64_t i = 1; i < g->rows; i++) {
@@ -307,7 +311,8 @@ static bool is_unlike(const grid *g, int64_t j, bool years) {
     return figures > 0 && 10 * like <= figures;
 }
 
-/* What the whole numbers of the first record in columns [from, to) say together: see csv_dialect.h. False: nothing, each is one more figure. */
+/* The joint vote of the whole numbers of the first record in columns [from, to): see csv_dialect.h. False: none;
+ * each counts as a single figure. */
 static bool series_vote(const grid *g, int64_t from, int64_t to, int *out) {
     const bool years = to - from >= 2 && are_years(g, 0, from, to);
     bool unlike = years || (to - from >= 3 && are_rising(g, from, to));
@@ -324,7 +329,7 @@ static bool series_vote(const grid *g, int64_t from, int64_t to, int *out) {
 /* Counts the votes. */
 static bool is_header(const grid *g) {
     if (is_numbered(g)) return true;
-    bool twins = has_twins(g), words = !twins;
+    bool twins = has_duplicates(g), words = !twins;
     int64_t votes = -(int64_t)twins;
     for (int64_t j = 0; j < g->columns;) {
         const cell *c = &g->cell[j];
@@ -337,7 +342,7 @@ static bool is_header(const grid *g) {
             j = end;
             continue;
         }
-        do { /* those of a run that is no series, each for itself */
+        do { /* a run that is not a series: every column votes alone */
             votes += vote(g, j);
             words &= (c->length > 0 || j == 0) && !is_figure(c) && (c->length == 0 || !is_missing(c));
             c = &g->cell[++j];
@@ -346,8 +351,8 @@ static bool is_header(const grid *g) {
     return votes > 0 || (votes == 0 && words);
 }
 
-/* Fills the grid with the first records of the block that are as long as the first. Text of quoted fields keeps its doubled quotes: that is
- * the same text above and below. */
+/* Fills the grid with the first records of the block that are as long as the first. Text of quoted fields keeps its
+ * doubled quotes, which makes no difference when cells are compared. */
 static acf_status read_grid(const char *text, size_t n, bool eof, const acf_dialect *d, grid *g) {
     sample s = {text, text, text + n, eof, {d->separator, d->quote}};
     next r = sample_next(&s);
@@ -376,7 +381,8 @@ static acf_status detect_header(const char *text, size_t n, bool eof, acf_dialec
     return status;
 }
 
-/* R's write.table gives row names no name. Where each row's last cell is empty, rows only end in a separator more. */
+/* R's write.table gives row names no name. If the last cell of every row is empty, rows only end in an extra
+ * separator. */
 static bool has_rownames(const char *text, size_t n, bool eof, const acf_dialect *d, bool *memory) {
     sample s = {text, text, text + n, eof, {d->separator, d->quote}};
     next r = sample_next(&s);

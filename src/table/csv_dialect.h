@@ -1,35 +1,43 @@
-/* The dialect of a text table, from its first block: which byte separates, which quotes, and whether the first record names the columns.
+/* Detects the dialect of a text table from its first block: the separator, the quote, and whether there is a header.
  *
- * Separator and quote. Each candidate (, ; tab | white space, each with " ' and no quote) cuts the block into records, and is judged by
+ * Separator and quote. Each candidate (, ; tab | white space, each with " ' and no quote) splits the block into
+ * records. Its score is the product of
  *
- *     the part of records that have as many fields as most have        a table is rectangular; a line that cannot be cut counts against it
- *   * the part of cells that look whole                                a cell with another separator, a stray quote or two numbers does not
- *   * 0.9 where the first record has another number of fields (0.4 where white space would cut all but the first: one column of
- *     texts under its name), 0.5 where most have one field only
+ *     the share of records with the most frequent number of fields     a table is rectangular; a line that cannot be
+ *                                                                      split counts against it
+ *   * the share of cells that look whole                               not whole: a cell with another separator, a
+ *                                                                      stray quote or two numbers
+ *   * 0.9 if the first record has another number of fields (0.4 if white space would split all but the first: one
+ *     column of texts under its name), 0.5 if most records have one field only
  *
- * The best is taken; of equals the first, in the order above. So `39, State-gov` is cut at commas and not at spaces, `1,5;2,5` at
- * semicolons, and a table with some ragged rows is still cut where its other rows say, so that the ragged ones get their sentence.
+ * The best candidate is taken, and the first of equals in the order above. So `39, State-gov` is split at commas and
+ * not at spaces, and `1,5;2,5` at semicolons. A table with some ragged rows is still split as its other rows
+ * indicate, so the ragged ones are reported.
  *
- * Header. Each column votes, the first record's cell against the cells under it (missing ones, `NA ? null ...`, left out):
+ * Header. Each column votes by comparing the first record's cell with the cells below, except missing ones (`NA ?
+ * null ...`):
  *
  *     figures below (numbers, dates, times)     a word above: +1; a figure or a missing cell above: -1
- *     words below                               the word above comes again further down: -1; it never does although the others keep
- *                                               coming: +1; a figure or a missing cell above: -1; otherwise: 0
+ *     words below                               the word above occurs again below: -1; it never does although the other
+ *                                               words repeat: +1; a figure or a missing cell above: -1; otherwise: 0
  *     two columns with the same word above      -1, once
- *     years above, with one step between them   +1, once, where they stand over three or more columns and no record below has such years in them, or
- *                                               follow each other over two columns of which at most a tenth of the figures are years
- *     whole numbers above that rise             0, over three or more columns of which at most a tenth of the figures have no decimals
+ *     years above, in equal steps               +1, once, over three or more columns if no record below has such years
+ *                                               in them, or over two columns with consecutive years if at most a tenth
+ *                                               of the figures are years
+ *     whole numbers above that rise             0, over three or more columns of which at most a tenth of the figures
+ *                                               have no decimals
  *
- * More for than against: a header. As many: a header when the first record is nothing but words, each once, as most files have one. A first
- * record of two or more words, with one field fewer than every other record has, is a header as R writes it
- * (rownames). A first record 0, 1, 2, ... over five or more columns is a header too: pandas numbers nameless columns so. The user can always overrule. */
+ * A positive sum is a header. A sum of 0 is a header if the first record is only words, each once, as most files
+ * have one. A first record of two or more words, with one field fewer than every other record, is a header as R
+ * writes it (rownames). A first record 0, 1, 2, ... over five or more columns is a header too: pandas numbers
+ * nameless columns so. The user can always override the result. */
 #ifndef ACF_TABLE_CSV_DIALECT_H
 #define ACF_TABLE_CSV_DIALECT_H
 
 #include "table/csv_scan.h"
 
-/* Looks at text (n bytes, n >= 1, with ACF_SCAN_SLACK behind); eof: that is all of the input. Sets separator, quote,
- * header, rownames and padded of *out, keeps what want gives. Fails: ACF_EMEMORY. */
+/* Reads text (n bytes, n >= 1, with ACF_SCAN_SLACK after it); eof: that is all of the input. Sets separator, quote,
+ * header, rownames and padded of *out, and keeps what want specifies. Fails: ACF_EMEMORY. */
 acf_status acf_dialect_detect(const char *text, size_t n, bool eof, const acf_csv_want *want, acf_dialect *out);
 
 #endif

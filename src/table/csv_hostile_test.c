@@ -1,5 +1,5 @@
-/* Tests of csv.h with files that were made to hurt, or that people send by mistake: each gets its sentence, whatever the size of a block;
- * damage at random gets a refusal at worst; every allocation may fail. ASan watches. */
+/* Tests of csv.h with damaged and hostile files. Each common mistake gives its message, for every block size. Random
+ * damage gives at worst a refusal. Every allocation may fail. AddressSanitizer checks memory. */
 #define _GNU_SOURCE /* memmem */
 #include "table/csv.h"
 
@@ -30,7 +30,7 @@ static int tear_down(void **state) {
 static const size_t blocks[] = {1, 2, 3, 7, 64, 1 << 18};
 #define BLOCKS (sizeof blocks / sizeof *blocks)
 
-/* Reads all of the file; the status of what went wrong, and how many rows came before. */
+/* Reads all of the file; returns the status and the number of rows read. */
 static acf_status read_all(const acf_csv_want *want, size_t block, int64_t *rows) {
     acf_csv *csv = NULL;
     acf_record r = {.n = 1};
@@ -42,13 +42,13 @@ static acf_status read_all(const acf_csv_want *want, size_t block, int64_t *rows
         status = acf_csv_next(csv, &r);
         if (status == ACF_OK && r.n) *rows = r.row + 1;
     }
-    if (csv && status != ACF_OK) assert_int_equal(acf_csv_next(csv, &r), status); /* and again */
+    if (csv && status != ACF_OK) assert_int_equal(acf_csv_next(csv, &r), status); /* fails again in the same way */
     acf_csv_close(csv);
     assert_int_equal(acf_alloc_live(), live);
     return status;
 }
 
-/* Refused after so many rows, with exactly this sentence behind the file's name, for all block sizes. */
+/* Expects a refusal after `rows` rows, with exactly this message after the file's name, for all block sizes. */
 static void assert_refused(const char *text, size_t n, const acf_csv_want *want, int64_t rows, const char *sentence) {
     acf_memfile_put(&file, text, n);
     for (size_t b = 0; b < BLOCKS; b++) {
@@ -68,35 +68,37 @@ static void ragged_rows(void **state) {
     const acf_csv_want comma = {',', '"', ACF_AUTO}, runs = {' ', '"', ACF_AUTO};
     REFUSED(
         "a,b,c\n1,2,3\n4,5\n", &comma, 1,
-        ", line 3: found 2 fields, expected 3 as in line 1; it ends after '5'; the line is cut short, or separators (',') are missing");
-    REFUSED(
-        "\n1,2,3\n4,5,6,7,8\n", &comma, 1,
-        ", line 3: found 5 fields, expected 3 as in line 2; the first too many is '7'; a value that holds the separator (',') must be in quotes");
-    REFUSED(
-        "a,b,c\n1,2,3\n4;5;6\n", &comma, 1,
-        ", line 3: found 1 fields, expected 3 as in line 1; it ends after '4;5;6'; with ';' as separator it has as many as expected");
+        ", line 3: found 2 fields, expected 3 as in line 1; it ends after '5'; the line is cut short, or separators "
+        "(',') are missing");
+    REFUSED("\n1,2,3\n4,5,6,7,8\n", &comma, 1,
+            ", line 3: found 5 fields, expected 3 as in line 2; the first too many is '7'; a value that contains the "
+            "separator (',') must be quoted");
+    REFUSED("a,b,c\n1,2,3\n4;5;6\n", &comma, 1,
+            ", line 3: found 1 fields, expected 3 as in line 1; it ends after '4;5;6'; with ';' as separator it has as "
+            "many as expected");
     REFUSED("a,b\n1,2,,\n3,4,\n", &comma, 0,
-            ", line 2: found 4 fields, expected 2 as in line 1; the first too many is ''; a value that holds the "
-            "separator (',') must be in quotes");
-    REFUSED(
-        "a b\n1 2\nx y z\n", &runs, 1,
-        ", line 3: found 3 fields, expected 2 as in line 1; the first too many is 'z'; a value that holds the separator (white space) must be "
-        "in quotes");
-    REFUSED(
-        "x y z\n1 0.1 0.2 0.3\n2 0.4 0.5\n3 0.4 0.5 0.6\n", NULL, 0,
-        ", line 2: found 4 fields, expected 3 as in line 1; the first too many is '0.3'; the first column seems to have no name: write one (in "
-        "R: write.table(..., col.names = NA))");
+            ", line 2: found 4 fields, expected 2 as in line 1; the first too many is ''; a value that contains the "
+            "separator (',') must be quoted");
+    REFUSED("a b\n1 2\nx y z\n", &runs, 1,
+            ", line 3: found 3 fields, expected 2 as in line 1; the first too many is 'z'; a value that contains the "
+            "separator (white space) must be quoted");
+    REFUSED("x y z\n1 0.1 0.2 0.3\n2 0.4 0.5\n3 0.4 0.5 0.6\n", NULL, 0,
+            ", line 2: found 4 fields, expected 3 as in line 1; the first too many is '0.3'; the first column seems to "
+            "have no name: write one (in "
+            "R: write.table(..., col.names = NA))");
     REFUSED(
         "a,b\n1,2\n\"x\n3,4\n5,6\",7,8\n9,10\n", &comma, 1,
-        ", line 3: found 3 fields, expected 2 as in line 1; the first too many is '8'; a quoted value in it goes over 3 lines: is a closing "
+        ", line 3: found 3 fields, expected 2 as in line 1; the first too many is '8'; a quoted value in it spans 3 "
+        "lines: is a closing "
         "quote missing?");
     REFUSED(
         "My table\n\na,b\n1,2\n3,4\n5,6\n7,8\n", NULL, 1, /* below one name, a blank line is a cell */
-        ", line 3: found 2 fields, expected 1 as in line 1; the first too many is 'b'; lines above the table must be removed, and another "
-        "separator can be given");
-    REFUSED(
-        "a,b\n1,2\n\x1b[31mred,\x07,\xc2\x9b\n", &comma, 1,
-        ", line 3: found 3 fields, expected 2 as in line 1; the first too many is '?'; a value that holds the separator (',') must be in quotes");
+        ", line 3: found 2 fields, expected 1 as in line 1; the first too many is 'b'; remove lines above the table, "
+        "or set another "
+        "separator");
+    REFUSED("a,b\n1,2\n\x1b[31mred,\x07,\xc2\x9b\n", &comma, 1,
+            ", line 3: found 3 fields, expected 2 as in line 1; the first too many is '?'; a value that contains the "
+            "separator (',') must be quoted");
 }
 
 static void quotes_that_do_not_close(void **state) {
@@ -104,24 +106,25 @@ static void quotes_that_do_not_close(void **state) {
     const acf_csv_want comma = {',', '"', ACF_AUTO}, bare = {',', '"', ACF_NO}, runs = {' ', '"', ACF_AUTO};
     REFUSED(
         "a,b\n1,2\n3,\"x\n5,6\n", &comma, 1,
-        ", line 3: column 2 ('b'): the quote in front of 'x' is never closed; close it, or read the file without quotes");
-    REFUSED(
-        "1,2\n\"a\nb\",\"c\"\" \nd\n", &bare, 1,
-        ", line 3: column 2: the quote in front of 'c\"\" ' is never closed; close it, or read the file without quotes");
+        ", line 3: column 2 ('b'): the quote before 'x' is never closed; close it, or read the file without quotes");
+    REFUSED("1,2\n\"a\nb\",\"c\"\" \nd\n", &bare, 1,
+            ", line 3: column 2: the quote before 'c\"\" ' is never closed; close it, or read the file without quotes");
     REFUSED(
         "a,b\n1,2\n\"x\ny\" z,4\n5,6\n", &comma, 1,
-        ", line 4: column 1 ('a'): found 'z,4' behind a closing quote, expected the separator; a quote inside a quoted value is written twice");
+        ", line 4: column 1 ('a'): found 'z,4' after a closing quote, expected the separator; write a quote inside a "
+        "quoted value twice");
     REFUSED(
         "a b\n1 2\n\"x\"y 4\n", &runs, 1,
-        ", line 3: column 1 ('a'): found 'y 4' behind a closing quote, expected the separator; a quote inside a quoted value is written twice");
+        ", line 3: column 1 ('a'): found 'y 4' after a closing quote, expected the separator; write a quote inside a "
+        "quoted value twice");
 }
 
-#define NUL_IN(column) ": column " column " holds a NUL byte, expected text; the file is damaged, or no text table"
+#define NUL_IN(column) ": column " column " holds a NUL byte, expected text; the file is damaged, or not a text table"
 #define NOT_UTF8(column, byte)                                                                                         \
     ": column " column ": byte " byte                                                                                  \
     " is not UTF-8 text; convert the file, for instance: iconv -f WINDOWS-1252 -t UTF-8"
 
-static void bytes_that_are_no_text(void **state) {
+static void bytes_that_are_not_text(void **state) {
     (void)state;
     REFUSED("a,b\n1,2\n3,x\0y\n4,5\n", NULL, 1, ", line 3" NUL_IN("2 ('b')"));
     REFUSED("a,b\n1,2\n\0", NULL, 1, ", line 3" NUL_IN("1 ('a')"));
@@ -135,10 +138,11 @@ static void bytes_that_are_no_text(void **state) {
     REFUSED("1 2\n  3 \x80\n", NULL, 1, ", line 2" NOT_UTF8("2", "0x80"));
     REFUSED("1 2\n\x80 3\n", NULL, 1, ", line 2" NOT_UTF8("1", "0x80"));
     REFUSED("n\xe4me,b\n1,2\n", NULL, 0, ", line 1" NOT_UTF8("1", "0xe4"));
-    /* What is wrong first is said first. */
+    /* The first error is reported first. */
     REFUSED(
         "a,b\n1,2\n\"x\"\xff,3\n", (&(const acf_csv_want){',', '"', ACF_AUTO}), 1,
-        ", line 3: column 1 ('a'): found '?,3' behind a closing quote, expected the separator; a quote inside a quoted value is written twice");
+        ", line 3: column 1 ('a'): found '?,3' after a closing quote, expected the separator; write a quote inside a "
+        "quoted value twice");
     char text[200] = "a,b\n"; /* the fast check looks at 64 bytes at once */
     for (size_t at = 4; at < 140; at++) {
         char sentence[200];
@@ -150,7 +154,7 @@ static void bytes_that_are_no_text(void **state) {
     }
 }
 
-static void files_that_are_no_tables(void **state) {
+static void files_that_are_not_tables(void **state) {
     (void)state;
     REFUSED("", NULL, 0, " is empty, expected a table");
     REFUSED("\xef\xbb\xbf", NULL, 0, " is empty, expected a table");
@@ -160,7 +164,7 @@ static void files_that_are_no_tables(void **state) {
             "a\0,\0b\0\n\0",
             NULL, 0, UTF16);
     REFUSED("\xfe\xff\0a\0,\0b\0\n", NULL, 0, UTF16);
-    REFUSED("\xff\xfe\x2d\x4e\x87\x65", NULL, 0, UTF16); /* no zero in it */
+    REFUSED("\xff\xfe\x2d\x4e\x87\x65", NULL, 0, UTF16); /* contains no zero byte */
     REFUSED("a\0,\0b\0\n\0001\0,\0002\0\n\0", NULL, 0, UTF16);
     REFUSED("\0a\0,\0b\0\n\0001\0,\0002\0\n", NULL, 0, UTF16);
     REFUSED("a\0\0\0,\0b\0\n\0\0\0", NULL, 0, ", line 1" NUL_IN("1"));
@@ -177,7 +181,7 @@ static void files_that_are_no_tables(void **state) {
     assert_non_null(strstr(acf_error(), " is cut short: its gzip stream stops after"));
 }
 
-static void separators_that_cannot_be(void **state) {
+static void impossible_separators(void **state) {
     (void)state;
     static const struct {
         acf_csv_want want;
@@ -200,9 +204,9 @@ static void separators_that_cannot_be(void **state) {
     }
 }
 
-/* ---- sizes ---------------------------------------------------------------------------------------------------------- */
+/* ---- sizes ------------------------------------------------------------------------------------------------------- */
 
-/* A file of `n` bytes that begins and ends as given, x in between. */
+/* A file of `n` bytes that begins and ends as given, with x in between. */
 static void put_long(const char *begin, size_t n, const char *end) {
     char *text = malloc(n);
     assert_non_null(text);
@@ -232,7 +236,7 @@ static void records_have_a_limit(void **state) {
     assert_sentence(&(acf_csv_want){',', '"', ACF_YES}, 0, too_long);
     put_long("a\n", 3 + ACF_CSV_RECORD_MAX, "x");
     assert_sentence(&(acf_csv_want){',', '"', ACF_YES}, 0, too_long);
-    put_long("x", 3 * ACF_CSV_RECORD_MAX, "x"); /* not one line end: no need to read all of it */
+    put_long("x", 3 * ACF_CSV_RECORD_MAX, "x"); /* no line end at all: not all of it is read */
     assert_sentence(
         NULL, 0,
         ", line 1: the record that begins here is longer than 64 MiB, which is the limit; is this a text table?");
@@ -245,7 +249,7 @@ static void records_have_a_limit(void **state) {
 static void fields_have_a_limit(void **state) {
     (void)state;
     for (size_t first = 0; first < 64;
-         first++) { /* room for fields is made a chunk ahead, wherever chunks begin to be full */
+         first++) { /* memory for fields is reserved one chunk ahead, wherever chunks fill up */
         char line[2000];
         memset(line, 'x', first);
         memset(line + first, ',', sizeof line - first);
@@ -271,7 +275,7 @@ static void fields_have_a_limit(void **state) {
     free(text);
 }
 
-/* ---- damage at random ------------------------------------------------------------------------------------------------ */
+/* ---- damage at random -------------------------------------------------------------------------------------------- */
 
 static uint32_t draw(uint32_t round, uint32_t which, uint32_t below) {
     return (uint32_t)acf_rng_below((acf_rng_counter){.row = round, .stream = ACF_STREAM_TEST, .column = which}, below);
@@ -285,8 +289,8 @@ static const char *const seeds[] = {
     "a\tb\r1\t'2'\r3\t'4'\r",
 };
 
-/* One to three edits: a byte replaced (half of the time by one that means something), a bit flipped, bytes removed, copied or doubled, the end
- * cut off. Returns the new size. */
+/* One to three edits: a byte replaced (half of the time by a special one), a bit flipped, bytes removed, copied or
+ * doubled, or the end cut off. Returns the new size. */
 static size_t damage(char *b, size_t n, uint32_t round) {
     static const char telling[] = ",;\t| \"'\n\r\xff\xc3\x80"
                                   "1a";
@@ -309,7 +313,7 @@ static size_t damage(char *b, size_t n, uint32_t round) {
     return n;
 }
 
-/* Fields keep the promises of csv.h: they lie in the file, are text, and raw is text with what stands around it. */
+/* Fields satisfy csv.h: they lie in the file and are text, and raw is the text with its surroundings. */
 static void assert_consistent(const char *b, size_t n, const acf_dialect *d, const acf_record *r, int64_t row) {
     assert_true(r->row == row && r->line >= 1);
     for (int64_t j = 0; j < r->n; j++) {
@@ -326,7 +330,7 @@ static void assert_consistent(const char *b, size_t n, const acf_dialect *d, con
     }
 }
 
-/* FNV-1a over all that a caller can see, to compare block sizes. */
+/* FNV-1a over everything a caller can see, to compare block sizes. */
 static void hash_bytes(uint64_t *h, const void *p, size_t n) {
     for (size_t i = 0; i < n; i++) *h = (*h ^ ((const unsigned char *)p)[i]) * 0x100000001b3u;
 }
@@ -357,7 +361,7 @@ static uint64_t read_hashed(const char *b, size_t n, size_t block, acf_status *s
     return h;
 }
 
-static void damaged_files_never_hurt(void **state) {
+static void damaged_files_are_safe(void **state) {
     (void)state;
     int taken = 0, refused = 0;
     for (uint32_t round = 0; round < 6000; round++) {
@@ -379,8 +383,8 @@ static void damaged_files_never_hurt(void **state) {
     assert_true(taken > 1000 && refused > 1000);
 }
 
-/* The same through gzip, where damage is nearly always seen by its checksum. */
-static void damaged_gzip_never_hurts(void **state) {
+/* The same through gzip, where the checksum detects nearly all damage. */
+static void damaged_gzip_is_safe(void **state) {
     (void)state;
     int refused = 0;
     for (uint32_t round = 0; round < 2000; round++) {
@@ -397,7 +401,7 @@ static void damaged_gzip_never_hurts(void **state) {
     assert_true(refused > 1800);
 }
 
-/* ---- memory and files that change ------------------------------------------------------------------------------------ */
+/* ---- memory and files that change -------------------------------------------------------------------------------- */
 
 static void every_allocation_may_fail(void **state) {
     (void)state;
@@ -430,8 +434,8 @@ static void every_allocation_may_fail(void **state) {
     }
 }
 
-/* Out of memory in the middle is no end: the same reader goes on when there is some. */
-static void goes_on_when_there_is_memory(void **state) {
+/* Running out of memory in the middle is not final: the same reader continues when there is memory. */
+static void reading_continues_after_out_of_memory(void **state) {
     (void)state;
     static char text[1000000] = "1,2\n3,4\n5,6\n7,";
     size_t first = strlen(text);
@@ -473,8 +477,8 @@ static void a_file_that_changes_is_noticed(void **state) {
 }
 
 #define WITH_FILE(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
-ACF_TESTS(csv, WITH_FILE(ragged_rows), WITH_FILE(quotes_that_do_not_close), WITH_FILE(bytes_that_are_no_text),
-          WITH_FILE(files_that_are_no_tables), WITH_FILE(separators_that_cannot_be), WITH_FILE(records_have_a_limit),
-          WITH_FILE(fields_have_a_limit), WITH_FILE(damaged_files_never_hurt), WITH_FILE(damaged_gzip_never_hurts),
-          WITH_FILE(every_allocation_may_fail), WITH_FILE(goes_on_when_there_is_memory),
+ACF_TESTS(csv, WITH_FILE(ragged_rows), WITH_FILE(quotes_that_do_not_close), WITH_FILE(bytes_that_are_not_text),
+          WITH_FILE(files_that_are_not_tables), WITH_FILE(impossible_separators), WITH_FILE(records_have_a_limit),
+          WITH_FILE(fields_have_a_limit), WITH_FILE(damaged_files_are_safe), WITH_FILE(damaged_gzip_is_safe),
+          WITH_FILE(every_allocation_may_fail), WITH_FILE(reading_continues_after_out_of_memory),
           WITH_FILE(a_file_that_changes_is_noticed))

@@ -1,4 +1,4 @@
-/* Tests of csv.h against Python's csv module: what Python writes is read as Python reads it, and what acflow writes Python reads back.
+/* Tests of csv.h against Python's csv module: acflow reads what Python writes, and Python reads what acflow writes.
  * tests/csv_peer.py makes and checks the files; skipped without Python. */
 #include "table/csv.h"
 
@@ -40,14 +40,14 @@ static FILE *open_values(int number, const char *mode) {
     return fopen(path, mode);
 }
 
-/* A number and a line end. */
+/* Reads a number and a line end. */
 static int64_t read_count(FILE *f) {
     long long n = -1;
     if (fscanf(f, "%lld", &n) != 1 || fgetc(f) != '\n') return -1;
     return n;
 }
 
-/* Python keeps white space around a value, acflow does so only in quotes. */
+/* Python keeps white space around a value; acflow keeps it only inside quotes. */
 static void assert_field(const acf_field *f, const char *value, size_t n) {
     if (!f->quoted) {
         while (n > 0 && (*value == ' ' || *value == '\t')) value++, n--;

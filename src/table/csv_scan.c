@@ -1,8 +1,9 @@
 /* One record in memory: see csv_scan.h.
  *
- * Hot: every byte of every table goes through here, most of them digits. So the bytes that may mean something (separator, quote, line
- * ends) are found 64 at a time by comparisons that the compiler turns into vector code, packed into one word, and only they are looked at.
- * A record is scanned from its beginning each time, without state; it costs at most one chunk more than its length. */
+ * This is hot: every byte of every table passes through it, and most bytes are digits. The relevant bytes
+ * (separator, quote, line ends) are found 64 at a time. The comparisons compile to vector code and are packed into
+ * one word, and only these bytes are inspected. A record is scanned from its beginning each time, without state;
+ * this reads at most one chunk more than its length. */
 #include "table/csv_scan.h"
 
 #include "base/arena.h"
@@ -25,9 +26,9 @@ bool acf_scan_blank(const acf_scan *s) {
     return s->n == 0 || (s->n == 1 && s->field[0].length == 0 && !s->field[0].quoted);
 }
 
-/* ---- fields ------------------------------------------------------------------------------------------------------- */
+/* ---- fields ------------------------------------------------------------------------------------------------------ */
 
-/* Room for all fields that a chunk can end, so that the loop over it need not ask. */
+/* Reserves memory for all fields that can end in a chunk, so that the loop over it needs no check. */
 static acf_scan_end reserve(acf_scan *s) {
     if (s->cap - s->n > CHUNK) return ACF_SCAN_RECORD;
     if (s->n > ACF_CSV_FIELDS_MAX) return ACF_SCAN_FIELDS;
@@ -53,15 +54,15 @@ static inline void put_plain(acf_scan *s, const char *begin, const char *end) {
     f->quoted = false;
 }
 
-/* As an editor counts them: CR LF is one. */
+/* Counts lines as an editor does: CR LF is one line end. */
 static int64_t count_lines(const char *p, const char *end) {
     int64_t n = 0;
     for (char before = 0; p < end; before = *p++) n += *p == '\r' || (*p == '\n' && before != '\r');
     return n;
 }
 
-/* A quoted field that begins at raw and whose quote opens at `open`. On ACF_SCAN_RECORD the field is put and *next is what ends it: a
- * separator, a line end, or the end of the input. */
+/* Adds a quoted field that begins at raw and whose quote opens at `open`. On ACF_SCAN_RECORD *next is what ends it:
+ * a separator, a line end, or the end of the input. */
 static acf_scan_end put_quoted(acf_scan *s, const char *raw, const char *open, const char *end, bool eof,
                                const char **next) {
     const char *close = open + 1;
@@ -72,12 +73,12 @@ static acf_scan_end put_quoted(acf_scan *s, const char *raw, const char *open, c
         close = memchr(close, s->quote, (size_t)(end - close));
         if (!close) return eof ? ACF_SCAN_OPEN : ACF_SCAN_MORE;
         if (close + 1 == end || close[1] != s->quote)
-            break; /* at the end of the block: perhaps the first of two; below, MORE */
+            break; /* at the end of the block: perhaps the first of two quotes; MORE below */
     }
     s->open = false;
     const char *p = close + 1;
     bool runs = s->separator == ' ';
-    if (!runs) /* otherwise white space behind the quote separates */
+    if (!runs) /* with white space as separator, the white space after the quote separates */
         while (p < end && is_white(*p) && *p != s->separator) p++;
     if (p == end && !eof) return ACF_SCAN_MORE;
     if (p < end && !is_line_end(*p) && *p != s->separator && !(runs && is_white(*p))) {
@@ -106,7 +107,8 @@ void acf_scan_unescape(acf_scan *s, char *out) {
     }
 }
 
-/* The record ends at p, with a line end or with the input. A lone CR ends one too; whether it is alone is known one byte later. */
+/* The record ends at p, with a line end or with the input. A lone CR ends one too; the next byte shows whether it is
+ * alone. */
 static acf_scan_end finish(acf_scan *s, const char *begin, const char *p, const char *end, bool eof) {
     if (p < end && *p == '\r' && p + 1 == end && !eof) return ACF_SCAN_MORE;
     s->end_length = p == end ? 0 : *p == '\r' && p + 1 < end && p[1] == '\n' ? 2 : 1;
@@ -115,10 +117,10 @@ static acf_scan_end finish(acf_scan *s, const char *begin, const char *p, const 
     return s->n > ACF_CSV_FIELDS_MAX ? ACF_SCAN_FIELDS : ACF_SCAN_RECORD;
 }
 
-/* ---- records with a separator ------------------------------------------------------------------------------------- */
+/* ---- records with a separator ------------------------------------------------------------------------------------ */
 
-/* Bit i: byte i is one of the four. First a byte each, which vectorises; then eight of those bytes (0 or 1) into eight bits by a
- * multiplication that puts byte k at bit 56 + k, where no two meet. */
+/* Bit i: byte i is one of the four. First one byte each, which vectorises. Then eight of those bytes (0 or 1) become
+ * eight bits: a multiplication puts byte k at bit 56 + k, where none overlap. */
 static inline uint64_t marks(const char *p, char separator, char quote) {
     uint8_t flag[CHUNK];
     for (int i = 0; i < CHUNK; i++)
@@ -132,15 +134,16 @@ static inline uint64_t marks(const char *p, char separator, char quote) {
     return bits;
 }
 
-/* Nothing but white space in front: a quote here opens the field. */
+/* Only white space precedes: a quote here opens the field. */
 static bool white_between(const char *p, const char *end) {
     while (p < end && is_white(*p)) p++;
     return p == end;
 }
 
-/* Fields end at separators, the record at a line end; a quote that opens a field hands over to put_quoted, and chunks go on behind it. */
+/* Fields end at separators, the record at a line end. put_quoted handles a quote that opens a field; chunks continue
+ * after it. */
 static acf_scan_end scan_separated(acf_scan *s, const char *begin, const char *end, bool eof) {
-    const char *field = begin, *p = begin; /* of the field at hand; of the chunk */
+    const char *field = begin, *p = begin; /* start of the current field; start of the chunk */
     while (p < end) {
         acf_scan_end capacity = reserve(s);
         if (capacity != ACF_SCAN_RECORD) return capacity;
@@ -156,7 +159,7 @@ static acf_scan_end scan_separated(acf_scan *s, const char *begin, const char *e
             } else if (is_line_end(*at)) {
                 put_plain(s, field, at);
                 return finish(s, begin, at, end, eof);
-            } else if (white_between(field, at)) { /* a quote that opens a field; the chunks go on behind it */
+            } else if (white_between(field, at)) { /* a quote that opens a field; chunks continue after it */
                 acf_scan_end r = put_quoted(s, field, at, end, eof, &p);
                 if (r != ACF_SCAN_RECORD) return r;
                 if (p == end || is_line_end(*p)) return finish(s, begin, p, end, eof);
@@ -170,16 +173,16 @@ static acf_scan_end scan_separated(acf_scan *s, const char *begin, const char *e
     return finish(s, begin, end, end, eof);
 }
 
-/* ---- records of white-space columns ------------------------------------------------------------------------------- */
+/* ---- records of white-space columns ------------------------------------------------------------------------------ */
 
-/* Byte by byte: tables of white-space columns are old and small, and half as fast as the others is fast enough. */
+/* Byte by byte: tables with white space as separator are rare and small, and half the speed is enough. */
 static acf_scan_end scan_runs(acf_scan *s, const char *begin, const char *end, bool eof) {
     const char *raw = begin;
     for (;;) {
         const char *p = raw;
         while (p < end && is_white(*p)) p++;
         if (p == end && !eof) return ACF_SCAN_MORE;
-        if (p == end || is_line_end(*p)) { /* what stands behind the last field goes with it */
+        if (p == end || is_line_end(*p)) { /* white space after the last field belongs to it */
             if (s->n) s->field[s->n - 1].raw_length = (size_t)(p - s->field[s->n - 1].raw);
             return finish(s, begin, p, end, eof);
         }
@@ -202,9 +205,9 @@ acf_scan_end acf_scan_record(acf_scan *s, const char *begin, const char *end, bo
     return s->separator == ' ' ? scan_runs(s, begin, end, eof) : scan_separated(s, begin, end, eof);
 }
 
-/* ---- writing ------------------------------------------------------------------------------------------------------ */
+/* ---- writing ----------------------------------------------------------------------------------------------------- */
 
-/* Would this byte end the field, were it not inside quotes? */
+/* Whether this byte would end the field outside of quotes. */
 static bool breaks(const acf_dialect *d, char c) {
     return c == d->separator || is_line_end(c) || (d->separator == ' ' && is_white(c));
 }
@@ -216,7 +219,7 @@ static bool must_quote(const acf_dialect *d, const char *text, size_t n) {
     return false;
 }
 
-/* Counts on past the end of the room, so that one call tells how much is needed. */
+/* Counts beyond cap, so that one call returns the length needed. */
 static void put_byte(char *out, size_t cap, size_t *n, char c) {
     if (*n < cap) out[*n] = c;
     (*n)++;

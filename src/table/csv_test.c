@@ -1,4 +1,4 @@
-/* Tests of csv.h: what records and fields are, for every block size; values that were written read back in every dialect. */
+/* Tests of csv.h: records and fields for every block size, and round trips of values in every dialect. */
 #include "table/csv.h"
 
 #include "base/arena.h"
@@ -36,7 +36,7 @@ static void next_ok(acf_csv *csv, acf_record *r) {
     if (acf_csv_next(csv, r) != ACF_OK) fail_msg("%s", acf_error());
 }
 
-/* ---- a table as text that shows everything ------------------------------------------------------------------------- */
+/* ---- tables as text ---------------------------------------------------------------------------------------------- */
 
 /* Fields as <text>, quoted ones as "text", separated by spaces; records by their line number and their end. */
 static void show_record(FILE *out, const acf_record *r) {
@@ -60,12 +60,12 @@ static void show(acf_csv *csv, char *out, size_t cap) {
         fputs(row ? " / " : "", f);
         show_record(f, &r);
     }
-    next_ok(csv, &r); /* the end stays the end */
+    next_ok(csv, &r); /* the end is final */
     assert_int_equal(r.n, 0);
     fclose(f);
 }
 
-/* The text must read as `expected` with all block sizes, and again after a rewind. */
+/* The text must read as `expected` for all block sizes, and again after a rewind. */
 static void assert_table(const char *text, size_t n, const acf_csv_want *want, const char *expected) {
     static char seen[1 << 16];
     acf_memfile_put(&file, text, n);
@@ -84,18 +84,18 @@ static void assert_table(const char *text, size_t n, const acf_csv_want *want, c
 #define WANT(...)                                                                                                      \
     &(acf_csv_want) { __VA_ARGS__ }
 
-/* ---- records and fields --------------------------------------------------------------------------------------------- */
+/* ---- records and fields ------------------------------------------------------------------------------------------ */
 
-/* What stands around the table: Excel's first line, a separator at the end of lines, R's header. */
-static void what_programs_add(void **state) {
+/* Additions around the table: Excel's first line, a separator at the end of lines, R's header. */
+static void additions_by_programs(void **state) {
     (void)state;
     TABLE("sep=;\na;b\n1,5;2\n", NULL, "[-1] 2: <a> <b> / 3: <1,5> <2>");
     TABLE("\xef\xbb\xbf\"sep=|\"\r\na|b\r\n1,5|2\r\n", NULL, "[-1] 2: <a> <b> crlf / 3: <1,5> <2> crlf");
     TABLE("sep=;\n1;2\n", WANT(';', '"', ACF_NO), "2: <1> <2>");
     TABLE("sep=x,y\n1,2\n", WANT(',', '"', ACF_NO), "1: <sep=x> <y> / 2: <1> <2>");
+    /* line ends of two bytes, of three and of one */
     TABLE("a,b\n1,2,\n3,4, \n5,6\n7,8,", WANT(',', '"', ACF_YES),
-          "[-1] 1: <a> <b> / 2: <1> <2> crlf / 3: <3> <4> / 4: <5> <6> / 5: <7> <8>"); /* ends of two bytes, of three
-                                                                                          and of one */
+          "[-1] 1: <a> <b> / 2: <1> <2> crlf / 3: <3> <4> / 4: <5> <6> / 5: <7> <8>");
     TABLE("\"x\" \"y\"\n\"1\" 0.5 a\n\"2\" 1.5 b\n", NULL,
           "[-1] 1: <> \"x\" \"y\" / 2: \"1\" <0.5> <a> / 3: \"2\" <1.5> <b>");
     TABLE("x,y\nr1,0.5,a\nr2,1.5,\n", NULL, "[-1] 1: <> <x> <y> / 2: <r1> <0.5> <a> / 3: <r2> <1.5> <>");
@@ -111,7 +111,7 @@ static void records_and_their_ends(void **state) {
     TABLE("a,b\r\nc,d\r\n", &comma, "1: <a> <b> crlf / 2: <c> <d> crlf");
     TABLE("a,b\r\nc,d\r", &comma, "1: <a> <b> crlf / 2: <c> <d> cr");
     TABLE("a,b\rc,d\re,f", &comma, "1: <a> <b> cr / 2: <c> <d> cr / 3: <e> <f> .");
-    TABLE("a,b\r\r\nc,d\n", &comma, "1: <a> <b> cr / 3: <c> <d>"); /* the middle is a blank line */
+    TABLE("a,b\r\r\nc,d\n", &comma, "1: <a> <b> cr / 3: <c> <d>"); /* the middle one is a blank line */
     TABLE("\n\n  \t\na,b\n\r\n \r\nc,d\n\n\n", &comma, "4: <a> <b> / 7: <c> <d>");
     TABLE("\xef\xbb\xbf"
           "a,b\n\xef\xbb\xbf,d\n",
@@ -122,13 +122,13 @@ static void records_and_their_ends(void **state) {
     TABLE("\"\"\n\"\"", &comma, "1: \"\" / 2: \"\" ."); /* quoted, so not blank */
 }
 
-/* Where a line is a cell, an empty one is an empty cell. */
+/* Where each line is a cell, an empty line is an empty cell. */
 static void blank_lines_of_one_column(void **state) {
     (void)state;
     const acf_csv_want data = {',', '"', ACF_NO}, header = {',', '"', ACF_YES}, runs = {' ', '"', ACF_YES};
     TABLE("a\n1\n\n3\n", &header, "[-1] 1: <a> / 2: <1> / 3: <> / 4: <3>");
     TABLE("\n\na\r\n\r\n \t\r\n3", &header,
-          "[-1] 3: <a> crlf / 4: <> crlf / 5: <> crlf / 6: <3> .");       /* above the names is nothing */
+          "[-1] 3: <a> crlf / 4: <> crlf / 5: <> crlf / 6: <3> .");       /* blank lines above the names are skipped */
     TABLE("a\n1\n\n\n", &header, "[-1] 1: <a> / 2: <1> / 3: <> / 4: <>"); /* every line end ends a cell */
     TABLE("a\n1\n ", &header, "[-1] 1: <a> / 2: <1> / 3: <> .");
     TABLE("\n\n1\n2\n", &data, "1: <> / 2: <> / 3: <1> / 4: <2>");
@@ -166,7 +166,7 @@ static void white_space_columns(void **state) {
     TABLE(" \"a b\"  \"\" c\"d\r\n\"x\" y z\r\n", &runs, "1: \"a b\" \"\" <c\"d> crlf / 2: \"x\" <y> <z> crlf");
 }
 
-/* The bytes between separators, and between the records: together they are the file. */
+/* The bytes of fields and between records add up to the file. */
 static void raw_bytes_are_kept(void **state) {
     (void)state;
     static const struct {
@@ -205,7 +205,7 @@ static void headers(void **state) {
     TABLE("a,b\n1,2\n", WANT(.header = ACF_NO), "1: <a> <b> / 2: <1> <2>");
     TABLE("1,2\n3,4\n", WANT(.header = ACF_YES), "[-1] 1: <1> <2> / 2: <3> <4>");
     TABLE("a,b\n", WANT(.header = ACF_YES), "[-1] 1: <a> <b> / ");
-    acf_csv *csv = open_blocks(NULL, 1); /* names stay while records come */
+    acf_csv *csv = open_blocks(NULL, 1); /* names stay valid while records are read */
     acf_record header = acf_csv_header(csv), r;
     next_ok(csv, &r);
     assert_int_equal(r.n, 0);
@@ -219,7 +219,7 @@ static void headers(void **state) {
     acf_csv_close(NULL);
 }
 
-/* The same table as a file, as gzip, and twice the same answer. */
+/* The same table as a file and as gzip, read twice. */
 static void gzip_reads_as_the_file_does(void **state) {
     (void)state;
     unsigned char packed[1000];
@@ -237,7 +237,7 @@ static void gzip_reads_as_the_file_does(void **state) {
     }
 }
 
-/* A record much longer than a block, with more fields than the first room for them. */
+/* A record much longer than a block, with more fields than the initial capacity. */
 static void wide_records(void **state) {
     (void)state;
     enum { WIDE = 100000 };
@@ -261,7 +261,7 @@ static void wide_records(void **state) {
     free(text);
 }
 
-/* Memory does not grow with the file: from the second block on nothing is allocated. */
+/* Memory does not grow with the file: nothing is allocated after the first block. */
 static void memory_is_constant(void **state) {
     (void)state;
     size_t n = 0, cap = 8 << 20;
@@ -285,7 +285,7 @@ static void memory_is_constant(void **state) {
     free(text);
 }
 
-/* ---- round trips ---------------------------------------------------------------------------------------------------- */
+/* ---- round trips ------------------------------------------------------------------------------------------------- */
 
 enum { ROWS = 12, COLUMNS = 5, VALUE_MAX = 24 };
 
@@ -293,7 +293,7 @@ static uint32_t draw(uint32_t round, uint32_t which, uint32_t below) {
     return (uint32_t)acf_rng_below((acf_rng_counter){.row = round, .stream = ACF_STREAM_TEST, .column = which}, below);
 }
 
-/* A nasty value: mostly what means something in some dialect. */
+/* A difficult value: mostly characters that are special in some dialect. */
 static size_t make_value(char *out, uint32_t round, uint32_t cell) {
     static const char *const piece[] = {",",  ";",    "\t", "|",   " ", "\"", "'",        "\n",
                                         "\r", "\r\n", "a",  "1.5", "-", "NA", "\xc3\xa9", "\xf0\x9f\x98\x80"};
@@ -344,7 +344,7 @@ static void assert_values(acf_csv *csv, uint32_t round) {
     assert_int_equal(r.n, 0);
 }
 
-static void what_is_written_is_read(void **state) {
+static void written_values_read_back(void **state) {
     (void)state;
     static char text[ROWS * COLUMNS * VALUE_MAX * 3], packed[sizeof text];
     for (uint32_t round = 0; round < 400; round++) {
@@ -371,7 +371,7 @@ static void assert_quote(const acf_dialect *d, const char *value, const char *ex
     assert_int_equal(clean, expect_clean);
 }
 
-static void quotes_where_they_must_be(void **state) {
+static void values_are_quoted_if_necessary(void **state) {
     (void)state;
     const acf_dialect comma = {',', '"'}, runs = {' ', '\''}, bare = {',', '\n'}, bare_runs = {' ', '\n'};
     assert_quote(&comma, "plain text", "plain text", true);
@@ -398,12 +398,13 @@ static void quotes_where_they_must_be(void **state) {
     assert_int_equal(acf_csv_quote(&comma, "a\0b", 3, NULL, 0, &clean), 3);
     assert_false(clean);
     char four[4] = "....";
-    assert_int_equal(acf_csv_quote(&comma, "a,b", 3, four, 3, NULL), 5); /* counted on, not written */
+    assert_int_equal(acf_csv_quote(&comma, "a,b", 3, four, 3, NULL), 5); /* counted, not written */
     assert_memory_equal(four, "\"a,.", 4);
 }
 
 #define WITH_FILE(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
-ACF_TESTS(csv, WITH_FILE(what_programs_add), WITH_FILE(records_and_their_ends), WITH_FILE(blank_lines_of_one_column),
-          WITH_FILE(fields_and_their_quotes), WITH_FILE(white_space_columns), WITH_FILE(raw_bytes_are_kept),
-          WITH_FILE(headers), WITH_FILE(gzip_reads_as_the_file_does), WITH_FILE(wide_records),
-          WITH_FILE(memory_is_constant), WITH_FILE(what_is_written_is_read), WITH_FILE(quotes_where_they_must_be))
+ACF_TESTS(csv, WITH_FILE(additions_by_programs), WITH_FILE(records_and_their_ends),
+          WITH_FILE(blank_lines_of_one_column), WITH_FILE(fields_and_their_quotes), WITH_FILE(white_space_columns),
+          WITH_FILE(raw_bytes_are_kept), WITH_FILE(headers), WITH_FILE(gzip_reads_as_the_file_does),
+          WITH_FILE(wide_records), WITH_FILE(memory_is_constant), WITH_FILE(written_values_read_back),
+          WITH_FILE(values_are_quoted_if_necessary))

@@ -1,25 +1,25 @@
-/* A schema in words: see describe.h. */
+/* Describes a schema in words: see describe.h. */
 #include "table/describe.h"
 
 #include <string.h>
 
-#define NAME_WIDTH 24 /* of the column of names, at most */
+#define NAME_WIDTH 24 /* maximum width of the column of names */
 
-/* Letters as a terminal counts them, near enough: bytes that begin a character. */
+/* Approximate width in a terminal: bytes that begin a character. */
 static size_t width_of(const char *s) {
     size_t n = 0;
     for (; *s; s++) n += ((unsigned char)*s & 0xc0) != 0x80;
     return n;
 }
 
-/* A text and the spaces that fill its column, at least one. */
+/* Appends a text and pads it with spaces to its column, at least one. */
 static void padded(acf_text *out, const char *s, size_t width) {
     size_t n = width_of(s);
     acf_text_add(out, s);
     acf_text_addf(out, "%*s", n < width ? (int)(width - n) : 1, "");
 }
 
-/* The first n letters of s, in bytes. */
+/* The length in bytes of the first n characters of s. */
 static size_t bytes_of(const char *s, size_t n) {
     size_t at = 0;
     for (; s[at]; at++)
@@ -27,7 +27,7 @@ static size_t bytes_of(const char *s, size_t n) {
     return at;
 }
 
-/* A name, or where it is long its beginning and its end: names often differ there. */
+/* A name. A long one is cut in the middle, as names often differ at the end. */
 static char *name_of(const char *s, char out[ACF_EXCERPT_MAX]) {
     char cut[4 * NAME_WIDTH + 8];
     const size_t n = width_of(s), tail = NAME_WIDTH / 3;
@@ -39,7 +39,7 @@ static char *name_of(const char *s, char out[ACF_EXCERPT_MAX]) {
     return acf_text_excerpt(out, cut);
 }
 
-/* "3 (1.7 %)", in tenths of a percent without a fraction's help: the locale has no say. */
+/* "3 (1.7 %)". Integer tenths of a percent, so the locale has no effect. */
 static void missing_of(const acf_field_spec *c, char *out, size_t cap) {
     int64_t all = c->observed + c->missing;
     int64_t tenths = all ? (1000 * c->missing + all / 2) / all : 0;
@@ -51,7 +51,7 @@ static void missing_of(const acf_field_spec *c, char *out, size_t cap) {
                       (long long)(tenths % 10));
 }
 
-/* A list like `ls -l`: one line a column, nothing cut but long names and levels. */
+/* A list like `ls -l`: one line per column; only long names and levels are cut. */
 void acf_describe(const acf_schema *s, const char *file, const char *how, const acf_warnings *warnings, acf_text *out) {
     char name[ACF_EXCERPT_MAX], missing[64];
     size_t wide = 6;
@@ -70,7 +70,7 @@ void acf_describe(const acf_schema *s, const char *file, const char *how, const 
         padded(out, c->kind->name, 12);
         missing_of(c, missing, sizeof missing);
         padded(out, missing, 16);
-        c->kind->describe(c, out); /* what a person would look at to see whether the kind is right */
+        c->kind->describe(c, out); /* what a person checks to see whether the kind is right */
         acf_text_add(out, "\n");
     }
     for (int i = 0; warnings && i < warnings->n; i++) {
@@ -80,7 +80,7 @@ void acf_describe(const acf_schema *s, const char *file, const char *how, const 
     }
 }
 
-/* The schema itself, and beside it what is not taken when it is given back: where it comes from and what was noted. */
+/* The schema itself, and two members that are ignored when it is read: its source and the warnings. */
 acf_status acf_describe_json(const acf_schema *s, const char *file, const char *how, const acf_warnings *warnings,
                              acf_text *out) {
     json_t *value;
@@ -90,7 +90,7 @@ acf_status acf_describe_json(const acf_schema *s, const char *file, const char *
     ok = (!*how || json_object_set_new(value, "dialect", json_string(how)) == 0) && ok;
     for (int i = 0; warnings && i < warnings->n; i++)
         ok = json_array_append_new(list, json_string(warnings->text[i])) == 0 && ok;
-    ok = json_object_set_new(value, "warnings", list) == 0 && ok; /* takes the list, also when it fails */
+    ok = json_object_set_new(value, "warnings", list) == 0 && ok; /* takes ownership of list, also on failure */
     if (ok) acf_json_write(out, value, 2);
     json_decref(value);
     return ok ? ACF_OK : acf_fail(ACF_EMEMORY, "out of memory: describing a table");

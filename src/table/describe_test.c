@@ -1,11 +1,11 @@
-/* Tests of describe.h: what a person sees. */
+/* Tests of describe.h: the text shown to people. */
 #include "table/describe.h"
 
 #include "harness/table_file_lab.h"
 
 #include <string.h>
 
-/* Names with a common beginning stay different, and what is too wide for its column is still apart from the next. */
+/* Names with a common beginning stay different, and a name too wide for its column is still separated from the next. */
 static void long_names_are_cut_in_the_middle(void **state) {
     (void)state;
     char out[4096];
@@ -57,7 +57,8 @@ static void tables_are_described(void **state) {
         "score   real        1 (25.0 %)      1.5 to 3.75, 2 decimals\n"
         "gr\xc3\xb6\xc3\x9f"
         "e   integer     -               2 to 9\n"
-        "\n  a remark that is long enough to be broken, because it goes on and on until there is no room for it on one\n    line\n");
+        "\n  a remark that is long enough to be broken, because it goes on and on until there is no room for it on "
+        "one\n    line\n");
     text = acf_text_into(out, sizeof out);
     assert_int_equal(acf_describe_json(t->file->schema, "t.csv", "", &t->file->warnings, &text), ACF_OK);
     assert_non_null(strstr(
@@ -83,7 +84,7 @@ static void many_levels_are_cut(void **state) {
     acf_table_free(t);
 }
 
-static void notes_are_not_without_end(void **state) {
+static void the_number_of_warnings_is_limited(void **state) {
     (void)state;
     acf_warnings warnings = {0};
     for (int i = 0; i < ACF_WARNINGS_MAX + 7; i++)
@@ -91,9 +92,9 @@ static void notes_are_not_without_end(void **state) {
     assert_int_equal(warnings.n, ACF_WARNINGS_MAX);
     assert_string_equal(warnings.text[0], "remark 0");
     assert_string_equal(warnings.text[ACF_WARNINGS_MAX - 2], "remark 98");
-    assert_string_equal(warnings.text[ACF_WARNINGS_MAX - 1], "and 8 more such remarks");
+    assert_string_equal(warnings.text[ACF_WARNINGS_MAX - 1], "and 8 more warnings");
     acf_warnings_clear(&warnings);
 }
 
 ACF_TESTS(describe, cmocka_unit_test(tables_are_described), cmocka_unit_test(long_names_are_cut_in_the_middle),
-          cmocka_unit_test(many_levels_are_cut), cmocka_unit_test(notes_are_not_without_end))
+          cmocka_unit_test(many_levels_are_cut), cmocka_unit_test(the_number_of_warnings_is_limited))

@@ -1,5 +1,5 @@
-/* The encoder: see encode.h. Fitting reads the rows three times, a fraction of a second for twenty million cells; its JSON is in
- * encode_json.c. */
+/* The encoder: see encode.h. Fitting reads the rows three times, a fraction of a second for twenty million cells.
+ * Its JSON is in encode_json.c. */
 #include "table/encode.h"
 
 #include "base/rng.h"
@@ -10,9 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- memory ----------------------------------------------------------------------------------------------------- */
+/* ---- memory ------------------------------------------------------------------------------------------------------ */
 
-/* An array of n zeros; NULL and ACF_EMEMORY when there is no memory. */
+/* Allocates an array of n zeros; NULL and ACF_EMEMORY if there is no memory. */
 static void *zeros(int64_t n, size_t size) {
     size_t bytes;
     return acf_bytes(n, size, &bytes) ? acf_alloc_zero(bytes, "an encoder") : NULL;
@@ -60,17 +60,17 @@ void acf_encoder_free(acf_encoder *e) {
     acf_release(e);
 }
 
-/* ---- fitting ---------------------------------------------------------------------------------------------------- */
+/* ---- fitting ----------------------------------------------------------------------------------------------------- */
 
-/* A fit under way: a sweep over the visible cells for each of range, mean and spread. The middle of a column's range
- * and half its width map it to [-1, 1], where sums and squares of any finite values stay in range; mean and spread are
- * found there. */
+/* The state of a fit: one sweep over the visible cells each for range, mean and standard deviation. The midrange of
+ * a column and half of its range map it to [-1, 1], where sums and squares of any finite values are finite. Mean and
+ * standard deviation are computed there. */
 typedef struct fit {
     acf_encoder *e;
     const acf_table *t;
     const acf_rows *rows;
     const acf_holdout *hold;
-    uint8_t *held;                        /* (D) of the row at hand */
+    uint8_t *held;                        /* (D) of the current row */
     double *least, *most, *middle, *half; /* (D) */
     double *sum, *square;                 /* (D) of (x - middle) / half, and of its squared distance to the mean */
 } fit;
@@ -102,12 +102,12 @@ static void square_cell(fit *f, int64_t j, double x) {
     f->square[j] += d * d;
 }
 
-/* Halves first: most - least may be beyond the largest double. */
+/* Halves first: most - least may exceed the largest double. */
 static void ranges(fit *f) {
     for (int64_t j = 0; j < f->e->D; j++) {
         f->middle[j] = f->most[j] / 2 + f->least[j] / 2;
         f->half[j] = f->most[j] / 2 - f->least[j] / 2;
-        if (!(f->half[j] > 0.0)) f->half[j] = 1.0; /* constant, empty, or two neighbours among the subnormals */
+        if (!(f->half[j] > 0.0)) f->half[j] = 1.0; /* constant, empty, or two adjacent subnormal numbers */
     }
 }
 
@@ -151,16 +151,16 @@ acf_status acf_encoder_fit(const acf_table *t, const acf_rows *rows, const acf_h
     return status;
 }
 
-/* ---- range, resolution, warp ------------------------------------------------------------------------------------ */
+/* ---- range, resolution, normal scores ---------------------------------------------------------------------------- */
 
 static int by_value(const void *a, const void *b) {
     double x = *(const double *)a, y = *(const double *)b;
     return (x > y) - (x < y);
 }
 
-#define OUTER 0.05 /* share of the values on either side that a bounded column's map may bend */
+#define OUTER 0.05 /* share of the values on either side in which a bounded column's map may be non-linear */
 
-/* Some columns at a time: as many as fit into BLOCK cells, all of most tables. */
+/* The state of shaping some columns at a time: as many as fit into BLOCK cells, which is all of most tables. */
 #define BLOCK ((int64_t)1 << 22)
 typedef struct shaping {
     acf_encoder *e;
@@ -168,14 +168,14 @@ typedef struct shaping {
     const acf_rows *rows;
     const acf_holdout *hold;
     const acf_encoding *how;
-    int64_t capacity;     /* cells taken of a column at most */
+    int64_t capacity;     /* maximum number of cells sampled of a column */
     uint8_t *held;        /* (D) */
-    double *value;        /* (columns, room) cells taken */
+    double *value;        /* (columns, capacity) sampled cells */
     double *least, *most; /* (D) of all visible cells */
     int64_t *seen;        /* (D) visible cells so far */
 } shaping;
 
-/* Visible cells of the columns [from, to): all of them into the range, every k-th into value. */
+/* Reads the visible cells of the columns [from, to): all of them for the range, every k-th into value. */
 static void take_cells(shaping *s, int64_t from, int64_t to) {
     for (int64_t k = 0; k < s->rows->n; k++) {
         int64_t row = acf_rows_at(s->rows, k);
@@ -191,7 +191,8 @@ static void take_cells(shaping *s, int64_t from, int64_t to) {
     }
 }
 
-/* The bounds of column j, and the map that has nothing beyond them: where values pile up at an end there is nothing to bend. */
+/* Stores the bounds of column j, and the map that stays inside them. At an end where values pile up no map is
+ * needed. */
 static acf_status shape_ends(acf_encoder *e, int64_t j, const acf_bounds *b, double from, double to) {
     const double margin = acf_resolution_step(e->resolution[j]) / 2;
     const acf_normal_scores_ends ends = {
@@ -203,12 +204,12 @@ static acf_status shape_ends(acf_encoder *e, int64_t j, const acf_bounds *b, dou
     return acf_normal_scores_bend(&e->normal_scores[j], &ends);
 }
 
-/* value: the n cells taken of column j. */
+/* value: the n sampled cells of column j. */
 static acf_status shape_column(shaping *s, int64_t j, double *value, int64_t n) {
     acf_encoder *e = s->e;
     if (e->column[j].classes > 0 || n == 0) return ACF_OK;
     qsort(value, (size_t)n, sizeof *value, by_value);
-    value[0] = s->least[j], value[n - 1] = s->most[j]; /* also where not every cell was taken */
+    value[0] = s->least[j], value[n - 1] = s->most[j]; /* also if not every cell was sampled */
     if (s->how->dequantise) {
         e->resolution[j] = acf_resolution_find(value, n, s->t->column[j].clock);
         ACF_TRY(acf_support_find(value, n, e->resolution[j], &e->support[j]));
@@ -253,7 +254,7 @@ acf_status acf_encoder_shape(acf_encoder *e, const acf_table *t, const acf_rows 
     return status;
 }
 
-/* ---- use -------------------------------------------------------------------------------------------------------- */
+/* ---- use --------------------------------------------------------------------------------------------------------- */
 
 acf_status acf_encoder_check(const acf_encoder *e, const acf_table *t) {
     if (t->D != e->D)
@@ -281,14 +282,15 @@ double acf_dequantise(const acf_encoder *e, int64_t j, double x, uint64_t seed, 
     return x + acf_resolution_step(e->resolution[j]) * (acf_rng_uniform(at) - 0.5);
 }
 
-/* Is x none of the values that the column was seen to take, or near one? Beyond the outermost of them multiples of the step go on. */
+/* Whether x is not near one of the values that the column was observed to take. Multiples of the step are allowed
+ * beyond the outermost of them. */
 static bool beyond_values(const acf_encoder *e, int64_t j, double x) {
     const acf_support *p = &e->support[j];
     const double margin = acf_resolution_step(e->resolution[j]) / 2;
     return !p->n || (margin > 0 && (x < p->value[0] - margin || x > p->value[p->n - 1] + margin));
 }
 
-/* Rounded first: bounds may be no multiples. NaN stays NaN. */
+/* Rounds before clamping, as bounds need not be multiples of the step. NaN stays NaN. */
 double acf_encoder_round(const acf_encoder *e, int64_t j, double x) {
     if (!beyond_values(e, j, x)) return acf_support_nearest(&e->support[j], x);
     const double least = fmax(e->least[j], -DBL_MAX), most = fmin(e->most[j], DBL_MAX);
@@ -303,6 +305,6 @@ double acf_decode(const acf_encoder *e, int64_t j, acf_real z) {
         return acf_encoder_round(e, j,
                                  e->mean[j] + e->scale[j] * acf_normal_scores_inverse(&e->normal_scores[j], (double)z));
     double code = nearbyint((double)z);
-    if (!(code > 0.0)) return 0.0; /* NaN too */
+    if (!(code > 0.0)) return 0.0; /* also true for NaN */
     return fmin(code, (double)(classes - 1));
 }

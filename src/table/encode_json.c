@@ -4,9 +4,9 @@
 #include <math.h>
 #include <string.h>
 
-/* ---- writing -------------------------------------------------------------------------------------------------------- */
+/* ---- writing ----------------------------------------------------------------------------------------------------- */
 
-/* Range, step, values and warp of a real column, what there is of them. */
+/* Writes range, step, values and normal scores of a real column, where it has them. */
 static bool shape_to_json(const acf_encoder *e, int64_t j, json_t *o) {
     const acf_normal_scores *w = &e->normal_scores[j];
     bool ok = true;
@@ -25,7 +25,7 @@ static bool shape_to_json(const acf_encoder *e, int64_t j, json_t *o) {
     return ok;
 }
 
-/* jansson's failing calls leave NULLs behind, which its setters accept and report; `ok` collects them. */
+/* jansson's failing calls return NULL, which its setters accept and report; `ok` collects the failures. */
 static json_t *column_to_json(const acf_encoder *e, int64_t j) {
     const acf_column *c = &e->column[j];
     json_t *o = json_object();
@@ -49,7 +49,7 @@ static json_t *column_to_json(const acf_encoder *e, int64_t j) {
 
 acf_status acf_encoder_to_json(const acf_encoder *e, json_t **out) {
     json_t *object = json_object(), *columns = json_array();
-    bool ok = json_object_set_new(object, "columns", columns) == 0; /* takes columns, also when it fails */
+    bool ok = json_object_set_new(object, "columns", columns) == 0; /* takes ownership of columns, also on failure */
     for (int64_t j = 0; ok && j < e->D; j++) ok = json_array_append_new(columns, column_to_json(e, j)) == 0;
     if (!ok) {
         json_decref(object);
@@ -59,7 +59,7 @@ acf_status acf_encoder_to_json(const acf_encoder *e, json_t **out) {
     return ACF_OK;
 }
 
-/* ---- reading -------------------------------------------------------------------------------------------------------- */
+/* ---- reading ----------------------------------------------------------------------------------------------------- */
 
 /* Name and number of classes; the name is borrowed from the value. */
 static acf_status read_column(acf_json_source from, const json_t *o, acf_column *out) {
@@ -88,7 +88,7 @@ static acf_status count_is(acf_json_source from, const char *key, const json_t *
     return ACF_OK;
 }
 
-/* A bound of the range, where there is one. */
+/* Reads a bound of the range, if present. */
 static acf_status read_bound(acf_json_source from, const json_t *o, const char *key, double *out) {
     json_t *v = json_object_get(o, key);
     if (v) ACF_TRY(acf_json_to_real(from, key, v, out));
@@ -112,8 +112,8 @@ static acf_status read_numbers(acf_json_source from, const char *key, const json
     return ACF_OK;
 }
 
-/* What it fills is the encoder's, also when it fails. */
-static acf_status read_warp(acf_json_source from, const json_t *o, acf_normal_scores *out) {
+/* The encoder owns what is read, also on failure. */
+static acf_status read_normal_scores(acf_json_source from, const json_t *o, acf_normal_scores *out) {
     json_t *t, *z;
     ACF_TRY(acf_json_member(from, o, "t", &t));
     ACF_TRY(acf_json_member(from, o, "z", &z));
@@ -140,7 +140,7 @@ static acf_status read_values(acf_json_source from, const json_t *list, acf_supp
     return ACF_OK;
 }
 
-/* Range, step, values and warp: files written before there were any have none. */
+/* Reads range, step, values and normal scores. Older files lack some of them. */
 static acf_status read_shape(acf_json_source from, const json_t *o, acf_encoder *e, int64_t j) {
     ACF_TRY(read_bound(from, o, "least", &e->least[j]));
     ACF_TRY(read_bound(from, o, "most", &e->most[j]));
@@ -151,7 +151,7 @@ static acf_status read_shape(acf_json_source from, const json_t *o, acf_encoder 
                  *normal_scores = json_object_get(o, "normal_scores");
     if (step) ACF_TRY(read_step(from, step, &e->resolution[j]));
     if (values) ACF_TRY(read_values(from, values, &e->support[j]));
-    return normal_scores ? read_warp(from, normal_scores, &e->normal_scores[j]) : ACF_OK;
+    return normal_scores ? read_normal_scores(from, normal_scores, &e->normal_scores[j]) : ACF_OK;
 }
 
 static acf_status read_real(acf_json_source from, const json_t *o, acf_encoder *e, int64_t j) {
@@ -178,7 +178,7 @@ static acf_status read_counts(acf_json_source from, const json_t *o, acf_encoder
     return ACF_OK;
 }
 
-/* Twice over the list: kinds first, which give the sizes, then the numbers. */
+/* Two passes over the list: first the kinds, which determine the sizes, then the numbers. */
 static acf_status read_columns(acf_json_source from, const json_t *list, acf_column *column, acf_encoder **e) {
     acf_json_place at;
     size_t D = json_array_size(list);

@@ -1,5 +1,4 @@
-/* Tests of encode.h: moments against plain ones, odd columns, exact round trips, and that held-out cells are not
- * seen. */
+/* Tests of encode.h: moments against plain sums, difficult columns, exact round trips, and no use of held-out cells. */
 #include "table/encode.h"
 
 #include "harness/check.h"
@@ -19,7 +18,7 @@ static acf_encoder *fitted(const acf_table *t, const acf_rows *rows, const acf_h
     return e;
 }
 
-/* With resolutions, warps and ranges. */
+/* With resolutions, normal scores and ranges. */
 static acf_encoder *shaped(const acf_table *t, const acf_rows *rows, const acf_holdout *hold) {
     acf_encoder *e = fitted(t, rows, hold);
     assert_int_equal(acf_encoder_shape(e, t, rows, hold, &(acf_encoding){true, true}), ACF_OK);
@@ -51,7 +50,7 @@ static void moments_and_counts(void **state) {
     acf_encoder_free(e), acf_table_free(t);
 }
 
-/* Where naive sums fail: large offset, outlier, the ends of the range of doubles. */
+/* Columns on which naive sums fail: large offset, outlier, the ends of the range of doubles. */
 static void hard_columns_are_exact(void **state) {
     (void)state;
     enum { N = 1000 };
@@ -60,7 +59,7 @@ static void hard_columns_are_exact(void **state) {
         x[i * 5 + 0] = 1e15 + i % 2;               /* mean 1e15 + 0.5, deviation 0.5 */
         x[i * 5 + 1] = i == 0 ? 1e12 : 0.0;        /* one outlier */
         x[i * 5 + 2] = i % 2 ? 1.5e308 : -1.5e308; /* the range is wider than a double */
-        x[i * 5 + 3] = i % 2 ? 3e-310 : 1e-310;    /* subnormal: the scale is held at the least normal number */
+        x[i * 5 + 3] = i % 2 ? 3e-310 : 1e-310;    /* subnormal: the scale is held at the smallest normal number */
         x[i * 5 + 4] = 0.1;                        /* constant, though sums of 0.1 are not exact */
     }
     acf_table *t = table(x, N, 5, NULL);
@@ -73,7 +72,7 @@ static void hard_columns_are_exact(void **state) {
     acf_encoder_free(e), acf_table_free(t);
 }
 
-static void values_go_and_come_back(void **state) {
+static void values_round_trip(void **state) {
     (void)state;
     const acf_column c[2] = {{NULL, 0}, {NULL, 4}};
     acf_table *t = table((const double[]){1, 0, 2, 3, 6, 1}, 3, 2, c);
@@ -87,11 +86,11 @@ static void values_go_and_come_back(void **state) {
     assert_true(acf_decode(e, 1, ACF_R(1.6)) == 2.0 && acf_decode(e, 1, ACF_R(-3.0)) == 0.0);
     assert_true(acf_decode(e, 1, ACF_R(1e9)) == 3.0 && acf_decode(e, 1, (acf_real)NAN) == 0.0);
     assert_true(isnan(acf_decode(e, 0, (acf_real)NAN)));
-    assert_true(isfinite(acf_encode(e, 0, 1e300))); /* saturates where acf_real is float */
+    assert_true(isfinite(acf_encode(e, 0, 1e300))); /* saturates if acf_real is float */
     acf_encoder_free(e), acf_table_free(t);
 }
 
-/* The density of x that log_jacobian gives integrates to one: a standard normal in z, on a grid in x. */
+/* The density of x from log_jacobian integrates to one: a standard normal in z, on a grid in x. */
 static void densities_are_in_the_users_units(void **state) {
     (void)state;
     acf_table *t = table((const double[]){100, 300, 1700}, 3, 1, NULL);
@@ -131,7 +130,7 @@ static bool same_encoder(const acf_encoder *a, const acf_encoder *b) {
            a->n_categorical == b->n_categorical;
 }
 
-/* Held-out cells, and rows of another part, may hold anything: the encoder does not change by a bit. */
+/* The encoder is the same bit for bit whatever held-out cells, and rows of another part, contain. */
 static void only_training_cells_are_seen(void **state) {
     (void)state;
     enum { N = 500, D = 4 };
@@ -209,7 +208,7 @@ static void json_is_exact(void **state) {
 }
 
 #define REAL "{\"columns\": [{\"kind\": \"real\", \"mean\": 0, \"scale\": 1, \"observed\": 3"
-static void wrong_json_gets_a_sentence(void **state) {
+static void wrong_json_is_reported(void **state) {
     (void)state;
     static const char *const cases[][2] = {
         {"[]", "m: this is a list, expected an object with 'columns'"},
@@ -264,8 +263,8 @@ static void wrong_json_gets_a_sentence(void **state) {
     }
 }
 
-/* A column of few values: what is decoded is one of them, and the file says which. Off where nothing is dequantised. */
-static void few_values_are_all_that_is_decoded(void **state) {
+/* A column of few values decodes to one of them, and the file lists them. Off without dequantisation. */
+static void decoded_values_are_in_the_support(void **state) {
     (void)state;
     enum { N = 200 };
     double x[N];
@@ -289,7 +288,7 @@ static void few_values_are_all_that_is_decoded(void **state) {
     acf_encoder_free(e), acf_table_free(t);
 }
 
-/* ---- resolution, warp and range ----------------------------------------------------------------------------------- */
+/* ---- resolution, normal scores and range ------------------------------------------------------------------------- */
 
 enum { SHAPE_N = 3000, SHAPE_D = 6 };
 static const acf_column shape_columns[SHAPE_D] = {{"price", 0},  {"grade", 0}, {"gain", 0},
@@ -310,7 +309,7 @@ static acf_table *shape_table(void) {
     return table(x, SHAPE_N, SHAPE_D, shape_columns);
 }
 
-/* Times that were read off on the hour are drawn on the hour. */
+/* Times recorded on the hour are drawn on the hour. */
 static void clocks_are_decoded_in_their_steps(void **state) {
     (void)state;
     static double x[2 * SHAPE_N];
@@ -324,7 +323,7 @@ static void clocks_are_decoded_in_their_steps(void **state) {
     acf_encoder_free(e), acf_table_free(t);
 }
 
-static void columns_are_understood(void **state) {
+static void column_shapes_are_found(void **state) {
     (void)state;
     acf_table *t = shape_table();
     acf_encoder *e = shaped(t, NULL, NULL);
@@ -332,12 +331,12 @@ static void columns_are_understood(void **state) {
     assert_true(acf_resolution_step(e->resolution[2]) == 1 && e->resolution[3].every == 0 &&
                 e->resolution[5].every == 0);
     assert_true(e->least[1] == 1 && e->most[1] == 10 && e->least[2] == 0 && e->least[5] == 0.1 && e->most[5] == 0.1);
-    assert_true(e->least[3] == -INFINITY && e->most[3] == INFINITY); /* its tails go on */
+    assert_true(e->least[3] == -INFINITY && e->most[3] == INFINITY); /* the tails continue */
     for (int j = 0; j < 3; j++) assert_true(e->normal_scores[j].n > 2);
-    assert_int_equal(e->normal_scores[3].n, 0); /* normal as it is */
+    assert_int_equal(e->normal_scores[3].n, 0); /* already normal */
     assert_true(e->normal_scores[4].n == 0 && e->normal_scores[5].n == 0);
     acf_encoder_free(e);
-    e = fitted(t, NULL, NULL); /* each can be left out */
+    e = fitted(t, NULL, NULL); /* each can be switched off */
     assert_int_equal(acf_encoder_shape(e, t, NULL, NULL, &(acf_encoding){false, true}), ACF_OK);
     assert_true(e->normal_scores[0].n == 0 && e->resolution[0].every == 1);
     acf_encoder_free(e);
@@ -347,8 +346,8 @@ static void columns_are_understood(void **state) {
     acf_encoder_free(e), acf_table_free(t);
 }
 
-/* Whatever a network says, what comes out is a value the column could hold; and what went in comes back, exactly where the column
- * has a step. */
+/* For any output of a network the decoded value is one that the column can hold. Values come back, exactly if the
+ * column has a step. */
 static void decoded_values_could_be_observed(void **state) {
     (void)state;
     acf_table *t = shape_table();
@@ -375,7 +374,7 @@ static void decoded_values_could_be_observed(void **state) {
     acf_encoder_free(e), acf_table_free(t);
 }
 
-/* A value is spread evenly over its step, by its place alone. */
+/* Noise is uniform over the step, and depends only on its counter. */
 static void noise_is_uniform_and_keyed(void **state) {
     (void)state;
     acf_table *t = shape_table();
@@ -413,14 +412,14 @@ static void slopes_are_those_of_encoding(void **state) {
     acf_encoder_free(e), acf_table_free(t);
 }
 
-/* A table larger than what is looked at: every k-th cell, and the range of all of them. */
+/* A table larger than the sample: every k-th cell is used, and the range of all of them. */
 static void large_columns_are_sampled(void **state) {
     (void)state;
     int64_t N = 2 * ACF_ENCODE_CELLS + 77;
     double *x = acf_alloc((size_t)N * sizeof *x, "a test");
     assert_non_null(x);
     for (int64_t i = 0; i < N; i++) x[i] = (double)(i * 37 % 1000) / 10;
-    x[1] = -500, x[4] = 700; /* neither is looked at */
+    x[1] = -500, x[4] = 700; /* neither is sampled */
     acf_table *t = table(x, N, 1, (const acf_column[]){{.bounded = true, .low = 0, .high = 100}});
     acf_encoder *e = shaped(t, NULL, NULL);
     assert_true(acf_resolution_step(e->resolution[0]) == 0.1 && e->least[0] == -500 && e->most[0] == 700);
@@ -485,11 +484,11 @@ static void memory_may_run_out(void **state) {
     acf_table_free(t);
 }
 
-ACF_TESTS(encode, cmocka_unit_test(few_values_are_all_that_is_decoded), cmocka_unit_test(columns_are_understood),
+ACF_TESTS(encode, cmocka_unit_test(decoded_values_are_in_the_support), cmocka_unit_test(column_shapes_are_found),
           cmocka_unit_test(clocks_are_decoded_in_their_steps), cmocka_unit_test(decoded_values_could_be_observed),
           cmocka_unit_test(noise_is_uniform_and_keyed), cmocka_unit_test(slopes_are_those_of_encoding),
           cmocka_unit_test(large_columns_are_sampled), cmocka_unit_test(moments_and_counts),
-          cmocka_unit_test(hard_columns_are_exact), cmocka_unit_test(values_go_and_come_back),
+          cmocka_unit_test(hard_columns_are_exact), cmocka_unit_test(values_round_trip),
           cmocka_unit_test(densities_are_in_the_users_units), cmocka_unit_test(only_training_cells_are_seen),
-          cmocka_unit_test(json_is_exact), cmocka_unit_test(wrong_json_gets_a_sentence),
+          cmocka_unit_test(json_is_exact), cmocka_unit_test(wrong_json_is_reported),
           cmocka_unit_test(other_tables_are_refused), cmocka_unit_test(memory_may_run_out))

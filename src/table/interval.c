@@ -1,15 +1,15 @@
-/* The interval that draws of a number say: see interval.h. */
+/* The interval of a number from draws: see interval.h. */
 #include "table/interval.h"
 
 #include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
 
-#define ROUNDING 1e-9 /* 2 / 0.1 is 20, whatever the quotient of the doubles is */
-#define OUTSIDE 0.5   /* part of a value that is not shared which is beyond it */
-#define MORE 1.2      /* times what is to be lost may be, where that is nearer to it than what is lost now */
+#define ROUNDING 1e-9 /* tolerance: 2 / 0.1 counts as 20, whatever the quotient of the doubles is */
+#define OUTSIDE 0.5   /* share of a value's weight that counts as outside if cells do not share it */
+#define MORE 1.2      /* maximum loss relative to the target, if that is nearer to the target than the current loss */
 
-/* Quantile q: the k-th (from 1) stands at k/(m+1), linear between; beyond the first and the last, these. */
+/* Quantile q: the k-th (from 1) is at k/(m+1), linear between; beyond the first and the last, these. */
 static double weibull(const double *x, int64_t m, double q) {
     const double at = q * (double)(m + 1) - 1;
     if (at <= 0) return x[0];
@@ -42,25 +42,25 @@ void acf_shared_of(acf_shared *s, double *x, int64_t n) {
 
 /* ---- which values are inside ------------------------------------------------------------------------------------- */
 
-/* n values, ascending: draws, of which one more is asked for, or a distribution. */
+/* n values, ascending: draws, where one more draw is to be covered, or a distribution. */
 typedef struct sample {
     const double *value, *weight; /* NULL: 1 */
     int64_t n;
-    double all, more; /* weights; what one more draw adds */
+    double all, more; /* sum of the weights; weight of one more draw */
 } sample;
 
-/* Value i, counted inwards: i = 0 is the outermost one of this side. */
+/* Value i, counted inwards: i = 0 is the outermost value of this side. */
 static int64_t place(const sample *v, bool upper, int64_t i) { return upper ? v->n - 1 - i : i; }
 static double value_at(const sample *v, bool upper, int64_t i) { return v->value[place(v, upper, i)]; }
 static double weight_at(const sample *v, bool upper, int64_t i) {
     return v->weight ? v->weight[place(v, upper, i)] : 1;
 }
 
-/* One end, seen from outside. */
+/* One end of the interval, counted from outside. */
 typedef struct end {
-    double value, out, at; /* the weight beyond it, and that of its value; 0: it lies between two */
-    int64_t next;          /* the first value inside of it */
-    bool shared;           /* the value is */
+    double value, out, at; /* the weight beyond it, and that of its value; 0: it lies between two values */
+    int64_t next;          /* the first value further in */
+    bool shared;           /* cells share the value */
 } end;
 
 static bool is_shared(const acf_shared *s, double value, int64_t times) {
@@ -69,7 +69,7 @@ static bool is_shared(const acf_shared *s, double value, int64_t times) {
     return found;
 }
 
-/* e.next is the first that is not outside of e.value: counts those that have it. */
+/* e.next is the first value not outside of e.value: counts those equal to it. */
 static end count_equal(const sample *v, bool upper, end e, const acf_shared *s) {
     const int64_t first = e.next;
     for (; e.next < v->n && value_at(v, upper, e.next) == e.value; e.next++) e.at += weight_at(v, upper, e.next);
@@ -84,38 +84,41 @@ static end end_at(const sample *v, bool upper, double value, const acf_shared *s
     return count_equal(v, upper, e, s);
 }
 
-/* The next value inwards; beyond the other end, where there is none. */
+/* The next value inwards; beyond the other end if there is none. */
 static end inwards(const sample *v, bool upper, end e, const acf_shared *s) {
     if (e.next == v->n) return (end){.value = upper ? -INFINITY : INFINITY};
     return count_equal(v, upper, (end){.value = value_at(v, upper, e.next), .out = e.out + e.at, .next = e.next}, s);
 }
 
-/* What is lost beyond an end. A shared value is inside with all that have it; of draws, the more surely the more of
- * them have it. Any other end is a quantile. Half of what it stands for is beyond it; but draws that repeat one
- * donor's cell may all be wrong by the same, and count whole. An end between two values is where the central interval
- * put it. */
-static double lost(const sample *v, end e, double central) {
+/* The loss at an end: the weight that is outside. A shared value is inside with all its copies; for draws, the
+ * probability of that rises with the number of copies. Any other end is a quantile, and half of its weight is
+ * outside. Draws that repeat one donor's cell may all have the same error, so they count in full. An end between two
+ * values is where the central interval put it. */
+static double loss_beyond(const sample *v, end e, double central) {
     if (e.at == 0) return central;
     if (e.shared) return e.out + v->more / e.at;
     return e.out + (v->more > 0 ? e.at : OUTSIDE * e.at);
 }
 
-/* May an end go on, where `now` is lost, `then` would be, and `wanted` should be? Values that many cells have go all at
- * once: the nearest is as good as it gets, but not much less may be inside than was promised. */
-static bool may_go(double now, double then, double wanted) {
+/* Whether an end may move inwards: `now` is the current loss, `then` the loss afterwards, `wanted` the target. A
+ * value that many cells share moves as a whole. The nearest loss is chosen, but coverage may not fall much below the
+ * level. */
+static bool may_leave_out(double now, double then, double wanted) {
     return then <= wanted || (then <= MORE * wanted && then - wanted < wanted - now);
 }
 
-/* From the central interval on. Of two values that may go the one of less weight does, and of equals the one that
- * leaves a shorter interval. */
+/* Shortens the central interval. Of two values that may be left out, the one of less weight is; of equals, the one
+ * that leaves a shorter interval. */
 static acf_interval shorten(const sample *v, acf_interval in, double level, const acf_shared *s) {
     const double wanted = (1 - level) * (v->all + v->more), central = 0.5 * wanted;
     end low = end_at(v, false, in.low, s), high = end_at(v, true, in.high, s);
     for (;;) {
         const end up = inwards(v, false, low, s), down = inwards(v, true, high, s);
-        const double below = lost(v, low, central), above = lost(v, high, central);
-        const bool may_rise = up.value <= high.value && may_go(below + above, lost(v, up, central) + above, wanted);
-        const bool may_fall = down.value >= low.value && may_go(below + above, below + lost(v, down, central), wanted);
+        const double below = loss_beyond(v, low, central), above = loss_beyond(v, high, central);
+        const bool may_rise =
+            up.value <= high.value && may_leave_out(below + above, loss_beyond(v, up, central) + above, wanted);
+        const bool may_fall =
+            down.value >= low.value && may_leave_out(below + above, below + loss_beyond(v, down, central), wanted);
         if (!may_rise && !may_fall) return (acf_interval){low.value, high.value};
         const bool shorter = up.value - low.value > high.value - down.value;
         if (may_rise && (!may_fall || low.at < high.at || (low.at == high.at && shorter)))
@@ -145,8 +148,8 @@ void acf_weighted_add(acf_weighted *d, const double *value, int64_t n, double ea
     }
 }
 
-/* The value that has `tail` beyond it. A value stands for the middle of its weight. Between two values runs a line, as
- * wide as the lighter one: at a heavy value there is a step. */
+/* The value with the weight `tail` beyond it. A value stands at the middle of its weight. Between two values the
+ * quantile is linear over the width of the lighter one, so there is a step at a heavy value. */
 static double quantile(const sample *v, bool upper, double tail) {
     double passed = 0;
     for (int64_t i = 0; i < v->n - 1; i++) {

@@ -1,4 +1,5 @@
-/* Intervals: of draws that differ central ones, of whole numbers and spikes shorter ones; what they hold of new draws, by counting. */
+/* Tests of interval.h: central intervals for draws that differ, shorter ones for whole numbers and spikes, and their
+ * coverage of new draws, by counting. */
 #include "table/interval.h"
 
 #include "base/rng.h"
@@ -31,7 +32,7 @@ static int64_t draws_of(const int *count, int values, double *x) {
     return m;
 }
 
-static void differing_draws_have_the_central_one(void **state) {
+static void distinct_draws_have_the_central_interval(void **state) {
     (void)state;
     double x[MOST];
     for (int m = 1; m <= MOST; m++) {
@@ -46,26 +47,26 @@ static void differing_draws_have_the_central_one(void **state) {
     for (int k = 0; k < 20; k++) x[k] = 10 * k;
     same(acf_interval_of(x, 20, 0.9, NULL), 0.5, 189.5);
     same(acf_interval_of(x, 20, 0.5, NULL), 42.5, 147.5);
-    same(acf_interval_of(x, 9, 0.9, NULL), 0, 80); /* too few: all of them */
+    same(acf_interval_of(x, 9, 0.9, NULL), 0, 80); /* too few draws: all of them */
     same(acf_interval_of(x, 1, 0.9, NULL), 0, 0);
 }
 
-static void values_that_can_go_do(void **state) {
+static void tied_end_values_are_left_out(void **state) {
     (void)state;
     double x[MOST];
-    int64_t m = draws_of((int[]){60, 20, 9, 4, 3, 1, 1, 1, 1}, 9, x); /* 100 draws, of which 10.1 are to be outside */
+    int64_t m = draws_of((int[]){60, 20, 9, 4, 3, 1, 1, 1, 1}, 9, x); /* 100 draws, of which 10.1 should be outside */
     same(acf_interval_central(x, m, 0.9), 1, 5);
-    same(acf_interval_of(x, m, 0.9, NULL), 1, 3); /* 11; with 4 it would be 7 */
+    same(acf_interval_of(x, m, 0.9, NULL), 1, 3); /* 11 outside; with 4 it would be 7 */
     m = draws_of((int[]){60, 20, 9, 2, 3, 2, 2, 1, 1}, 9, x);
-    same(acf_interval_of(x, m, 0.9, NULL), 1, 4); /* 9 and a half is nearer than 11 and a ninth */
+    same(acf_interval_of(x, m, 0.9, NULL), 1, 4); /* 9.5 is nearer than 11 and a ninth */
     m = draws_of((int[]){60, 20, 8, 4, 3, 2, 1, 1, 1}, 9, x);
-    same(acf_interval_of(x, m, 0.9, NULL), 1, 4); /* 12 would do, but a part of 3 itself is lost, too */
+    same(acf_interval_of(x, m, 0.9, NULL), 1, 4); /* 12 would do, but part of 3 itself is lost, too */
     m = draws_of((int[]){60, 20, 7, 7, 2, 1, 1, 1, 1}, 9, x);
-    same(acf_interval_of(x, m, 0.9, NULL), 1, 4); /* 13 is nearer than 6, and too many */
+    same(acf_interval_of(x, m, 0.9, NULL), 1, 4); /* 13 is nearer than 6, but too many */
     m = draws_of((int[]){1, 1, 1, 1, 3, 4, 9, 20, 60}, 9, x);
     same(acf_interval_of(x, m, 0.9, NULL), 7, 9);
     m = draws_of((int[]){3, 92, 5}, 3, x);
-    same(acf_interval_of(x, m, 0.9, NULL), 2, 2); /* a value that is nearly sure */
+    same(acf_interval_of(x, m, 0.9, NULL), 2, 2); /* a nearly certain value */
     m = draws_of((int[]){6, 50, 40, 4}, 4, x);
     same(acf_interval_central(x, m, 0.9), 1, 3);
     same(acf_interval_of(x, m, 0.9, NULL), 2, 3);
@@ -74,30 +75,30 @@ static void values_that_can_go_do(void **state) {
     m = draws_of((int[]){5, 50, 37, 8}, 4, x);
     same(acf_interval_of(x, m, 0.9, NULL), 2, 4);
     m = draws_of((int[]){7, 86, 7}, 3, x);
-    same(acf_interval_of(x, m, 0.9, NULL), 1, 2); /* of equals either end */
+    same(acf_interval_of(x, m, 0.9, NULL), 1, 2); /* equal ends: either */
     m = draws_of((int[]){8, 85, 7}, 3, x);
     same(acf_interval_of(x, m, 0.9, NULL), 1, 2); /* the end with fewer draws */
     m = draws_of((int[]){7, 85, 8}, 3, x);
     same(acf_interval_of(x, m, 0.9, NULL), 2, 3);
     m = draws_of((int[]){7, 86, 7}, 3, x);
     for (int64_t k = 93; k < m; k++) x[k] = 2.5;
-    same(acf_interval_of(x, m, 0.9, NULL), 2, 2.5); /* of equals the one that makes it shorter */
+    same(acf_interval_of(x, m, 0.9, NULL), 2, 2.5); /* of equals the shorter interval */
     m = draws_of((int[]){50, 50}, 2, x);
     same(acf_interval_of(x, m, 0.9, NULL), 1, 2);
     m = draws_of((int[]){87, 13}, 2, x);
-    same(acf_interval_of(x, m, 0.9, NULL), 1, 2); /* nothing that matters is left out */
+    same(acf_interval_of(x, m, 0.9, NULL), 1, 2); /* all that matters is inside */
     m = draws_of((int[]){4, 4}, 2, x);
-    same(acf_interval_of(x, m, 0.01, NULL), 1.455, 1.545); /* its ends do not pass each other */
+    same(acf_interval_of(x, m, 0.01, NULL), 1.455, 1.545); /* the ends do not cross */
     m = draws_of((int[]){19, 1}, 2, x);
     same(acf_interval_of(x, m, 0.9, NULL), 1, 1);
     m = draws_of((int[]){17, 1, 1}, 3,
-                 x); /* 2 are to be outside, and a draw that stands alone is not inside for sure */
+                 x); /* 2 should be outside, and a draw that occurs once is not certainly inside */
     same(acf_interval_of(x, m, 0.9, NULL), 1, 2);
     m = draws_of((int[]){16, 1, 1, 1}, 4, x);
     same(acf_interval_of(x, m, 0.9, NULL), 1, 3);
 }
 
-/* What intervals of m draws hold of one more, and how long they are: value(u) maps uniform numbers. */
+/* The coverage of one more draw by intervals of m draws, and their length; value(u) maps uniform numbers. */
 typedef struct held {
     double of, central, length, central_length;
 } held;
@@ -120,10 +121,10 @@ static held hold(double (*value)(double), int m) {
 
 static double itself(double u) { return u; }
 static double spike(double u) { return u < 0.6 ? 0 : u; }                  /* a price that is mostly 0 */
-static double grades(double u) { return floor(1 + 9.99 * u * u * u * u); } /* a half are 1, few are 9 */
-static double rank(double u) { return floor(5 * u); }                      /* five values, each as likely */
+static double grades(double u) { return floor(1 + 9.99 * u * u * u * u); } /* half are 1, few are 9 */
+static double rank(double u) { return floor(5 * u); }                      /* five equally likely values */
 
-static void what_they_hold_of_new_draws(void **state) {
+static void coverage_of_new_draws(void **state) {
     (void)state;
     for (int m = 20; m <= 100; m += 80) {
         held h = hold(itself, m);
@@ -133,14 +134,14 @@ static void what_they_hold_of_new_draws(void **state) {
         assert_true(h.central > 0.94 && h.length < 0.96 * h.central_length);
         h = hold(grades, m);
         assert_true(h.of > 0.89 && h.of < 0.93 && h.central > 0.935 && h.length < 0.85 * h.central_length);
-        h = hold(rank, m); /* 0.8 and 1 are all there is */
+        h = hold(rank, m); /* there are only 0.8 and 1 */
         assert_true(h.of > 0.9 && h.of <= h.central && h.central > 0.96);
     }
 }
 
 /* ---- distributions ----------------------------------------------------------------------------------------------- */
 
-static void values_join_in_order(void **state) {
+static void values_are_appended_in_order(void **state) {
     (void)state;
     double value[8], weight[8];
     acf_weighted d = {0, value, weight};
@@ -157,7 +158,7 @@ static void values_join_in_order(void **state) {
     }
 }
 
-/* n values of this weight from `from` on, behind what is there. */
+/* Appends n values of this weight from `from` on. */
 static void append(acf_weighted *d, double from, int n, double each) {
     for (int k = 0; k < n; k++) d->value[d->n] = from + k, d->weight[d->n++] = each;
 }
@@ -167,29 +168,29 @@ static void ends_of_a_distribution(void **state) {
     double value[300], weight[300];
     acf_weighted d = {0, value, weight};
     acf_shared s = {.n = 1};
-    append(&d, 0, 100, 0.01); /* the k-th stands for what is around (k + ½)/100 */
+    append(&d, 0, 100, 0.01); /* the k-th represents the values around (k + ½)/100 */
     same(acf_interval_of_weighted(&d, 0.9, NULL), 4.5, 94.5);
     same(acf_interval_of_weighted(&d, 0.5, NULL), 24.5, 74.5);
     same(acf_interval_of_weighted(&d, 0.999, NULL), 0, 99);
     for (int k = 0; k < 100; k++) weight[k] *= 7;
-    same(acf_interval_of_weighted(&d, 0.9, NULL), 4.5, 94.5); /* whatever the weights sum to */
+    same(acf_interval_of_weighted(&d, 0.9, NULL), 4.5, 94.5); /* for any sum of the weights */
     d.n = 1;
     same(acf_interval_of_weighted(&d, 0.9, NULL), 0, 0);
 
     d.n = 0, append(&d, 0, 1, 0.3), append(&d, 1, 100, 0.007);
-    /* A heavy value is a step, not the end of a slope; its half is lost. */
+    /* A heavy value is a step, not the end of a slope; half of it is lost. */
     same(acf_interval_of_weighted(&d, 0.9, NULL), 0, 100 - (0.05 - 0.0035) / 0.007);
     same(acf_interval_of_weighted(&d, 0.6, NULL), 0, 65);
     s.value[0] = 0;
-    same(acf_interval_of_weighted(&d, 0.9, &s), 0, 86); /* it is inside whole: above, 14 values and half of the next */
+    same(acf_interval_of_weighted(&d, 0.9, &s), 0, 86); /* it is fully inside: above, 14 values and half of the next */
     d.n = 0, append(&d, 0, 100, 0.007), append(&d, 100, 1, 0.3), s.value[0] = 100;
     same(acf_interval_of_weighted(&d, 0.9, &s), 14, 100);
     d.n = 0, append(&d, 0, 100, 0.0069), append(&d, 100, 1, 0.31), s.value[0] = 7;
     same(acf_interval_of_weighted(&d, 0.9, &s), (0.05 - 0.00345) / 0.0069, 100); /* not shared: half of it is lost */
 }
 
-/* Of a distribution as 199 evenly spaced quantiles, what the interval holds of it. */
-static void what_they_hold_of_a_distribution(void **state) {
+/* The coverage of a distribution given by 199 evenly spaced quantiles. */
+static void coverage_of_a_distribution(void **state) {
     (void)state;
     enum { N = 199, FINE = 100000 };
     static const struct {
@@ -213,8 +214,8 @@ static void what_they_hold_of_a_distribution(void **state) {
 
 /* ---- shared values ----------------------------------------------------------------------------------------------- */
 
-/* Draws that repeat a donor's cell are no reason to leave values out; those that the column's cells share are. */
-static void what_is_shared(void **state) {
+/* Draws that repeat a donor's cell are not a reason to leave values out; values that the column's cells share are. */
+static void shared_values(void **state) {
     (void)state;
     double x[MOST];
     acf_shared s = {.n = 1};
@@ -223,14 +224,14 @@ static void what_is_shared(void **state) {
     same(acf_interval_of(x, m, 0.9, &s), 1, 5.95); /* 1 is a quantile like any other */
     s.value[0] = 1;
     same(acf_interval_of(x, m, 0.9, &s), 1,
-         5); /* 5 are outside, and 3 that have this very value; with 4 at the end it would be 14 */
+         5); /* 5 are outside, and 3 have this very value; with 4 at the end it would be 14 */
     s.n = 2, s.value[1] = 4;
     same(acf_interval_of(x, m, 0.9, &s), 1, 4); /* 8, and none of 4 itself */
     m = draws_of((int[]){87, 4, 9}, 3, x);
     s.value[1] = 2;
     same(acf_interval_of(x, m, 0.9, &s), 1, 2);
     s.n = 1;
-    same(acf_interval_of(x, m, 0.9, &s), 1, 3); /* 9 and the four of 2 itself */
+    same(acf_interval_of(x, m, 0.9, &s), 1, 3); /* 9, and the four of 2 itself */
     s.n = 0;
     for (int i = 0; i < 200; i++) { /* five donors */
         for (int k = 0; k < 20; k++) x[k] = floor(5 * uniform(k, (uint32_t)i));
@@ -256,14 +257,15 @@ static void what_is_shared(void **state) {
     assert_true(s.n == 2 && s.value[0] == 1 && s.value[1] == 3);
 }
 
-static void how_many_draws_they_are_meant_for(void **state) {
+static void minimum_number_of_draws(void **state) {
     (void)state;
     assert_int_equal(acf_interval_draws(0.9), 19);
     assert_int_equal(acf_interval_draws(0.5), 3);
     assert_int_equal(acf_interval_draws(0.99), 199);
 }
 
-ACF_TESTS(interval, cmocka_unit_test(differing_draws_have_the_central_one), cmocka_unit_test(values_that_can_go_do),
-          cmocka_unit_test(what_they_hold_of_new_draws), cmocka_unit_test(values_join_in_order),
-          cmocka_unit_test(ends_of_a_distribution), cmocka_unit_test(what_they_hold_of_a_distribution),
-          cmocka_unit_test(what_is_shared), cmocka_unit_test(how_many_draws_they_are_meant_for))
+ACF_TESTS(interval, cmocka_unit_test(distinct_draws_have_the_central_interval),
+          cmocka_unit_test(tied_end_values_are_left_out), cmocka_unit_test(coverage_of_new_draws),
+          cmocka_unit_test(values_are_appended_in_order), cmocka_unit_test(ends_of_a_distribution),
+          cmocka_unit_test(coverage_of_a_distribution), cmocka_unit_test(shared_values),
+          cmocka_unit_test(minimum_number_of_draws))

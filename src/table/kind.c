@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#define LIST_MAX 64 /* words that a sentence lists, at most */
+#define LIST_MAX 64 /* maximum number of words listed in a message */
 
 #define ACF_KIND(name) extern const acf_kind acf_kind_##name;
 #include "table/kind_list.h"
@@ -56,8 +56,8 @@ void acf_kind_add_words(acf_text *out) {
     add_list(out, word, n);
 }
 
-/* Every kind is asked whose order is below that of the best so far, so the place in the list does not matter. A
- * column of numbers is an integer at last, one of texts a category. */
+/* Tries every kind whose order is below the best so far, so the position in the list does not matter. By default a
+ * column of numbers is an integer, and one of texts a category. */
 const acf_kind *acf_kind_recognise(const acf_profile_column *c, const char *name) {
     const acf_kind *best = NULL;
     for (int k = 0; acf_kinds[k]; k++) {

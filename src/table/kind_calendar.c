@@ -8,11 +8,12 @@
 #include <math.h>
 #include <string.h>
 
-/* ---- what a column holds ---------------------------------------------------------------------------------------- */
+/* ---- what a column holds ----------------------------------------------------------------------------------------- */
 
-/* Texts of a tally that are not in this format, into `to` where it is not NULL. *cells, *texts: how many are seen. */
-static acf_status strange_texts(const acf_text_counts *from, acf_calendar when, acf_text_counts *to, int64_t *cells,
-                                int64_t *texts) {
+/* Counts the texts of `from` that are not in this format, and adds them to `to` unless it is NULL. *cells, *texts:
+ * their number. */
+static acf_status texts_not_in_format(const acf_text_counts *from, acf_calendar when, acf_text_counts *to,
+                                      int64_t *cells, int64_t *texts) {
     for (int64_t i = 0; i < from->n; i++) {
         const acf_text_counts_entry *e = &from->entry[i];
         double ignore;
@@ -24,12 +25,13 @@ static acf_status strange_texts(const acf_text_counts *from, acf_calendar when, 
     return ACF_OK;
 }
 
-/* Those of a column: numbers too, as a number is no date. Of more dates than are kept, the odd ones tell. */
+/* The same for a column; numbers count too, as a number is not a date. If there are more dates than are kept, the
+ * others are known from a separate list. */
 static acf_status others(const acf_profile_column *c, acf_calendar when, acf_text_counts *to, int64_t *cells,
                          int64_t *texts) {
     *cells = *texts = 0;
-    ACF_TRY(strange_texts(&c->numbers, when, to, cells, texts));
-    return strange_texts(c->words.beyond ? &c->odd : &c->words, when, to, cells, texts);
+    ACF_TRY(texts_not_in_format(&c->numbers, when, to, cells, texts));
+    return texts_not_in_format(c->words.beyond ? &c->odd : &c->words, when, to, cells, texts);
 }
 
 bool acf_calendar_holds(const acf_profile_column *c, bool dates) {
@@ -39,11 +41,11 @@ bool acf_calendar_holds(const acf_profile_column *c, bool dates) {
         return false;
     if ((double)fit < ACF_TYPING_SHARE * (double)c->observed) return false;
     if (fit == c->observed) return true;
-    others(c, when, NULL, &cells, &texts); /* counts, and so cannot fail */
+    others(c, when, NULL, &cells, &texts); /* only counts, and so cannot fail */
     return cells == c->observed - fit && texts <= ACF_TYPING_OTHERS;
 }
 
-/* They are kept. 2021-02-30 may be a slip of the pen for any day. */
+/* Other texts are kept. 2021-02-30 may be an error for any day. */
 static acf_status keep_others(acf_typing_column *t) {
     char seen[ACF_EXCERPT_MAX], pattern[ACF_CALENDAR_PATTERN_MAX];
     int64_t cells, texts;
@@ -54,14 +56,14 @@ static acf_status keep_others(acf_typing_column *t) {
         if (t->out->other.entry[i].first < first->first) first = &t->out->other.entry[i];
     return acf_warnings_addf(
         t->warnings,
-        "%s: %lld of %lld cells are no %ss written %s (the first: '%s', row %lld); they are kept as "
+        "%s: %lld of %lld cells are not %ss written %s (the first: '%s', row %lld); they are kept as "
         "they are and count as "
         "missing for the model. Name them in the option 'missing' to have them filled in",
         t->where, (long long)cells, (long long)t->c->observed, t->out->kind->name,
         acf_calendar_pattern(t->out->when, pattern), acf_text_excerpt(seen, first->text), (long long)first->first + 1);
 }
 
-/* As the user wants them: the format is said, or found. dmy may mean dates or times. */
+/* Follows the user: the format is specified or detected. dmy may mean dates or times. */
 static acf_status learn_for_user(acf_typing_column *t) {
     acf_field_spec *out = t->out;
     ACF_TRY(acf_levels_copy(&out->other, &t->user->other));
@@ -71,16 +73,16 @@ static acf_status learn_for_user(acf_typing_column *t) {
     }
     int64_t fit;
     const acf_calendar_verdict v = acf_calendar_most(&t->c->when, &out->when, &fit);
-    if (fit == 0) return acf_typing_refuse(t, "no cell looks like one; a schema file can name its format");
+    if (fit == 0) return acf_typing_refuse(t, "no cell has a known format; a schema file can set the format");
     const char order = t->user->when.order; /* dmy or mdy */
     if (v == ACF_CALENDAR_EITHER && !order)
-        return acf_typing_refuse(t, "day and month cannot be told apart; say dmy or mdy");
+        return acf_typing_refuse(t, "the order of day and month is ambiguous; specify dmy or mdy");
     if (order && !out->when.month && (out->when.order == 'd' || out->when.order == 'm')) out->when.order = order;
     out->kind = acf_calendar_is_date(out->when) ? &acf_kind_date : &acf_kind_time;
     return ACF_OK;
 }
 
-/* The range is found when the cells are read: until then it is empty. */
+/* The range is empty until the cells are read. */
 acf_status acf_calendar_learn(acf_typing_column *t) {
     int64_t fit;
     acf_kind_open_range(t);
@@ -89,7 +91,7 @@ acf_status acf_calendar_learn(acf_typing_column *t) {
     return keep_others(t);
 }
 
-/* ---- cells ------------------------------------------------------------------------------------------------------ */
+/* ---- cells ------------------------------------------------------------------------------------------------------- */
 
 acf_cell_state acf_calendar_encode(const acf_field_spec *c, const char *text, size_t n, double *value) {
     return acf_calendar_read(c->when, text, n, value) ? ACF_CELL_PRESENT : acf_kind_encode_other(c, text, n);
@@ -107,7 +109,7 @@ double acf_calendar_decode(const acf_field_spec *c, double v) {
 
 void acf_calendar_format(const acf_field_spec *c, double v, acf_text *out) { acf_calendar_write(c->when, v, out); }
 
-/* ---- words, JSON ------------------------------------------------------------------------------------------------ */
+/* ---- words, JSON ------------------------------------------------------------------------------------------------- */
 
 void acf_calendar_describe(const acf_field_spec *c, acf_text *out) {
     char pattern[ACF_CALENDAR_PATTERN_MAX];
@@ -129,7 +131,7 @@ static json_t *end_to_json(const acf_field_spec *c, double v) {
     return json_string(text);
 }
 
-/* Dates as dates: the file is for people too. They are whole steps of their format, so nothing is lost. */
+/* Writes dates as text, so that people can read the file. They are whole steps of their format, so this is exact. */
 void acf_calendar_to_json(acf_spec_writer *to, const acf_field_spec *c) {
     char pattern[ACF_CALENDAR_PATTERN_MAX];
     acf_spec_put(to, "format", json_string(acf_calendar_pattern(c->when, pattern)));
@@ -152,7 +154,7 @@ static acf_status get_format(const acf_spec_reader *at, const json_t *o, acf_fie
     return ACF_OK;
 }
 
-/* Found in the data: a schema file that says another is not followed. */
+/* The step comes from the data: another one in a schema file is ignored. */
 static acf_status get_step(const acf_spec_reader *at, const json_t *o, acf_field_spec *c) {
     double step;
     if (!c->kind->clock || !json_object_get(o, "step")) return ACF_OK;
@@ -164,7 +166,7 @@ static acf_status get_step(const acf_spec_reader *at, const json_t *o, acf_field
     return ACF_OK;
 }
 
-/* An end of the range: a date in the column's format. */
+/* Reads an end of the range: a date in the column's format. */
 static acf_status get_end(const acf_spec_reader *at, const json_t *o, const char *key, const acf_field_spec *c,
                           double *out) {
     const char *text;
@@ -175,11 +177,11 @@ static acf_status get_end(const acf_spec_reader *at, const json_t *o, const char
                     acf_text_excerpt(seen, text), acf_calendar_pattern(c->when, pattern));
 }
 
-/* The order matters: a format is needed to read a range. */
+/* The order matters: reading a range needs the format. */
 acf_status acf_calendar_from_json(const acf_spec_reader *at, const json_t *o, acf_schema *s, acf_field_spec *c) {
     (void)s;
     ACF_TRY(get_format(at, o, c));
     ACF_TRY(get_step(at, o, c));
-    if (!c->has_format && !at->whole) return ACF_OK; /* nothing to read a range with; the data will tell */
+    if (!c->has_format && !at->whole) return ACF_OK; /* no format to read a range with; the data determine it */
     return acf_spec_get_range(at, o, c, get_end);
 }

@@ -1,5 +1,5 @@
-/* What dates and times have in common, and their members in a column's specification: when (the format), min, max,
- * step, other. */
+/* What dates and times have in common. Their members in a column's specification are when (the format), min, max,
+ * step and other. */
 #ifndef ACF_TABLE_KIND_CALENDAR_H
 #define ACF_TABLE_KIND_CALENDAR_H
 
@@ -7,8 +7,8 @@
 
 extern const acf_kind acf_kind_date, acf_kind_time;
 
-/* All dates (or times) of one format, or with as few others among them as there may be words among numbers; and all
- * of those are known. */
+/* Whether all cells are dates (or times) of one format, except as few others as a column of numbers may contain
+ * words. All of the others must be known. */
 bool acf_calendar_holds(const acf_profile_column *c, bool dates);
 
 /* Functions of acf_kind. */

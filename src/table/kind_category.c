@@ -1,5 +1,5 @@
-/* Categories: texts without an order. In the model the class, one for each level; in a column of too many levels the
- * rare ones share the last class. Imputed as the level's text. Members of its own: levels, pooled, any_case. */
+/* Categories: texts without an order. In the model each level is a class; in a column of too many levels the rare
+ * ones share the last class. Imputed as the level's text. Own members: levels, pooled, any_case. */
 #include "table/kind_levels.h"
 #include "table/kind_number.h"
 #include "table/spec_json.h"
@@ -9,9 +9,9 @@
 #include <string.h>
 #include <strings.h>
 
-#define TWO_VALUES_CELLS 20 /* from so many cells on, two whole numbers are two categories */
+#define TWO_VALUES_CELLS 20 /* with at least this many cells, two whole numbers are two categories */
 
-/* Texts, which are no row names: those come first. Of numbers only two whole ones. */
+/* Texts that are not row names (those are tested first), or exactly two whole numbers. */
 static bool recognise(const acf_profile_column *c, const char *name) {
     (void)name;
     if (!acf_kind_holds_numbers(c)) return true;
@@ -19,10 +19,9 @@ static bool recognise(const acf_profile_column *c, const char *name) {
            ((c->min == 0 && c->max == 1) || c->observed >= TWO_VALUES_CELLS);
 }
 
-/* ---- levels ----------------------------------------------------------------------------------------------------- */
+/* ---- levels ------------------------------------------------------------------------------------------------------ */
 
-/* Pairs of answers that people write in small and large letters as it comes. Other words may differ by their letters: a
- * gene's A and a. */
+/* Pairs of answers that people write in either case. Other words may differ by case alone, such as a gene's A and a. */
 static const char *const pairs[][2] = {{"yes", "no"},  {"y", "n"},         {"true", "false"}, {"t", "f"},
                                        {"on", "off"},  {"male", "female"}, {"ja", "nein"},    {"positive", "negative"},
                                        {"oui", "non"}, {"si", "no"}};
@@ -31,7 +30,7 @@ static bool is_spelling(const acf_text_counts_entry *e, const char *word) {
     return e->length == strlen(word) && strncasecmp(e->text, word, e->length) == 0;
 }
 
-/* Is every text of the column one of a pair, with both there, and one in two spellings? */
+/* Whether every text of the column is one of a pair, both occur, and one has two spellings. */
 static bool is_pair(const acf_profile_column *c) {
     if (c->numbers.n || c->words.beyond || c->words.n < 3) return false;
     for (size_t k = 0; k < sizeof pairs / sizeof pairs[0]; k++) {
@@ -45,7 +44,7 @@ static bool is_pair(const acf_profile_column *c) {
     return false;
 }
 
-/* One level for all spellings, the most frequent, which comes first in the list. Returns how many are left. */
+/* Joins all spellings into the most frequent one, which comes first in the list. Returns the number of levels left. */
 static int64_t join_spellings(acf_text_counts_entry *list, int64_t n) {
     int64_t kept = 0;
     for (int64_t i = 0; i < n; i++) {
@@ -59,7 +58,7 @@ static int64_t join_spellings(acf_text_counts_entry *list, int64_t n) {
     return kept;
 }
 
-/* Of at most ACF_CLASSES_MAX levels each is a class. Of more, the frequent ones; the others share the last class. */
+/* Each of at most ACF_CLASSES_MAX levels is a class. With more levels the rare ones share the last class. */
 static acf_status levels_of(acf_typing_column *t) {
     acf_text_counts_entry *list;
     int64_t n, own;
@@ -76,8 +75,8 @@ static acf_status levels_of(acf_typing_column *t) {
     t->out->pooled = n - own;
     if (n == own) return ACF_OK;
     return acf_warnings_addf(
-        t->warnings, "%s: %s%lld categories; the %lld frequent ones are modelled each, the others as one", t->where,
-        t->c->words.beyond + t->c->numbers.beyond ? "more than " : "", (long long)n, (long long)own);
+        t->warnings, "%s: %s%lld categories; the %lld most frequent have a class each, and the others share one",
+        t->where, t->c->words.beyond + t->c->numbers.beyond ? "more than " : "", (long long)n, (long long)own);
 }
 
 static acf_status learn(acf_typing_column *t) {
@@ -85,13 +84,13 @@ static acf_status learn(acf_typing_column *t) {
         ACF_TRY(acf_typing_warn_na_strings(t->c, t->out->kind, t->where, t->warnings));
     if (!t->by_user && !acf_kind_holds_numbers(t->c))
         ACF_TRY(acf_typing_note(t->c, t->out->kind, t->where, t->warnings));
-    if (acf_levels_distinct(t->c) == 0) return acf_typing_refuse(t, "its texts are too long");
+    if (acf_levels_distinct(t->c) == 0) return acf_typing_refuse(t, "its values are too long");
     return t->user && t->user->levels.n ? acf_levels_from_user(t) : levels_of(t);
 }
 
-/* ---- cells ------------------------------------------------------------------------------------------------------ */
+/* ---- cells ------------------------------------------------------------------------------------------------------- */
 
-/* Levels beyond those with a class of their own share the next one. */
+/* Levels beyond those with a class of their own share the next class. */
 static double class_of(const acf_field_spec *c, int64_t level) {
     int64_t own = c->levels.n - c->pooled;
     return (double)(level < own ? level : own);
@@ -104,7 +103,7 @@ static acf_cell_state encode(const acf_field_spec *c, const char *text, size_t n
     return ACF_CELL_PRESENT;
 }
 
-/* A matrix has numbers only, but levels are texts. */
+/* A matrix has only numbers, but levels are texts. */
 static acf_cell_state encode_number(const acf_field_spec *c, double x, double *value) {
     char text[ACF_NUMBER_MAX];
     return encode(c, text, strlen(acf_number_shortest(text, x)), value);
@@ -123,7 +122,7 @@ static void to_json(acf_spec_writer *to, const acf_field_spec *c) {
     if (c->any_case) acf_spec_put(to, "any_case", json_true());
 }
 
-/* At least one level keeps a class of its own: the shared class of nothing but rare levels would say nothing. */
+/* At least one level keeps a class of its own: a single shared class would carry no information. */
 static acf_status from_json(const acf_spec_reader *at, const json_t *o, acf_schema *s, acf_field_spec *c) {
     (void)s;
     ACF_TRY(acf_spec_get_levels(at, o, c));

@@ -1,5 +1,5 @@
-/* One value in all observed cells. Not in the model; missing cells stay missing unless the user wants the value in
- * them. Members of its own: levels (one), fill. */
+/* One value in all observed cells. Not modelled; missing cells stay missing unless the user requests the value. Own
+ * members: levels (one), fill. */
 #include "table/kind_levels.h"
 #include "table/kind_number.h"
 #include "table/spec_json.h"
@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-/* One value, though perhaps in several texts: 7 and 7.0. */
+/* One value, possibly in several texts: 7 and 7.0. */
 static bool recognise(const acf_profile_column *c, const char *name) {
     (void)name;
     if (c->numeric > 0 && c->numeric == acf_kind_finite_cells(c) && c->zeros == 0) return c->min == c->max;
@@ -19,7 +19,7 @@ static void from_word(acf_field_spec *c, const char *word) {
     c->fill = true;
 }
 
-/* By the rules there is one value; by the user's word the most frequent one. */
+/* By the rules there is one value; if the user requests the kind, the most frequent one. */
 static acf_status learn(acf_typing_column *t) {
     acf_text_counts_entry *list;
     int64_t n;
@@ -28,7 +28,7 @@ static acf_status learn(acf_typing_column *t) {
     t->out->fill = t->user && t->user->kind == t->out->kind && t->user->fill;
     if (t->user && t->user->levels.n) return acf_levels_add(&t->out->levels, &t->user->levels.entry[0]);
     ACF_TRY(acf_levels_all(t->c, &list, &n));
-    acf_status status = n ? acf_levels_add(&t->out->levels, &list[0]) : acf_typing_refuse(t, "its texts are too long");
+    acf_status status = n ? acf_levels_add(&t->out->levels, &list[0]) : acf_typing_refuse(t, "its values are too long");
     acf_release(list);
     return status;
 }

@@ -9,7 +9,7 @@ static bool recognise(const acf_profile_column *c, const char *name) {
     return acf_calendar_holds(c, true);
 }
 
-/* "dmy" and "mdy" are dates, and say what comes first. */
+/* "dmy" and "mdy" are dates, and state what comes first. */
 static void from_word(acf_field_spec *c, const char *word) { c->when.order = strcmp(word, "date") == 0 ? 0 : *word; }
 
 const acf_kind acf_kind_date = {

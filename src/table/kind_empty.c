@@ -1,4 +1,4 @@
-/* No observed cell at all. Not in the model, and nobody can ask for it. */
+/* No observed cell at all. Not modelled; users cannot request it. */
 #include "table/kind.h"
 
 static bool recognise(const acf_profile_column *c, const char *name) {

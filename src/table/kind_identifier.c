@@ -1,11 +1,11 @@
-/* Names of rows: keys, and texts that (nearly) every row has for itself. Not in the model, which could learn nothing
- * from them; and none is made up. */
+/* Row names: keys, and texts that differ in (nearly) every row. Not modelled, as they carry no information, and
+ * never imputed. */
 #include "table/kind_levels.h"
 #include "table/kind_number.h"
 #include "table/typing_warnings.h"
 
-#define CELLS 10       /* with fewer cells a column is taken for an identifier only if it counts the rows */
-#define NEARLY_ALL 0.9 /* of the cells, at least, are different */
+#define CELLS 10       /* with fewer cells a column is an identifier only if it counts the rows */
+#define NEARLY_ALL 0.9 /* at least this share of the cells are different */
 
 static bool numbers_name_rows(const acf_profile_column *c, const char *name) {
     if (c->whole < c->numeric) return false;
@@ -20,7 +20,7 @@ static bool texts_name_rows(const acf_profile_column *c) {
     if (c->prose > 0) return true;
     if (c->observed >= CELLS && share >= NEARLY_ALL) return true;
     if (acf_levels_are_counted(c) && acf_levels_distinct(c) <= ACF_CLASSES_MAX) return false;
-    /* Beyond what is kept, nearly all that came was new. */
+    /* Beyond the texts kept, nearly all later texts were new. */
     return share > 0.5 || c->words.beyond + c->numbers.beyond > c->observed / 2;
 }
 

@@ -1,10 +1,10 @@
-/* Whole numbers with no smaller set of values than that. In the model the number; imputed as a whole one. */
+/* Whole numbers that no narrower kind recognises. In the model the number; imputed as a whole number. */
 #include "table/kind_number.h"
 
 #include <math.h>
 
-/* Comes after real: whole numbers are left. 0.5 and 1.0 may be all a sensor knows, but between two measured values
- * there are others. */
+/* Tested after real: whole numbers remain. 0.5 and 1.0 may be all values of a sensor, but a measured quantity also
+ * has the values between them. */
 static bool recognise(const acf_profile_column *c, const char *name) {
     (void)name;
     return acf_kind_holds_numbers(c);

@@ -1,4 +1,4 @@
-/* Levels: see kind_levels.h. The largest piece of work is sorting those of a category. */
+/* Levels: see kind_levels.h. The most expensive step is sorting those of a category. */
 #define _GNU_SOURCE /* qsort_r */
 #include "table/kind_levels.h"
 
@@ -7,9 +7,9 @@
 #include <string.h>
 #include <strings.h>
 
-#define LIST_WIDTH 60 /* of a list of levels, about */
+#define LIST_WIDTH 60 /* approximate length of a list of levels */
 
-/* ---- what a column holds ---------------------------------------------------------------------------------------- */
+/* ---- what a column holds ----------------------------------------------------------------------------------------- */
 
 static int by_count(const void *a, const void *b) {
     const acf_text_counts_entry *p = a, *q = b;
@@ -55,7 +55,7 @@ acf_status acf_levels_copy(acf_text_counts *to, const acf_text_counts *from) {
     return ACF_OK;
 }
 
-/* How often the column holds this text. */
+/* The count of this text in the column. */
 static int64_t count_in(const acf_profile_column *c, const acf_text_counts_entry *e) {
     int64_t number = acf_text_counts_find(&c->numbers, e->text, e->length),
             word = acf_text_counts_find(&c->words, e->text, e->length);
@@ -74,14 +74,13 @@ acf_status acf_levels_from_user(acf_typing_column *t) {
     t->out->any_case = t->user->any_case;
     if (seen == t->c->observed) return ACF_OK;
     return acf_warnings_addf(
-        t->warnings,
-        "%s: %lld of %lld cells hold none of the levels of the schema file; they are kept and count as missing",
+        t->warnings, "%s: %lld of %lld cells are not levels of the schema file; they are kept and count as missing",
         t->where, (long long)(t->c->observed - seen), (long long)t->c->observed);
 }
 
-/* ---- cells, words ----------------------------------------------------------------------------------------------- */
+/* ---- cells, words ------------------------------------------------------------------------------------------------ */
 
-/* Yes, yes and YES, where they are one. Such a column has two levels. */
+/* Finds a level regardless of case, for a column where Yes, yes and YES are one level. Such a column has two levels. */
 static int64_t level_in_any_case(const acf_field_spec *c, const char *text, size_t n) {
     int64_t level = c->levels.n - 1;
     while (level >= 0 && (c->levels.entry[level].length != n || strncasecmp(c->levels.entry[level].text, text, n) != 0))
@@ -115,5 +114,5 @@ void acf_levels_describe(const acf_field_spec *c, acf_text *out) {
         acf_text_addf(out, "%s%s (%lld)", i ? ", " : "", acf_text_excerpt(shown, c->levels.entry[i].text),
                       (long long)c->levels.entry[i].count);
     if (i < own) acf_text_add(out, ", ...");
-    if (c->pooled) acf_text_addf(out, "; %lld rare ones as one", (long long)c->pooled);
+    if (c->pooled) acf_text_addf(out, "; %lld rare levels share one class", (long long)c->pooled);
 }

@@ -1,6 +1,6 @@
-/* Every column kind, one line each: the only place that is edited when one is added (docs/adding-a-column-kind.md).
- * Included several times with different meanings of ACF_KIND, so it has no include guard. Sentences name the kinds
- * in this order. */
+/* Every column kind, one line each. Adding a kind edits only this list (docs/adding-a-column-kind.md). Included
+ * several times with different definitions of ACF_KIND, so it has no include guard. Messages name the kinds in this
+ * order. */
 ACF_KIND(real)
 ACF_KIND(integer)
 ACF_KIND(ordinal)

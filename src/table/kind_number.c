@@ -9,13 +9,13 @@
 #include <stdio.h>
 #include <string.h>
 
-#define DECIMALS_SHARE 0.98 /* of the numbers have no more decimals than what is imputed is written with */
-#define SCALE_MAX 20        /* different whole numbers of an ordinal column at most */
+#define DECIMALS_SHARE 0.98 /* imputed values have as many decimals as this share of the numbers needs */
+#define SCALE_MAX 20        /* maximum number of different whole numbers of an ordinal column */
 
-/* ---- what a column holds ---------------------------------------------------------------------------------------- */
+/* ---- what a column holds ----------------------------------------------------------------------------------------- */
 
-/* Few enough to be slips or notes in a column of measurements. Where the numbers are few themselves, 1, 2, 3 and
- * "4+", the word is a level like the others, and the column a category. */
+/* Whether the words are so few that they are errors or notes in a column of measurements. If the numbers are also
+ * few, 1, 2, 3 and "4+", the word is a level like the others, and the column a category. */
 static bool has_few_words(const acf_profile_column *c) {
     const int64_t cells = acf_kind_finite_cells(c);
     if (c->numeric == cells) return true;
@@ -42,9 +42,9 @@ int64_t acf_kind_scale(const acf_profile_column *c) {
     return c->numbers.beyond ? 0 : n;
 }
 
-/* How the numbers of the column are written. Decimals are those that nearly all of them need: 9.5 beside one
- * 9.53333333333333 has one. Above 17 nobody counts them: such numbers come from a program that writes what a double
- * holds, as those with an exponent do. */
+/* How the numbers of the column are written. The decimals are those that nearly all of them need: 9.5 beside one
+ * 9.53333333333333 has one. More than 17 are not counted: a program that writes full doubles produced such numbers,
+ * and also those with an exponent. */
 static void number_form(acf_typing_column *t) {
     const acf_profile_column *c = t->c;
     acf_field_spec *out = t->out;
@@ -67,7 +67,8 @@ acf_status acf_kind_number_form(acf_typing_column *t) {
     return ACF_OK;
 }
 
-/* They are kept, and not taken for markers: ">100" may be a measurement, and what is observed comes back as it is. */
+/* Other texts are kept and do not become NA strings: ">100" may be a measurement, and observed cells are written
+ * unchanged. */
 acf_status acf_kind_number_others(acf_typing_column *t) {
     const acf_profile_column *c = t->c;
     char seen[ACF_EXCERPT_MAX];
@@ -77,7 +78,7 @@ acf_status acf_kind_number_others(acf_typing_column *t) {
     if (t->out->other.n == 0) return ACF_OK;
     return acf_warnings_addf(
         t->warnings,
-        "%s: %lld of %lld cells are no numbers (the first: '%s', row %lld); they are kept as they are and count as "
+        "%s: %lld of %lld cells are not numbers (the first: '%s', row %lld); they are kept as they are and count as "
         "missing for the model. Name them in the option 'missing' to have them filled in, or say category in the "
         "option 'types'",
         t->where, (long long)(acf_kind_finite_cells(c) - c->numeric), (long long)c->observed,
@@ -89,7 +90,7 @@ acf_status acf_kind_number_learn(acf_typing_column *t) {
     return t->by_user ? acf_levels_copy(&t->out->other, &t->user->other) : acf_kind_number_others(t);
 }
 
-/* Empty: no value is in it. */
+/* Sets an empty range, which contains no value. */
 void acf_kind_open_range(acf_typing_column *t) { t->out->min = (double)INFINITY, t->out->max = -(double)INFINITY; }
 
 acf_status acf_kind_learn_range(acf_field_spec *c, const double *x, int64_t rows, int64_t stride) {
@@ -106,15 +107,15 @@ bool acf_kind_observed_bounds(const acf_field_spec *c, double *low, double *high
     return true;
 }
 
-/* ---- reading ---------------------------------------------------------------------------------------------------- */
+/* ---- reading ----------------------------------------------------------------------------------------------------- */
 
-/* A word that was among the numbers, or the dates, in training is kept; any other is a mistake in the file, or a marker
- * nobody has named. */
+/* A word that occurred among the numbers or dates in training is kept. Any other is an error in the file, or an
+ * undeclared NA string. */
 acf_cell_state acf_kind_encode_other(const acf_field_spec *c, const char *text, size_t n) {
     return acf_text_counts_find(&c->other, text, n) >= 0 ? ACF_CELL_KEPT : ACF_CELL_WRONG;
 }
 
-/* Infinity is a number that a program could not compute. */
+/* Infinity counts as missing: a program could not compute the number. */
 acf_cell_state acf_kind_encode_number(const acf_field_spec *c, const char *text, size_t n, double *value) {
     acf_number v;
     if (!acf_notation_read(&c->notation, text, n, &v)) {
@@ -131,18 +132,18 @@ acf_cell_state acf_kind_number_present(const acf_field_spec *c, double x, double
     return ACF_CELL_PRESENT;
 }
 
-/* ---- writing ---------------------------------------------------------------------------------------------------- */
+/* ---- writing ----------------------------------------------------------------------------------------------------- */
 
 double acf_kind_round_digits(double v, int digits) {
     char text[64];
     acf_number back;
     snprintf(text, sizeof text, "%.*e", digits - 1, v);
-    char *comma = strchr(text, ','); /* the locale's point */
+    char *comma = strchr(text, ','); /* the locale's decimal point */
     if (comma) *comma = '.';
     return acf_number_parse(text, strlen(text), &back) ? back.value : v;
 }
 
-/* By way of the text that will be written: what is rounded here is exactly what will be read back. */
+/* Rounds through the text that will be written, so the result equals what will be read back. */
 double acf_kind_round_decimals(double v, int decimals) {
     char text[ACF_NUMBER_FIXED_MAX];
     acf_number back;
@@ -150,14 +151,14 @@ double acf_kind_round_decimals(double v, int decimals) {
     return acf_number_parse(text, strlen(text), &back) ? back.value : v;
 }
 
-/* Numbers may leave the observed range, because a tail may be longer than what was seen of it; the model knows a
- * column's plain bounds (bounds.h). They may not leave the range that the user declared. What is no number becomes
- * one that was observed. */
+/* Numbers may leave the observed range, because a tail may be longer than was observed; the encoder applies a
+ * column's bounds (bounds.h). Numbers may not leave a range that the user declared. Anything else becomes an
+ * observed number. */
 double acf_kind_declared(const acf_field_spec *c, double v) {
     return c->declared || isnan(v) ? acf_kind_clamp(v, c->min, c->max) : v;
 }
 
-/* 88.60 where the column always has two decimals, else 88.6. */
+/* 88.60 if the column always has two decimals, else 88.6. */
 void acf_kind_format_number(const acf_field_spec *c, double v, acf_text *out) {
     char text[ACF_NUMBER_FIXED_MAX];
     if (c->digits || c->decimals < 0)
@@ -178,7 +179,7 @@ bool acf_kind_number_bounds(const acf_field_spec *c, double *low, double *high) 
     return c->declared;
 }
 
-/* ---- words, JSON ------------------------------------------------------------------------------------------------ */
+/* ---- words, JSON ------------------------------------------------------------------------------------------------- */
 
 void acf_kind_describe_range(const acf_field_spec *c, acf_text *out) {
     char text[ACF_NUMBER_MAX];
@@ -187,7 +188,7 @@ void acf_kind_describe_range(const acf_field_spec *c, acf_text *out) {
     acf_text_add(out, acf_number_shortest(text, c->max));
 }
 
-/* Where numbers are not written as programs do, one is shown. */
+/* Shows an example if the column's notation is not the plain one. */
 void acf_kind_expect_number(const acf_field_spec *c, acf_text *out) {
     char text[ACF_NUMBER_FIXED_MAX];
     const bool whole = c->kind->numbers != ACF_REAL_NUMBERS || c->decimals == 0 || !c->notation.comma;
@@ -208,7 +209,7 @@ acf_status acf_kind_number_from_json(const acf_spec_reader *at, const json_t *o,
     ACF_TRY(acf_spec_get_form(at, o, c));
     ACF_TRY(acf_spec_get_range(at, o, c, NULL));
     if (!c->has_range) return ACF_OK;
-    /* What describes a table has what was observed. */
+    /* A schema that describes a table has the observed range. */
     c->declared = json_is_true(json_object_get(o, "declared")) || !json_object_get(o, "observed");
     return ACF_OK;
 }

@@ -1,10 +1,10 @@
-/* A scale: few whole numbers, or by the user's word texts in an order. In the model the number, or the rank of a
- * text; imputed as the nearest level. Members of its own: levels, value. */
+/* A scale: few whole numbers, or ordered texts that the user declared. In the model the number, or the rank of a
+ * text; imputed as the nearest level. Own members: levels, value. */
 #include "table/kind_levels.h"
 #include "table/kind_number.h"
 #include "table/spec_json.h"
 
-#define SCALE_CELLS 10 /* cells for each level, at least, on average */
+#define SCALE_CELLS 10 /* minimum average number of cells per level */
 
 static bool recognise(const acf_profile_column *c, const char *name) {
     (void)name;
@@ -13,7 +13,7 @@ static bool recognise(const acf_profile_column *c, const char *name) {
     return values >= 3 && c->observed >= SCALE_CELLS * values;
 }
 
-/* Numbers that are levels: one text for each value, the most frequent. */
+/* Levels that are numbers: one text for each value, the most frequent. */
 static acf_status levels_of(acf_typing_column *t) {
     acf_status status = ACF_OK;
     acf_text_counts_entry *list;
@@ -38,13 +38,13 @@ static acf_status levels_of(acf_typing_column *t) {
 static acf_status learn(acf_typing_column *t) {
     const bool listed = t->user && t->user->levels.n;
     if (t->by_user && !listed && t->c->numeric < acf_kind_finite_cells(t->c))
-        return acf_typing_refuse(t, "it holds words, whose order only you know: list its levels in a schema file");
+        return acf_typing_refuse(t, "it contains words, whose order is not known: list its levels in a schema file");
     ACF_TRY(acf_kind_number_form(t));
     ACF_TRY(listed ? acf_levels_from_user(t) : levels_of(t));
     return acf_spec_rank(t->s, t->out);
 }
 
-/* Do the levels stand for themselves, as numbers? */
+/* Whether the levels stand for themselves, as numbers. */
 static bool levels_are_numbers(const acf_field_spec *c) {
     acf_number v;
     const acf_text_counts_entry *e = c->levels.entry;
@@ -63,10 +63,10 @@ static acf_cell_state encode_number(const acf_field_spec *c, double x, double *v
     return levels_are_numbers(c) ? ACF_CELL_PRESENT : ACF_CELL_WRONG;
 }
 
-/* The level whose value is nearest; values rise. */
+/* The level whose value is nearest; values ascend. */
 static int64_t nearest_level(const acf_field_spec *c, double v) {
     int64_t low = 0, high = c->levels.n - 1;
-    while (low < high) { /* the first that is not below v */
+    while (low < high) { /* finds the first that is not below v */
         int64_t middle = low + (high - low) / 2;
         if (c->value[middle] < v)
             low = middle + 1;

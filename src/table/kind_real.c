@@ -1,10 +1,10 @@
-/* Real numbers: what no other kind of number is. In the model the number; imputed with the column's decimals. */
+/* Real numbers: numbers that no other kind recognises. In the model the number; imputed with the column's decimals. */
 #include "table/kind_number.h"
 
-#define COUNTABLE 9007199254740992.0 /* 2^53: beyond, a double no longer tells a whole number from the next */
+#define COUNTABLE 9007199254740992.0 /* 2^53: beyond it, doubles no longer distinguish adjacent whole numbers */
 
-/* 4.8e+30 is whole by accident: what is written with an exponent has significant digits, and no last whole one. A
- * 1e+05 among others, as R writes 100000, says nothing. */
+/* 4.8e+30 is whole only by its size: a number with an exponent has significant digits, and its last digit is not the
+ * units digit. A single 1e+05 among others, as R writes 100000, is not evidence. */
 static bool is_measured(const acf_profile_column *c) {
     return c->exponents > 0 && (2 * c->exponents > c->numeric || c->max > COUNTABLE || c->min < -COUNTABLE);
 }

@@ -1,5 +1,5 @@
-/* Tests of kind.h: every kind of the list is whole, has names of its own, and is found by them; what the kinds' own
- * tests (typing, cell, schema) do not ask. */
+/* Tests of kind.h: every kind of the list is complete, has unique names, and is found by them. This covers what the
+ * kinds' own tests (typing, cell, schema) do not. */
 #include "table/kind.h"
 
 #include "harness/table_file_lab.h"
@@ -8,8 +8,8 @@
 #include <math.h>
 #include <string.h>
 
-/* A modelled kind reads, rounds and writes; every kind can be described; no two kinds are asked at once. */
-static void kinds_are_whole(void **state) {
+/* A modelled kind reads, rounds and writes; every kind can be described; no two kinds have the same order. */
+static void kinds_are_complete(void **state) {
     (void)state;
     for (int i = 0; acf_kinds[i]; i++) {
         const acf_kind *k = acf_kinds[i];
@@ -33,16 +33,16 @@ static void kinds_have_names(void **state) {
     }
     assert_null(acf_kind_named("auto"));
     assert_null(acf_kind_named("reel"));
-    assert_string_equal(acf_kind_from_word("id,x", 2)->name, "identifier"); /* so many bytes */
+    assert_string_equal(acf_kind_from_word("id,x", 2)->name, "identifier"); /* only this many bytes */
     assert_null(acf_kind_from_word("identifier", 5));
     assert_null(acf_kind_from_word("identifiers", 11));
-    assert_null(acf_kind_from_word("empty", 5)); /* nobody can ask for it */
+    assert_null(acf_kind_from_word("empty", 5)); /* users cannot request it */
     acf_text t = acf_text_into(text, sizeof text);
     acf_kind_add_words(&t);
     assert_string_equal(text, "real, integer, ordinal, category, date, dmy, mdy, time, identifier or constant");
 }
 
-/* The help of the option lists what the kinds say. */
+/* The help of the option lists the words of all kinds. */
 static void help_has_all_words(void **state) {
     (void)state;
     acf_options *o;
@@ -55,8 +55,8 @@ static void help_has_all_words(void **state) {
     acf_options_free(o);
 }
 
-/* A scale and a date have ends; a number has those that a user declares, and a schema that describes a table
- * declares nothing. */
+/* A scale and a date have bounds. A number has those that the user declares; a schema that describes a table
+ * declares none. */
 static void columns_have_bounds(void **state) {
     (void)state;
     static const char text[] =
@@ -96,7 +96,7 @@ static void columns_have_bounds(void **state) {
     acf_schema_free(s);
 }
 
-static void kinds_of_memory(void **state) {
+static void kinds_of_tables_in_memory(void **state) {
     (void)state;
     const double x[] = {1, 0.5, 1, 2, (double)NAN, 0};
     const acf_column column[] = {{.name = "whole"}, {.name = "half"}, {.name = "code", .classes = 2}};
@@ -111,6 +111,6 @@ static void kinds_of_memory(void **state) {
     acf_table_free(t);
 }
 
-ACF_TESTS(kind, cmocka_unit_test(kinds_are_whole), cmocka_unit_test(kinds_have_names),
+ACF_TESTS(kind, cmocka_unit_test(kinds_are_complete), cmocka_unit_test(kinds_have_names),
           cmocka_unit_test(help_has_all_words), cmocka_unit_test(columns_have_bounds),
-          cmocka_unit_test(kinds_of_memory))
+          cmocka_unit_test(kinds_of_tables_in_memory))

@@ -1,6 +1,4 @@
-/* Distributions of masks: see masks.h.
- *
- * Drawing itself is in masks_row.h, as a GPU does it, too. */
+/* Distributions of masks: see masks.h. The draws are in masks_row.h, shared with the GPU. */
 #include "table/masks_row.h"
 
 #include "device/cpu.h"
@@ -14,7 +12,7 @@ static const char *const names[] = {"bernoulli", "uniform", "marginal", "joint",
 
 static bool has_p(acf_mask_kind kind) { return kind != ACF_MASK_UNIFORM && kind != ACF_MASK_JOINT; }
 
-/* ---- text ------------------------------------------------------------------------------------------------------- */
+/* ---- text -------------------------------------------------------------------------------------------------------- */
 
 static acf_status take_part(acf_mask_reader *r, acf_mask_part *out) {
     const int kind = acf_mask_take_name(r, names, KINDS);
@@ -55,11 +53,11 @@ void acf_masks_write(const acf_masks *masks, acf_text *out) {
     }
 }
 
-/* ---- how much is modelled --------------------------------------------------------------------------------------- */
+/* ---- share of modelled cells ------------------------------------------------------------------------------------- */
 
 /* Mean and variance of the number of modelled cells of a complete row. */
 static void moments(const acf_mask_part *p, double D, double *mean, double *var) {
-    const double even = (D + 1) / 2, spread = (D * D - 1) / 12; /* of a number that is uniform on 1..D */
+    const double even = (D + 1) / 2, spread = (D * D - 1) / 12; /* of a number uniform on 1..D */
     switch (p->kind) {
     case ACF_MASK_BERNOULLI:
     case ACF_MASK_MARGINAL: *mean = D * (1 - p->p) + pow(p->p, D), *var = D * p->p * (1 - p->p); break;
@@ -81,13 +79,14 @@ double acf_masks_capacity(const acf_masks *masks, int64_t N, int64_t D, int64_t 
         mean += p->weight * m, square += p->weight * (v + m * m), sum += p->weight;
     }
     mean /= sum, square /= sum;
-    /* Of some of the columns: a share of the row's number, and the chance of which ones they are, at most a quarter each. */
+    /* For some of the columns: a share of the row's number. The variance of which columns these are is at most a
+     * quarter each. */
     const double share = (double)part / (double)D, var = (square - mean * mean) * share * share + 0.25 * (double)part;
     const double n = (double)N, most = n * mean * share + 5 * sqrt(n * var);
     return fmin(1, most / (n * (double)part));
 }
 
-/* ---- drawing ---------------------------------------------------------------------------------------------------- */
+/* ---- drawing ----------------------------------------------------------------------------------------------------- */
 
 void acf_masks_draw(const acf_device *dev, const acf_masks *masks, uint64_t seed, uint32_t draw, int64_t N, int64_t D,
                     const uint64_t *id, uint8_t *b, uint8_t *m) {

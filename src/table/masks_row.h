@@ -1,7 +1,7 @@
-/* Drawing the masks of one row: what CPU and GPU share, so that a row gets the same ones on both. See masks.h.
+/* Draws the masks of one row. CPU and GPU share this code, so a row gets the same masks on both. See masks.h.
  *
- * One 32-bit word a cell, four columns to a block of the generator, and one block a row, at a column no table has, for
- * what concerns the whole row. A row of 20 columns costs some 150 ns on a core. */
+ * One 32-bit word per cell, four columns per block of the generator. One more block per row, at a column that no
+ * table has, serves decisions about the whole row. A row of 20 columns costs some 150 ns on a core. */
 #ifndef ACF_TABLE_MASKS_ROW_H
 #define ACF_TABLE_MASKS_ROW_H
 
@@ -20,22 +20,24 @@ ACF_MASKS_HERE void acf_mask_bits(acf_rng_counter at, uint32_t out[4]) {
     for (int k = 0; k < 4; k++) out[k] = w.v[k];
 }
 ACF_MASKS_HERE void acf_mask_words(acf_rng_counter at, int64_t n, uint32_t *out) {
-    (void)n; /* at most a block: all of it has room */
+    (void)n; /* at most a block, so all of it fits */
     acf_mask_bits(at, out);
 }
 #else
 #include "table/masks.h"
 #define ACF_MASKS_HERE static inline
-#define ACF_MASK_WORDS 64 /* what the vector form of the generator makes in one go */
+#define ACF_MASK_WORDS 64 /* words that the vector form of the generator makes in one call */
 #define acf_mask_unit acf_rng_unit
 #define acf_mask_bits acf_rng_bits
 #define acf_mask_words acf_rng_words
 #endif
 
-#define ACF_MASK_ROW_COLUMN 0x80000000u  /* the block of a whole row: beyond every column */
-#define ACF_MASK_DROP_COLUMN 0x40000000u /* the blocks that say which cells become missing: beyond every column, too */
+#define ACF_MASK_ROW_COLUMN 0x80000000u /* the block of a whole row: beyond every column */
+#define ACF_MASK_DROP_COLUMN                                                                                           \
+    0x40000000u /* the blocks that decide which cells become missing: also beyond every
+                                          * column */
 
-/* A 32-bit word as an integer in [0, n), n < 2^31: its place on [0, 1) times n. */
+/* Maps a 32-bit word to an integer in [0, n), n < 2^31: its position in [0, 1) times n. */
 ACF_MASKS_HERE int64_t acf_mask_scaled(uint32_t word, int64_t n) {
     return (int64_t)((uint64_t)word * (uint64_t)n >> 32);
 }
@@ -52,7 +54,7 @@ ACF_MASKS_HERE const acf_mask_part *acf_mask_choose(const acf_masks *masks, cons
     return &masks->part[masks->n - 1];
 }
 
-/* b (D): each present cell with probability p. Returns how many. 2^32 p as an integer makes p = 1 certain. */
+/* b (D): each present cell with probability p. Returns their number. 2^32 p as an integer makes p = 1 certain. */
 ACF_MASKS_HERE int64_t acf_mask_bernoulli(acf_rng_counter at, double p, int64_t D, uint8_t *b, const uint8_t *m) {
     uint64_t below = (uint64_t)(p * 0x1p32);
     uint32_t words[ACF_MASK_WORDS];
@@ -69,8 +71,8 @@ ACF_MASKS_HERE int64_t acf_mask_bernoulli(acf_rng_counter at, double p, int64_t 
     return given;
 }
 
-/* b (D): k of the n present cells, every subset as likely: a cell is among the k - taken still wanted of the n - passed
- * still to come with just that probability. */
+/* b (D): k of the n present cells, every subset equally likely. A cell is chosen with probability (k - taken) / (n -
+ * passed). */
 ACF_MASKS_HERE void acf_mask_subset(acf_rng_counter at, int64_t k, int64_t n, int64_t D, uint8_t *b, const uint8_t *m) {
     uint32_t words[ACF_MASK_WORDS];
     for (int64_t j = 0; j < D; j++) {
@@ -90,7 +92,7 @@ ACF_MASKS_HERE void acf_mask_model_one(int64_t which, int64_t D, uint8_t *b, con
         if (m[j] && which-- == 0) b[j] = 0;
 }
 
-/* m (D): of the present cells that are not given, the which-th stays, each other is missing with probability p. */
+/* m (D): of the present cells that are not given, the which-th stays; each other becomes missing with probability p. */
 ACF_MASKS_HERE void acf_mask_drop(acf_rng_counter at, double p, int64_t which, int64_t D, const uint8_t *b,
                                   uint8_t *m) {
     uint64_t below = (uint64_t)(p * 0x1p32);
@@ -104,7 +106,7 @@ ACF_MASKS_HERE void acf_mask_drop(acf_rng_counter at, double p, int64_t which, i
     }
 }
 
-/* m (D) says which cells of the row at this place are present; b and m become its masks. */
+/* m (D) marks the present cells of the row with this counter; b and m become its masks. */
 ACF_MASKS_HERE void acf_masks_row(const acf_masks *masks, acf_rng_counter at, int64_t D, uint8_t *b, uint8_t *m) {
     int64_t present = 0;
     for (int64_t j = 0; j < D; j++) {

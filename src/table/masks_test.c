@@ -1,5 +1,5 @@
-/* Tests of masks.h: the text form, the promises for every row, and the distributions. Draws are functions of fixed
- * places; thresholds are those of a one-in-a-thousand event or rarer. */
+/* Tests of masks.h: the text form, the guarantees for every row, and the distributions. Draws depend on fixed
+ * counters; thresholds correspond to events of probability one in a million or less. */
 #include "table/masks.h"
 
 #include "harness/check.h"
@@ -23,7 +23,7 @@ static acf_device *device(int threads) {
     return dev;
 }
 
-/* Draws for N rows in which the columns of `holes` (a set of bits) are missing. */
+/* Draws for N rows in which the columns of `holes` (a bit set) are missing. */
 static void drawn(const char *text, unsigned missing, uint32_t draw) {
     acf_masks masks = parsed(text);
     acf_device *dev = device(2);
@@ -48,7 +48,7 @@ static unsigned given(int i) {
     return o;
 }
 
-/* count (2^D) against probabilities (2^D): what cannot happen did not, and chi-square is as expected. */
+/* Compares count (2^D) with probabilities (2^D): impossible sets do not occur, and chi-square is as expected. */
 static void assert_fits(const int *count, const double *p) {
     double chi2 = 0.0;
     int cells = 0;
@@ -66,7 +66,7 @@ static void assert_fits(const int *count, const double *p) {
 
 static int size_of(unsigned set) { return __builtin_popcount(set); }
 
-/* Probability that bernoulli:p over the present columns leaves exactly u modelled, with the forced column. */
+/* The probability that bernoulli:p over the present columns models exactly u, including the forced column. */
 static void bernoulli_law(double p, unsigned present, double *law) {
     int n = size_of(present);
     for (unsigned u = 0; u < 1u << D; u++) {
@@ -77,7 +77,7 @@ static void bernoulli_law(double p, unsigned present, double *law) {
     }
 }
 
-static void bernoulli_has_its_law(void **state) {
+static void bernoulli_has_its_distribution(void **state) {
     (void)state;
     static const struct {
         const char *text;
@@ -99,7 +99,7 @@ static void bernoulli_has_its_law(void **state) {
     }
 }
 
-static void uniform_has_its_law(void **state) {
+static void uniform_has_its_distribution(void **state) {
     (void)state;
     for (unsigned missing = 0; missing < 0x7f; missing += 0x15) {
         unsigned present = 0x7f & ~missing;
@@ -133,7 +133,8 @@ static void marginal_turns_the_given_into_missing(void **state) {
     for (int i = 0; i < N; i++) assert_int_equal(size_of(modelled(i)), 1);
 }
 
-/* What is given is what uniform gives; of r others one is modelled and each other with probability 1 - P, all columns alike. */
+/* Cells are given as by uniform. Of r others one is modelled, and each other with probability 1 - P, equally in all
+ * columns. */
 static void partial_leaves_some_missing(void **state) {
     (void)state;
     static uint8_t b0[sizeof b];
@@ -167,7 +168,7 @@ static void joint_gives_nothing(void **state) {
     for (int i = 0; i < N; i++) assert_true(given(i) == 0 && modelled(i) == (0x7f & ~0x21));
 }
 
-/* A weight of 2 to 1 to 1; joint and the leave-one-out mask are told apart by their sets. */
+/* Weights of 2 to 1 to 1; joint and leave-one-out masks are recognised by their sets. */
 static void mixtures_choose_by_weight(void **state) {
     (void)state;
     drawn("joint*2 + bernoulli:1 + marginal:1", 0, 4);
@@ -190,9 +191,8 @@ static void rows_without_cells_stay_empty(void **state) {
     }
 }
 
-/* A row gets the same masks alone, elsewhere in a batch, and with any number of threads; and others at the next
- * draw. */
-static void a_row_does_not_know_its_batch(void **state) {
+/* A row gets the same masks alone, elsewhere in a batch, and with any number of threads; the next draw gives others. */
+static void masks_do_not_depend_on_the_batch(void **state) {
     (void)state;
     enum { WIDE = 131, ROWS = 600 };
     static uint8_t b1[ROWS * WIDE], m1[ROWS * WIDE], b2[ROWS * WIDE], m2[ROWS * WIDE], one_b[WIDE], one_m[WIDE];
@@ -220,7 +220,7 @@ static void a_row_does_not_know_its_batch(void **state) {
     acf_device_close(one), acf_device_close(two);
 }
 
-/* Neighbouring columns, also across the blocks of the generator, and neighbouring rows and draws share nothing. */
+/* Neighbouring columns (also across blocks of the generator), neighbouring rows and draws are independent. */
 static void cells_are_independent(void **state) {
     (void)state;
     enum { WIDE = 200, ROWS = 1000 };
@@ -245,8 +245,8 @@ static void cells_are_independent(void **state) {
     acf_device_close(dev);
 }
 
-/* What a batch models stays within the room that is planned for it, and comes near it: in all columns, and in the first three. */
-static void batches_have_room(void **state) {
+/* What a batch models stays within the planned capacity and comes near it: in all columns, and in the first three. */
+static void planned_capacity_suffices(void **state) {
     (void)state;
     static const char *const texts[] = {"bernoulli:0.5", "uniform", "marginal:0.3", "partial:0.6 + uniform*2",
                                         "bernoulli:0.9*3 + joint"};
@@ -272,7 +272,7 @@ static void batches_have_room(void **state) {
     assert_true(acf_masks_capacity(&joint, 10, 4, 4) == 1);
 }
 
-static void text_goes_and_comes_back(void **state) {
+static void text_round_trips(void **state) {
     (void)state;
     static const char *const cases[][2] = {
         {"bernoulli:0.5", "bernoulli:0.5"},
@@ -295,7 +295,7 @@ static void text_goes_and_comes_back(void **state) {
     }
 }
 
-static void wrong_text_gets_a_sentence(void **state) {
+static void wrong_text_is_reported(void **state) {
     (void)state;
     static const char *const cases[][2] = {
         {"", "masks '': at the end: expected bernoulli:P, uniform, marginal:P, partial:P or joint"},
@@ -324,9 +324,9 @@ static void wrong_text_gets_a_sentence(void **state) {
     }
 }
 
-ACF_TESTS(masks, cmocka_unit_test(batches_have_room), cmocka_unit_test(bernoulli_has_its_law),
-          cmocka_unit_test(uniform_has_its_law), cmocka_unit_test(marginal_turns_the_given_into_missing),
+ACF_TESTS(masks, cmocka_unit_test(planned_capacity_suffices), cmocka_unit_test(bernoulli_has_its_distribution),
+          cmocka_unit_test(uniform_has_its_distribution), cmocka_unit_test(marginal_turns_the_given_into_missing),
           cmocka_unit_test(joint_gives_nothing), cmocka_unit_test(partial_leaves_some_missing),
           cmocka_unit_test(mixtures_choose_by_weight), cmocka_unit_test(rows_without_cells_stay_empty),
-          cmocka_unit_test(a_row_does_not_know_its_batch), cmocka_unit_test(cells_are_independent),
-          cmocka_unit_test(text_goes_and_comes_back), cmocka_unit_test(wrong_text_gets_a_sentence))
+          cmocka_unit_test(masks_do_not_depend_on_the_batch), cmocka_unit_test(cells_are_independent),
+          cmocka_unit_test(text_round_trips), cmocka_unit_test(wrong_text_is_reported))

@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-#define DECIMALS_ROUND 15 /* with more, a number is what arithmetic left behind, and nothing to round to */
+#define DECIMALS_ROUND 15 /* with more decimals, a number is a result of arithmetic and is not rounded */
 
 static acf_status name_column(acf_schema *s, int64_t j, const char *name) {
     char made_up[32];
@@ -17,7 +17,7 @@ static acf_status name_column(acf_schema *s, int64_t j, const char *name) {
     return s->column[j].name ? ACF_OK : ACF_EMEMORY;
 }
 
-/* Levels of a category are its codes: the caller knows what they mean, we do not. */
+/* The levels of a category are its codes; their meaning is the caller's. */
 static acf_status codes(acf_field_spec *c, int32_t classes) {
     for (int32_t k = 0; k < classes; k++) {
         char text[16];
@@ -29,8 +29,8 @@ static acf_status codes(acf_field_spec *c, int32_t classes) {
     return ACF_OK;
 }
 
-/* The decimals of a cell are those of the shortest text that reads back as it; once they are too many to mean anything, the rest is not
- * looked at. */
+/* The decimals of a cell are those of the shortest text that reads back as its value. Once there are too many, the
+ * other cells are not examined. */
 static void count_cell(acf_field_spec *c, double v, bool *whole) {
     char text[ACF_NUMBER_MAX];
     acf_number n = {0};

@@ -1,18 +1,18 @@
-/* Markers of missing cells: see na_strings.h. */
+/* NA strings: see na_strings.h. */
 #include "table/na_strings.h"
 
 #include <string.h>
 
 #define MARKERS_MAX 65536
 
-/* Far more than anybody names; a hostile schema file may try. */
+/* Far more than a user would name. A hostile schema file may try more. */
 acf_na_strings acf_na_strings_make(acf_arena *texts) {
     return (acf_na_strings){.list = acf_text_counts_make(MARKERS_MAX, texts)};
 }
 
 void acf_na_strings_clear(acf_na_strings *m) { acf_text_counts_clear(&m->list); }
 
-/* usual: unless somebody names it, which counts more, before or after. */
+/* usual: from the default list. A name given by the user takes precedence, whether it comes before or after. */
 static acf_status add(acf_na_strings *m, const char *text, size_t n, bool usual) {
     const bool known = acf_text_counts_find(&m->list, text, n) >= 0;
     ACF_TRY(acf_text_counts_add(&m->list, text, n, usual));
@@ -46,7 +46,7 @@ bool acf_na_strings_in_doubt(const acf_na_strings *m, const char *text, size_t n
     return at >= 0 && m->list.entry[at].first == 1;
 }
 
-/* An item may be empty, and then means the empty cell. */
+/* An item may be empty; it stands for the empty cell. */
 acf_status acf_na_strings_add_list(acf_na_strings *m, const char *list) {
     while (*list) {
         size_t n = strcspn(list, ",");

@@ -1,5 +1,5 @@
-/* Tests of normal_scores.h: columns of every shape come out nearly normal, forward and back are inverses, slopes are derivatives, and few
- * observations change little. */
+/* Tests of normal_scores.h: columns of every shape become nearly normal, forward map and inverse agree, slopes are
+ * derivatives, and few observations change little. */
 #include "table/normal_scores.h"
 
 #include "base/arena.h"
@@ -16,7 +16,7 @@ static double t[N];
 static double uniform(int i) { return acf_rng_uniform((acf_rng_counter){9, (uint64_t)i, ACF_STREAM_TEST, 0, 0}); }
 static double normal(int i) { return acf_rng_normal((acf_rng_counter){9, (uint64_t)i, ACF_STREAM_TEST, 1, 0}); }
 
-/* Columns as they come. */
+/* Shapes of columns. */
 typedef enum shape {
     LOGNORMAL,
     CAUCHY,
@@ -72,8 +72,8 @@ static acf_normal_scores fitted(shape s, int n) {
     return w;
 }
 
-/* Dequantised values go to a standard normal: the largest distance of the two distribution functions is small, also where most
- * of the column is one value. */
+/* Dequantised values become standard normal: the largest distance of the two distribution functions is small, even if
+ * most of the column is one value. */
 static void makes_columns_normal(void **state) {
     (void)state;
     for (shape s = 0; s < SHAPES; s++) {
@@ -89,7 +89,7 @@ static void makes_columns_normal(void **state) {
     }
 }
 
-static void forward_and_back_are_inverses(void **state) {
+static void forward_and_inverse_agree(void **state) {
     (void)state;
     for (shape s = 0; s < SHAPES; s++) {
         acf_normal_scores w = fitted(s, N);
@@ -98,7 +98,7 @@ static void forward_and_back_are_inverses(void **state) {
             double at = acf_normal_scores_inverse(&w, z), slope = exp(acf_normal_scores_log_slope(&w, at));
             assert_true(at > last);
             last = at;
-            double error = 1e-14 * (fabs(at) * slope + fabs(z) + 1); /* what rounding `at` costs */
+            double error = 1e-14 * (fabs(at) * slope + fabs(z) + 1); /* cost of rounding `at` */
             assert_true(fabs(acf_normal_scores_forward(&w, at) - z) <= 100 * error);
             double h = 1e-4 / slope,
                    rise = acf_normal_scores_forward(&w, at + h) - acf_normal_scores_forward(&w, at - h);
@@ -128,7 +128,7 @@ static void slopes_are_derivatives(void **state) {
     acf_normal_scores_free(&w);
 }
 
-/* With few observations the prior speaks: near the identity, nearer than with many. */
+/* With few observations the prior dominates: the map is nearer the identity than with many. */
 static void few_observations_change_little(void **state) {
     (void)state;
     double move[3];
@@ -144,8 +144,8 @@ static void few_observations_change_little(void **state) {
         fail_msg("moves %g %g %g", move[0], move[1], move[2]);
 }
 
-/* Beyond what was observed: a bound is not a wall, and a heavy tail goes on as it was. */
-static void tails_go_on(void **state) {
+/* Beyond the observed values a bound is not a wall, and a heavy tail continues. */
+static void tails_continue(void **state) {
     (void)state;
     acf_normal_scores w = fitted(WHOLE, N);
     double top = w.t[w.n - 2], slope = acf_normal_scores_forward(&w, top + 1) - acf_normal_scores_forward(&w, top);
@@ -156,8 +156,9 @@ static void tails_go_on(void **state) {
     acf_normal_scores_free(&w);
 }
 
-/* A heavy tail gets heavier: draws beyond the largest of 4,000 log-normal values are as far out as they should be, and not on a line through the last two. */
-static void tails_go_on_as_they_grow(void **state) {
+/* A heavy tail keeps its growth: draws beyond the largest of 4,000 log-normal values are as far out as they should be,
+ * not on a line through the last two. */
+static void tails_keep_their_growth(void **state) {
     (void)state;
     const double mean = exp(0.5), deviation = sqrt((exp(1) - 1) * exp(1));
     for (int n = 400; n <= N; n *= 10) {
@@ -172,7 +173,8 @@ static void tails_go_on_as_they_grow(void **state) {
     }
 }
 
-/* But it does not grow for ever: five deviations beyond the observed values a Cauchy column has thousands of times its largest one; here it has tens. */
+/* The growth is limited: five deviations beyond the observed values a Cauchy column has thousands of times its largest
+ * value; here it has tens. */
 static void tails_stop_growing(void **state) {
     (void)state;
     acf_normal_scores w = fitted(CAUCHY, 400);
@@ -204,7 +206,7 @@ static void nothing_to_bend(void **state) {
     }
 }
 
-static void odd_knots_are_no_warp(void **state) {
+static void invalid_knots_are_refused(void **state) {
     (void)state;
     double a[3] = {0, 1, 2}, b[3] = {0, 1, 1}, c[3] = {0, (double)NAN, 2}, d[3] = {0, 1e-320, 2};
     assert_true(acf_normal_scores_valid(&(acf_normal_scores){3, a, a}) &&
@@ -232,11 +234,12 @@ static void memory_may_run_out(void **state) {
     }
 }
 
-/* ---- towards the ends of a bounded column ---------------------------------------------------------------------------------------- */
+/* ---- bending towards the ends of a bounded column ---------------------------------------------------------------- */
 
 static const acf_normal_scores_ends unit = {.low = -1, .high = 2, .from = -0.9, .to = 1.8};
 
-/* No z is beyond an end, the middle stays as it was, forward and back are inverses, and each step in z takes the same share of the distance to the end. */
+/* No z maps beyond an end, the middle is unchanged, forward map and inverse agree, and each step in z takes the same
+ * share of the distance to the end. */
 static void check_bent(const acf_normal_scores *w, const acf_normal_scores *before, double from, double to) {
     double share = 0;
     assert_true(acf_normal_scores_valid(w) && w->n <= ACF_NORMAL_SCORES_KNOTS);
@@ -245,8 +248,8 @@ static void check_bent(const acf_normal_scores *w, const acf_normal_scores *befo
     for (double away = 0.04; away > 5e-4; away /= 1.5) {
         const double z = acf_normal_scores_forward(w, -1 + away), next = acf_normal_scores_forward(w, -1 + away / 1.5);
         assert_true(fabs(acf_normal_scores_inverse(w, z) + 1 - away) < 1e-12);
-        if (share > 0)
-            assert_true(fabs((z - next) / share - 1) < 0.05); /* the line between knots is not quite the curve */
+        /* the line between knots differs a little from the curve */
+        if (share > 0) assert_true(fabs((z - next) / share - 1) < 0.05);
         share = z - next;
     }
     assert_true(acf_normal_scores_inverse(w, acf_normal_scores_forward(w, -0.95) - 0.5) >
@@ -270,7 +273,7 @@ static void identity_bends_near_its_ends(void **state) {
     assert_int_equal(w.n, 0);
 }
 
-/* A fitted line leads on from its outermost knots; where the end is at one there is nothing to lead to. */
+/* A fitted line continues from its outermost knots; if an end is at one, nothing is added. */
 static void lines_lead_to_their_ends(void **state) {
     (void)state;
     acf_normal_scores w, before;
@@ -296,8 +299,8 @@ static void lines_lead_to_their_ends(void **state) {
     acf_normal_scores_free(&w), acf_normal_scores_free(&before);
 }
 
-/* The largest of rounded values is one of n: about as much mass lies beyond it as on it, and not none. */
-static void tails_go_on_beyond_rounded_values(void **state) {
+/* The largest of rounded values is one of n: about as much mass lies beyond it as on it, not zero. */
+static void tails_continue_beyond_rounded_values(void **state) {
     (void)state;
     enum { FEW = 400 };
     const double step = 0.01;
@@ -316,11 +319,11 @@ static void tails_go_on_beyond_rounded_values(void **state) {
     acf_normal_scores_free(&w);
 }
 
-ACF_TESTS(normal_scores, cmocka_unit_test(tails_go_on_beyond_rounded_values),
+ACF_TESTS(normal_scores, cmocka_unit_test(tails_continue_beyond_rounded_values),
           cmocka_unit_test(identity_bends_near_its_ends), cmocka_unit_test(lines_lead_to_their_ends),
-          cmocka_unit_test(makes_columns_normal), cmocka_unit_test(forward_and_back_are_inverses),
+          cmocka_unit_test(makes_columns_normal), cmocka_unit_test(forward_and_inverse_agree),
           cmocka_unit_test(slopes_are_derivatives), cmocka_unit_test(few_observations_change_little),
-          cmocka_unit_test(tails_go_on), cmocka_unit_test(tails_go_on_as_they_grow),
+          cmocka_unit_test(tails_continue), cmocka_unit_test(tails_keep_their_growth),
           cmocka_unit_test(tails_stop_growing), cmocka_unit_test(what_needs_no_bending_stays),
-          cmocka_unit_test(nothing_to_bend), cmocka_unit_test(odd_knots_are_no_warp),
+          cmocka_unit_test(nothing_to_bend), cmocka_unit_test(invalid_knots_are_refused),
           cmocka_unit_test(memory_may_run_out))

@@ -1,18 +1,18 @@
-/* How a column writes its numbers: see notation.h. */
+/* Notation of a column's numbers: see notation.h. */
 #include "table/notation.h"
 
 #include <ctype.h>
 #include <string.h>
 
-#define SHARE 0.9 /* of the observed cells have the prefix and suffix that count as the column's */
-#define SLIPS 0.1 /* of the cells with a decimal mark may have the other one */
+#define SHARE 0.9 /* least share of the observed cells with the prefix and suffix that count as the column's */
+#define SLIPS 0.1 /* largest share of the cells with a decimal mark that may have the other mark */
 
-/* What separates thousands beside point and comma. The first four are blanks, the others apostrophes. */
+/* Separators of thousands besides point and comma. The first four are blanks, the others apostrophes. */
 static const char *const gaps[ACF_NOTATION_GAPS] = {" ", "\302\240",    "\342\200\257", "\342\200\211",
                                                     "'", "\342\200\231"};
 enum { BLANKS = 4 };
 
-/* In front of a number, and behind it without a blank between. Longer ones stand before those they begin with. */
+/* Written before a number, or after it without a blank. Longer ones stand before those that they begin with. */
 static const char *const currencies[] = {"US$", "A$",  "C$",  "R$",  "$",   "€",   "£",   "¥",   "₹",   "₽",
                                          "₩",   "₺",   "₪",   "USD", "EUR", "GBP", "CHF", "JPY", "CNY", "INR",
                                          "CAD", "AUD", "NZD", "SEK", "NOK", "DKK", "PLN", "CZK", "HUF", "BRL",
@@ -41,7 +41,7 @@ static bool begins(const cursor *c, const char *text, size_t n) {
     return (size_t)(c->end - c->at) >= n && memcmp(c->at, text, n) == 0;
 }
 
-/* Bytes of one of the texts that stands here, 0: none does. *which: its number. */
+/* Bytes of the listed text at the cursor, 0: none matches. *which: its number. */
 static size_t one_of(const cursor *c, const char *const *list, size_t count, int *which) {
     for (size_t i = 0; i < count; i++)
         if (begins(c, list[i], strlen(list[i]))) {
@@ -67,7 +67,8 @@ static bool take_sign(cursor *c, char *sign) {
     return true;
 }
 
-/* Which mark stands here: 0 a point, 1 a comma, 2, 3, ... a gap; -1: none that has a digit behind it. *n: its bytes. */
+/* The mark at the cursor: 0 a point, 1 a comma, 2, 3, ... a gap; -1: none that is followed by a digit. *n: its
+ * bytes. */
 static int mark_at(const cursor *c, size_t *n) {
     int which = -1;
     *n = c->at < c->end && (*c->at == '.' || *c->at == ',');
@@ -78,7 +79,7 @@ static int mark_at(const cursor *c, size_t *n) {
     return *n && is_digit(c, *n) ? which : -1;
 }
 
-/* Behind the digits: e5, E-12. */
+/* Bytes of an exponent after the digits: e5, E-12. */
 static size_t exponent_at(const cursor *c) {
     size_t n = 1;
     if (c->at == c->end || (*c->at != 'e' && *c->at != 'E')) return 0;
@@ -103,7 +104,7 @@ static cursor core_of(const char *affix) {
     return core;
 }
 
-/* Steps over a prefix or suffix, whatever blanks it has. */
+/* Steps over a prefix or suffix; blanks in it may differ. */
 static bool take_affix(cursor *c, const char *affix) {
     const cursor core = core_of(affix);
     const size_t n = (size_t)(core.end - core.at);
@@ -114,7 +115,7 @@ static bool take_affix(cursor *c, const char *affix) {
     return true;
 }
 
-/* Does this mark separate thousands here? One blank is as good as another. */
+/* Does this mark separate thousands in this notation? All blanks count as equal. */
 static bool is_separator(const acf_notation *f, int mark) {
     if (mark < 0 || !*f->group) return false;
     if (mark < 2) return *f->group == (mark ? ',' : '.');
@@ -130,7 +131,7 @@ typedef struct copying {
     int digits; /* since the last mark */
 } copying;
 
-/* One mark, if it stands where it may. */
+/* Copies one mark if it is allowed here. */
 static bool copy_mark(const acf_notation *f, copying *w, int mark) {
     if (!w->point && is_separator(f, mark)) {
         const bool first = !w->grouped;
@@ -142,7 +143,8 @@ static bool copy_mark(const acf_notation *f, copying *w, int mark) {
     return w->point = true;
 }
 
-/* Digits and marks, an exponent. False where they do not follow the notation; the caller looks at what follows. */
+/* Copies digits and marks, and an exponent. False if they do not follow the notation; the caller checks what
+ * follows. */
 static bool copy_number(const acf_notation *f, cursor *c, copying *w) {
     size_t n;
     while (c->at < c->end && w->n + 2 < ACF_PLAIN_MAX) {
@@ -184,7 +186,7 @@ bool acf_notation_read(const acf_notation *f, const char *text, size_t n, acf_nu
 
 /* ---- writing ---------------------------------------------------------------------------------------------------- */
 
-/* "$" stands behind the sign, "EUR " in front of it. */
+/* "$" comes after the sign, "EUR " before it. */
 void acf_notation_write(const acf_notation *f, const char *plain, acf_text *out) {
     const size_t before = strlen(f->prefix), sign = *plain == '-' || *plain == '+';
     const bool inside = before && f->prefix[before - 1] != ' ';
@@ -201,7 +203,7 @@ void acf_notation_write(const acf_notation *f, const char *plain, acf_text *out)
     acf_text_add(out, f->suffix);
 }
 
-/* ---- what a column says ------------------------------------------------------------ */
+/* ---- survey of a column ------------------------------------------------------------ */
 
 static bool is_in(const char *const *list, size_t count, const char *text, size_t n) {
     for (size_t i = 0; i < count; i++)
@@ -209,7 +211,7 @@ static bool is_in(const char *const *list, size_t count, const char *text, size_
     return false;
 }
 
-/* 12 kg, 12 stars, 5 mg/dl: behind a blank any one word is a unit. */
+/* 12 kg, 12 stars, 5 mg/dl: after a blank, any single word is a unit. */
 static bool is_word(const char *text, size_t n) {
     if (n == 0 || isdigit((unsigned char)*text) || is_in(clock_words, COUNT(clock_words), text, n)) return false;
     for (size_t i = 0; i < n; i++)
@@ -218,12 +220,12 @@ static bool is_word(const char *text, size_t n) {
     return true;
 }
 
-/* Without a blank only what is known to be one: 3A and 2nd are something else. */
+/* Without a blank only known units count: 3A and 2nd are something else. */
 static bool is_unit(const char *text, size_t n) {
     return is_in(units, COUNT(units), text, n) || is_in(currencies, COUNT(currencies), text, n);
 }
 
-/* What stands behind the number, up to the end. */
+/* Is the rest of the cell, after the number, a suffix? */
 static bool is_suffix(const cursor *rest) {
     cursor word = *rest;
     skip_blanks(&word);
@@ -235,8 +237,8 @@ static bool is_suffix(const cursor *rest) {
 
 /* The digits of a number and the marks between them. */
 typedef struct body {
-    int marks, first, last, kinds; /* of the first mark and of the last; 2: one kind, and another at the end */
-    int64_t digits[2];             /* in front of the first mark, behind the last */
+    int marks, first, last, kinds; /* first and last: which mark; kinds 2: one kind, and another at the end */
+    int64_t digits[2];             /* before the first mark, after the last */
     bool zero, threes, exponent;   /* begins with 0; three digits between marks */
 } body;
 
@@ -250,7 +252,7 @@ static bool scan_body(cursor *c, body *b) {
             continue;
         }
         if ((mark = mark_at(c, &n)) < 0) break;
-        if (b->kinds == 2) return false; /* nothing follows a decimal mark */
+        if (b->kinds == 2) return false; /* nothing may follow a decimal mark */
         if (b->marks == 0)
             b->first = mark, b->digits[0] = run, b->kinds = 1;
         else
@@ -272,7 +274,7 @@ static void count_group(acf_notation_survey *s, int mark) {
         s->gap[mark - 2]++;
 }
 
-/* What the marks of this number can be; false: nothing. */
+/* Counts what the marks of this number can be; false: it is no number. */
 static bool count_marks(acf_notation_survey *s, const body *b) {
     const bool grouping = b->digits[0] >= 1 && b->digits[0] <= 3 && !b->zero && b->threes && !b->exponent;
     if (b->marks == 0) return true;
@@ -296,7 +298,7 @@ static void keep_affix(char out[ACF_AFFIX_MAX], const char *text, size_t n) {
     out[n] = '\0';
 }
 
-/* Beyond the forms that there is room for, a column has none that most of its cells have. */
+/* Forms beyond the capacity are not counted; none of them can be in most of the cells. */
 static void count_form(acf_notation_survey *s, const char *prefix, size_t before, const char *suffix, size_t after) {
     for (int k = 0; k < ACF_NOTATION_FORMS; k++) {
         acf_affixes *f = &s->form[k];
@@ -330,7 +332,7 @@ bool acf_notation_look(acf_notation_survey *s, const char *text, size_t n) {
     return true;
 }
 
-/* 192,4 and 1.698.000 both say that the comma is the decimal mark; where cells disagree, most of them count. */
+/* 192,4 and 1.698.000 both show that the comma is the decimal mark. If cells disagree, the majority counts. */
 static void evidence(const acf_notation_survey *s, int64_t out[2]) {
     for (int k = 0; k < 2; k++) {
         const acf_mark_counts *own = &s->mark[k], *other = &s->mark[!k];
@@ -343,7 +345,7 @@ static bool is_mixed(const int64_t says[2]) {
     return (double)few > SLIPS * (double)(says[0] + says[1]);
 }
 
-/* 1.698 beside 1234 is no number of thousands, or the other would have a mark. A comma is less plain. */
+/* 1.698 beside 1234 is not thousands, or 1234 would have a mark. A comma is less certain. */
 static char own_point(const acf_notation_survey *s, const int64_t says[2]) {
     if (is_mixed(says)) return 0;
     if (says[0] + says[1] > 0) return says[1] > says[0] ? ',' : '.';
@@ -361,7 +363,7 @@ static bool is_alike(const char *affix, const char *other) {
     return a.end - a.at == b.end - b.at && memcmp(a.at, b.at, (size_t)(a.end - a.at)) == 0;
 }
 
-/* Cells with the affixes of this form, with and without a blank. */
+/* Number of cells with the affixes of this form, with or without a blank. */
 static int64_t count_alike(const acf_notation_survey *s, const acf_affixes *f) {
     int64_t cells = 0;
     for (int k = 0; k < ACF_NOTATION_FORMS; k++)
@@ -369,7 +371,7 @@ static int64_t count_alike(const acf_notation_survey *s, const acf_affixes *f) {
     return cells;
 }
 
-/* Prefix and suffix, and the gap between thousands. */
+/* The most frequent prefix and suffix, and the most frequent gap between thousands. */
 static void most_frequent(const acf_notation_survey *s, int64_t observed, acf_notation *out) {
     const acf_affixes *best = &s->form[0];
     int gap = 0;
@@ -404,7 +406,7 @@ acf_notation_verdict acf_notation_most(const acf_notation_survey *s, int64_t obs
     if ((own || point) && marks[!comma].either + marks[!comma].group > marks[!comma].decimal)
         *out = acf_notation_grouped(out, !comma);
     if (own || marks[0].either + marks[1].either == 0) {
-        out->comma &= own != 0; /* without a mark nothing is known of it */
+        out->comma &= own != 0; /* unknown without a mark */
         return ACF_NOTATION_IS;
     }
     return point ? ACF_NOTATION_ASSUMED : ACF_NOTATION_EITHER;
@@ -414,7 +416,7 @@ bool acf_notation_is_group(const char *text) {
     return strcmp(text, ".") == 0 || strcmp(text, ",") == 0 || is_in(gaps, ACF_NOTATION_GAPS, text, strlen(text));
 }
 
-/* Signs and marks in it could not be told from the number, nor a digit that stands beside it. */
+/* Signs, marks or digits in an affix could not be told from those of the number. */
 bool acf_notation_is_affix(const char *text) {
     const cursor core = core_of(text);
     if (core.at == core.end || strlen(text) >= ACF_AFFIX_MAX || strpbrk(text, "+-,")) return false;

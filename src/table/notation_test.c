@@ -1,4 +1,4 @@
-/* Tests of notation.h: numbers as people write them, read, told apart and written again. */
+/* Tests of notation.h: numbers as people write them are read, told apart and written again. */
 #include "table/notation.h"
 
 #include "harness/check.h"
@@ -15,7 +15,7 @@ static acf_notation notation(bool comma, const char *group, const char *prefix, 
     return f;
 }
 
-/* text NULL-terminated; NaN: it is no number in this notation. */
+/* text is NUL-terminated; value NaN: it is not a number in this notation. */
 static void reads(acf_notation f, const char *text, double value) {
     acf_number v = {.value = (double)NAN};
     const bool is = acf_notation_read(&f, text, strlen(text), &v);
@@ -67,7 +67,7 @@ static void signs_and_units_stand_beside_numbers(void **state) {
         writes(notation(false, ",", "", ""), "985", "985");
 }
 
-/* Cells with | between them: verdict and notation, "is ,[.][$][ kg]". */
+/* cells are separated by |; expected has verdict and notation, "is ,[.][$][ kg]". */
 static void says(const char *cells, char point, const char *expected) {
     static const char *const names[] = {"is", "assumed", "either", "mixed"};
     acf_notation_survey s = {0};
@@ -85,14 +85,14 @@ static void says(const char *cells, char point, const char *expected) {
     if (strcmp(out, expected) != 0) fail_msg("%s: %s, expected %s", cells, out, expected);
 }
 
-static void columns_tell_how_they_are_written(void **state) {
+static void columns_show_their_notation(void **state) {
     (void)state;
     says("1.5|2|3.25", 0, "is .[][][]");
     says("1,5|2|3,25", 0, "is ,[][][]");
     says("192,4|1.698", 0, "is ,[.][][]");
     says("1.698|1.698.000", 0, "is ,[.][][]");
     says("1,698|2.5", 0, "is .[,][][]");
-    says("1.698,5|1.698", '.', "is ,[.][][]"); /* the cells are nearer than the file */
+    says("1.698,5|1.698", '.', "is ,[.][][]"); /* the cells take precedence over the file */
     says("1.698|0.5", ',', "is .[][][]");
     says("1.698|1234", ',', "is .[][][]"); /* thousands would have a mark in all of them */
     says("1.698|985", 0, "either .[][][]");
@@ -156,5 +156,5 @@ static void what_a_file_says_is_checked(void **state) {
 }
 
 ACF_TESTS(notation, cmocka_unit_test(numbers_are_read_as_their_column_writes_them),
-          cmocka_unit_test(signs_and_units_stand_beside_numbers), cmocka_unit_test(columns_tell_how_they_are_written),
+          cmocka_unit_test(signs_and_units_stand_beside_numbers), cmocka_unit_test(columns_show_their_notation),
           cmocka_unit_test(most_texts_are_no_numbers), cmocka_unit_test(what_a_file_says_is_checked))

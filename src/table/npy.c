@@ -1,4 +1,5 @@
-/* Matrices in .npy files: see npy.h. The header is a Python dictionary written by repr(); what is accepted here is hardly more than that. */
+/* Matrices in .npy files: see npy.h. The header is a Python dictionary written by repr(); little more than that is
+ * accepted. */
 #include "table/npy.h"
 
 #include "base/arena.h"
@@ -13,16 +14,16 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define ITEMS_AT_ONCE 4096 /* on the stack: a matrix may be read by several threads */
+#define ITEMS_AT_ONCE 4096 /* doubles on the stack: several threads may read a matrix */
 
 struct acf_npy {
     char *path;
     int fd;
-    int64_t bytes, offset; /* of the file; of the first item */
+    int64_t bytes, offset; /* bytes of the file; offset of the first item */
     bool pictures;         /* opened for bytes in 2 to 4 dimensions, not for a matrix */
     int n_dims;
     int64_t dim[4];
-    int64_t rows, columns; /* of a matrix; of pictures: the first dimension, and the product of the others */
+    int64_t rows, columns; /* of a matrix; for pictures: the first dimension, and the product of the others */
     char kind;             /* f i u b */
     int size;              /* bytes of an item */
     bool swap, fortran;
@@ -40,7 +41,7 @@ static acf_status __attribute__((format(printf, 2, 3))) refuse(const acf_npy *f,
     return acf_fail(ACF_EDATA, "%s: %s", f->path, what);
 }
 
-/* n bytes from `at`, all of them. */
+/* Reads all n bytes from `at`. */
 static acf_status read_at(const acf_npy *f, void *out, size_t n, int64_t at) {
     char *p = out;
     while (n > 0) {
@@ -57,16 +58,16 @@ static acf_status read_at(const acf_npy *f, void *out, size_t n, int64_t at) {
     return ACF_OK;
 }
 
-/* ---- the header --------------------------------------------------------------------------------------------------- */
+/* ---- the header -------------------------------------------------------------------------------------------------- */
 
-/* Where parsing is in the header's text. Every take_ function moves on over what it takes, and leaves the cursor where a sentence should
- * point otherwise. */
+/* A position in the header's text. Every take_ function moves over what it takes; otherwise the cursor stays where an
+ * error message points. */
 typedef struct cursor {
     const acf_npy *f;
     const char *begin, *at; /* ends with a NUL, which no header holds */
 } cursor;
 
-/* White space may stand between any two tokens: repr() puts spaces, the padding is spaces and a line end. */
+/* White space may separate tokens: repr() writes spaces, the padding is spaces and a line end. */
 static void skip_spaces(cursor *c) { c->at += strspn(c->at, " \t\n"); }
 
 static acf_status unexpected(const cursor *c, const char *expected) {
@@ -76,7 +77,7 @@ static acf_status unexpected(const cursor *c, const char *expected) {
                   acf_text_excerpt(seen, few), (int)(c->at - c->begin), expected);
 }
 
-/* The token, if it is what comes next. */
+/* Takes the token if it comes next. */
 static bool take(cursor *c, const char *token) {
     skip_spaces(c);
     size_t n = strlen(token);
@@ -85,7 +86,7 @@ static bool take(cursor *c, const char *token) {
     return true;
 }
 
-/* A text in quotes, without escapes: those of NumPy have none. */
+/* A text in quotes, without escapes: NumPy writes none. */
 static acf_status take_text(cursor *c, char *out, size_t cap, const char *what) {
     skip_spaces(c);
     char quote = *c->at;
@@ -116,7 +117,7 @@ static acf_status take_descr(cursor *c, acf_npy *f) {
                   acf_text_excerpt(seen, text));
 }
 
-/* Overflow is caught digit by digit; a product of two such counts is checked when both are known. */
+/* Overflow is checked digit by digit. The product of two counts is checked once both are known. */
 static acf_status take_count(cursor *c, int64_t *out) {
     skip_spaces(c);
     if (*c->at < '0' || *c->at > '9') return unexpected(c, "a whole number");
@@ -132,7 +133,7 @@ static acf_status take_count(cursor *c, int64_t *out) {
     return ACF_OK;
 }
 
-/* (1000, 8), (1000,) or more, which may be refused once it is known how many there are. */
+/* (1000, 8), (1000,) or more dimensions. Their number is checked once it is known. */
 static acf_status take_shape(cursor *c, acf_npy *f) {
     int64_t n = 0, v = 0;
     if (!take(c, "(")) return unexpected(c, "a shape in parentheses");
@@ -146,10 +147,10 @@ static acf_status take_shape(cursor *c, acf_npy *f) {
     const int least = f->pictures ? 2 : 1, most = f->pictures ? 4 : 2;
     if (n < least || n > most)
         return f->pictures
-                   ? refuse(
-                         f,
-                         "it has %lld dimensions, expected (images, rows, columns), with channels behind them where there are some; reshape it",
-                         (long long)n)
+                   ? refuse(f,
+                            "it has %lld dimensions, expected (images, rows, columns), with channels last if there are "
+                            "any; reshape it",
+                            (long long)n)
                    : refuse(f, "it has %lld dimensions, expected a matrix with 1 or 2; reshape it", (long long)n);
     f->n_dims = (int)n;
     f->rows = f->dim[0];
@@ -191,9 +192,9 @@ static acf_status parse_header(acf_npy *f, const char *text) {
     return ACF_OK;
 }
 
-/* ---- opening ------------------------------------------------------------------------------------------------------ */
+/* ---- opening ----------------------------------------------------------------------------------------------------- */
 
-/* The items must fill the rest of the file: fewer is a copy that was cut, more is something this reader would silently leave out. */
+/* The items must fill the rest of the file. Fewer mean a truncated copy; more would be silently ignored. */
 static acf_status check_size(const acf_npy *f) {
     int64_t need, left = f->bytes - f->offset;
     if (__builtin_mul_overflow(f->rows, f->columns, &need) || __builtin_mul_overflow(need, (int64_t)f->size, &need))
@@ -206,7 +207,8 @@ static acf_status check_size(const acf_npy *f) {
     return ACF_OK;
 }
 
-/* The length comes first and decides how much memory is taken, so it is compared with a limit and with the file before that. */
+/* The length comes first and decides how much memory is allocated, so it is first compared with a limit and with the
+ * file. */
 static acf_status read_header(acf_npy *f) {
     unsigned char b[12] = {0};
     ACF_TRY(read_at(f, b, f->bytes < 12 ? (size_t)f->bytes : 12, 0));
@@ -239,7 +241,7 @@ static acf_status open_file(acf_npy *f, const char *path) {
     struct stat st;
     f->path = acf_alloc_text(path, "a matrix");
     if (!f->path) return ACF_EMEMORY;
-    f->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY); /* a pipe without a writer is not waited for */
+    f->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY); /* do not wait for a pipe without a writer */
     if (f->fd < 0 || fstat(f->fd, &st) != 0) return acf_fail(ACF_EIO, "cannot open %s: %s", path, strerror(errno));
     if (!S_ISREG(st.st_mode))
         return acf_fail(ACF_EIO, "cannot read %s: it is not a regular file, which a matrix must be", path);
@@ -272,9 +274,9 @@ void acf_npy_close(acf_npy *f) {
     acf_release(f);
 }
 
-/* ---- items -------------------------------------------------------------------------------------------------------- */
+/* ---- items ------------------------------------------------------------------------------------------------------- */
 
-/* One item as a double, by way of 64 bits. The branches depend on the file alone and cost less than reading it. */
+/* One item as a double, by way of 64 bits. The branches depend only on the file and cost less than reading. */
 static double item(const acf_npy *f, const unsigned char *p) {
     uint64_t u = 0;
     memcpy(&u, p, (size_t)f->size); /* little-endian, as every machine acflow runs on */
@@ -291,7 +293,7 @@ static double item(const acf_npy *f, const unsigned char *p) {
     }
 }
 
-/* n items from number `from` of the file on, to every stride-th double. */
+/* Reads n items from item `from` of the file on, to every stride-th double. */
 static acf_status read_items(const acf_npy *f, int64_t from, int64_t n, double *out, int64_t stride) {
     unsigned char items[ITEMS_AT_ONCE * 8];
     while (n > 0) {
@@ -305,7 +307,7 @@ static acf_status read_items(const acf_npy *f, int64_t from, int64_t n, double *
     return ACF_OK;
 }
 
-/* Stored by columns, a block of rows is a piece of each column: as many reads as there are columns, whatever the number of rows. */
+/* In column order a block of rows is a piece of each column: as many reads as columns, whatever the number of rows. */
 acf_status acf_npy_read(const acf_npy *f, int64_t first, int64_t n, double *out) {
     ACF_ASSERT(first >= 0 && n >= 0 && n <= f->rows - first);
     if (!f->fortran) return read_items(f, first * f->columns, n * f->columns, out, 1);
@@ -313,7 +315,7 @@ acf_status acf_npy_read(const acf_npy *f, int64_t first, int64_t n, double *out)
     return ACF_OK;
 }
 
-/* ---- pictures ----------------------------------------------------------------------------------------------------- */
+/* ---- pictures ---------------------------------------------------------------------------------------------------- */
 
 int acf_npy_dimensions(const acf_npy *f) { return f->n_dims; }
 bool acf_npy_is_bytes(const acf_npy *f) { return f->kind == 'u' && f->size == 1; }
@@ -323,19 +325,22 @@ acf_status acf_npy_pictures(const acf_npy *f, int64_t *N, int64_t *H, int64_t *W
     if (!acf_npy_is_bytes(f))
         return refuse(
             f,
-            "its items are of type %c%d, expected bytes from 0 to 255 (u1); convert it: x.astype('u1'), after scaling to 0..255",
+            "its items are of type %c%d, expected bytes from 0 to 255 (u1); convert it: x.astype('u1'), after scaling "
+            "to 0..255",
             f->kind, f->size);
     if (f->fortran)
         return refuse(f, "it is stored column by column, expected row by row; save numpy.ascontiguousarray(x)");
     if (f->n_dims == 3 && d[2] == 3)
         return refuse(
             f,
-            "its shape (%lld, %lld, 3) may be one colour image or %lld images 3 pixels wide; for the former save x[None]",
+            "its shape (%lld, %lld, 3) may be one colour image or %lld images 3 pixels wide; for the former save "
+            "x[None]",
             (long long)d[0], (long long)d[1], (long long)d[0]);
     if (f->n_dims == 4 && d[3] != 1 && d[3] != 3)
         return refuse(
             f,
-            "its last dimension is %lld, expected 1 or 3 channels; where the channels come first, save x.transpose(0, 2, 3, 1)",
+            "its last dimension is %lld, expected 1 or 3 channels; if the channels come first, save x.transpose(0, 2, "
+            "3, 1)",
             (long long)d[3]);
     if (d[0] == 0) return refuse(f, "it holds no images, expected at least one");
     const int first = f->n_dims == 2 ? 0 : 1;
@@ -351,7 +356,7 @@ acf_status acf_npy_read_bytes(const acf_npy *f, int64_t first, int64_t n, uint8_
     return read_at(f, out, (size_t)n, f->offset + first);
 }
 
-/* ---- writing ------------------------------------------------------------------------------------------------------ */
+/* ---- writing ----------------------------------------------------------------------------------------------------- */
 
 acf_status acf_npy_write(const char *path, const double *x, int64_t rows, int64_t columns) {
     char header[192] = "\x93NUMPY\x01";
@@ -362,7 +367,7 @@ acf_status acf_npy_write(const char *path, const double *x, int64_t rows, int64_
     int n = 10 + snprintf(header + 10, sizeof header - 10,
                           "{'descr': '<f8', 'fortran_order': False, 'shape': (%lld, %lld), }", (long long)rows,
                           (long long)columns);
-    while ((n + 1) % 64 != 0) header[n++] = ' '; /* so that the items are aligned for any machine */
+    while ((n + 1) % 64 != 0) header[n++] = ' '; /* aligns the items for any machine */
     header[n++] = '\n';
     header[8] = (char)(n - 10); /* below 256 */
     acf_outfile *f;

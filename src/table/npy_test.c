@@ -1,4 +1,5 @@
-/* Tests of npy.h: every item type and order, NumPy as a peer, a sentence for each rule of the header, damage at random. */
+/* Tests of npy.h: every item type and order, comparison with NumPy, a message for each rule of the header, random
+ * damage. */
 #include "table/npy.h"
 
 #include "base/arena.h"
@@ -28,7 +29,7 @@ static int tear_down(void **state) {
     return 0;
 }
 
-/* The file becomes a header of this version with these items behind it. */
+/* Writes a file with a header of this version and these items after it. */
 static void put(int version, const char *header, const void *items, size_t n) {
     char b[1024] = "\x93NUMPY";
     size_t length = strlen(header), at = version == 1 ? 10 : 12;
@@ -45,9 +46,9 @@ static acf_npy *open_ok(const char *path) {
     return f;
 }
 
-/* ---- items ---------------------------------------------------------------------------------------------------------- */
+/* ---- items ------------------------------------------------------------------------------------------------------- */
 
-/* One item of each type, its bytes in little-endian order, and what it is. */
+/* One item of each type: its bytes in little-endian order, and its value. */
 static void items_become_doubles(void **state) {
     (void)state;
     static const struct {
@@ -124,7 +125,7 @@ static void orders_shapes_and_versions(void **state) {
     acf_npy_close(NULL);
 }
 
-/* ---- writing, and NumPy --------------------------------------------------------------------------------------------- */
+/* ---- writing, and NumPy ------------------------------------------------------------------------------------------ */
 
 static const char *python(void) {
     static const char *const candidates[] = {"python3", "/usr/bin/python3"};
@@ -168,7 +169,7 @@ static void agrees_with_numpy(void **state) {
     assert_int_equal(system(command), 0);
 }
 
-static void what_is_written_is_read(void **state) {
+static void written_files_are_read(void **state) {
     (void)state;
     enum { N = 20000, D = 3 }; /* more than is read at once */
     char folder[] = "/tmp/acflow-npy-XXXXXX", path[64];
@@ -199,7 +200,7 @@ static void what_is_written_is_read(void **state) {
     free(back);
 }
 
-/* ---- refusals ------------------------------------------------------------------------------------------------------- */
+/* ---- refusals ---------------------------------------------------------------------------------------------------- */
 
 static void assert_refused(const char *sentence) {
     acf_npy *f = NULL;
@@ -261,7 +262,8 @@ static void each_rule_has_its_sentence(void **state) {
         {"{'descr': '<f8', 'fortran_order': False, 'shape': (2, 3)}",
          ": its shape (2, 3) takes 48 bytes, but 8 follow the header; the file is cut short: copy it again"},
         {"{'descr': '|u1', 'fortran_order': False, 'shape': (2, 3)}",
-         ": its shape (2, 3) takes 6 bytes, but 8 follow the header; the file is damaged, or holds more than one matrix"},
+         ": its shape (2, 3) takes 6 bytes, but 8 follow the header; the file is damaged, or holds more than one "
+         "matrix"},
         {"{'descr': '<f8', 'fortran_order': False, 'shape': (4294967296, 4294967296)}",
          ": its shape (4294967296, 4294967296) has more bytes than can be counted; the file is damaged"},
         {"{'descr': '<f8', 'fortran_order': False, 'shape': (2305843009213693953, 1)}", /* times 8 is 8 modulo 2^64 */
@@ -330,7 +332,7 @@ static void damaged_files_never_hurt(void **state) {
         acf_npy *f = NULL;
         acf_status status = acf_npy_open(file.path, &f);
         assert_true(status == ACF_OK || status == ACF_EDATA);
-        if (status == ACF_OK) { /* what was accepted can be read, all of it */
+        if (status == ACF_OK) { /* all of an accepted file can be read */
             double out[24];
             assert_in_range(acf_npy_rows(f) * acf_npy_columns(f), 1, 24);
             assert_int_equal(acf_npy_read(f, 0, acf_npy_rows(f), out), ACF_OK);
@@ -361,6 +363,6 @@ static void every_allocation_may_fail(void **state) {
 
 #define WITH_FILE(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 ACF_TESTS(npy, WITH_FILE(items_become_doubles), WITH_FILE(orders_shapes_and_versions),
-          cmocka_unit_test(agrees_with_numpy), cmocka_unit_test(what_is_written_is_read),
+          cmocka_unit_test(agrees_with_numpy), cmocka_unit_test(written_files_are_read),
           WITH_FILE(each_rule_has_its_sentence), WITH_FILE(the_beginning_is_not_believed),
           WITH_FILE(damaged_files_never_hurt), WITH_FILE(every_allocation_may_fail))

@@ -5,7 +5,7 @@
  *           m < 2^64, |e| <= 19      exact 128-bit integers, rounded once
  *           the rest                 the C library, on a copy in the "C" locale
  *
- * The middle way is for what Python and R write: 16 or 17 digits, an order of magnitude faster than strtod. */
+ * The second case covers what Python and R write: 16 or 17 digits. It is an order of magnitude faster than strtod. */
 #define _GNU_SOURCE /* strtod_l */
 #include "table/number.h"
 
@@ -18,8 +18,8 @@
 #include <strings.h>
 
 #define DIGITS_EXACT 19 /* any 19 decimal digits fit 64 bits */
-/* No double, and no point half-way between two, has more significant digits than 768: those and a last one that says whether anything
- * follows round as all of them would. */
+/* No double, and no midpoint of two doubles, has more than 768 significant digits. Those digits, and a last one that
+ * says whether anything follows, round as all digits would. */
 #define DIGITS_KEPT 800
 
 /* ---- reading ---------------------------------------------------------------------------------------------------- */
@@ -27,13 +27,13 @@
 typedef struct scanned {
     const char *begin, *end; /* digits and point */
     const char *point;       /* NULL: none */
-    uint64_t m;              /* value of all digits; of more than DIGITS_EXACT that matter, only the lowest 64 bits */
-    int64_t fraction;        /* digits behind the point */
-    int64_t exponent;        /* as written */
+    uint64_t m;       /* value of all digits; with more than DIGITS_EXACT significant ones, only the lowest 64 bits */
+    int64_t fraction; /* digits after the point */
+    int64_t exponent; /* as written */
     bool negative;
 } scanned;
 
-/* Far above any that matters; beyond it the sum with a number of digits could overflow. */
+/* Far above any exponent that matters. Beyond it, adding a number of digits could overflow. */
 #define EXPONENT_MAX ((int64_t)1 << 40)
 
 static bool scan_exponent(const char *p, const char *end, int64_t *out) {
@@ -49,7 +49,7 @@ static bool scan_exponent(const char *p, const char *end, int64_t *out) {
     return true;
 }
 
-/* The form alone: false where the text is not a number. */
+/* Checks the form only: false if the text is not a number. */
 static bool scan(const char *p, const char *end, scanned *s) {
     s->point = NULL;
     s->negative = p < end && *p == '-';
@@ -72,7 +72,7 @@ static bool scan(const char *p, const char *end, scanned *s) {
     return p == end || ((*p == 'e' || *p == 'E') && scan_exponent(p + 1, end, &s->exponent));
 }
 
-/* Digits from the first that is not 0, which becomes the beginning. */
+/* Number of digits from the first that is not 0. That digit becomes the beginning. */
 static int64_t significant(scanned *s) {
     while (s->begin < s->end && (*s->begin == '0' || *s->begin == '.')) s->begin++;
     return s->end - s->begin - (s->point && s->point >= s->begin);
@@ -99,8 +99,8 @@ static const uint64_t ten[DIGITS_EXACT + 1] = {1u,
                                                1000000000000000000u,
                                                10000000000000000000u};
 
-/* m / 10^k, rounded once. With both shifted to their full 64 bits the quotient has 63 or 64, ten more than a double keeps, so that the
- * remainder, or-ed into the last of them, decides a tie and nothing else; the conversion then rounds. */
+/* m / 10^k, rounded once. With both shifted to their full 64 bits the quotient has 63 or 64 bits, ten more than a
+ * double keeps. The remainder, or-ed into the last bit, decides ties and nothing else; the conversion then rounds. */
 static double divide(uint64_t m, int64_t k) {
     int up_m = __builtin_clzll(m), up_d = __builtin_clzll(ten[k]);
     uint64_t d = ten[k] << up_d;
@@ -120,10 +120,10 @@ static double slow(scanned *s) {
     bool more = false;
     for (; p < s->end && !more; p++) more = *p >= '1';
     if (more) copy[n++] = '1';
-    /* The copy has no point: its last digit stands for 10^(what was dropped - fraction + exponent). */
+    /* The copy has no point: its last digit stands for 10^(dropped digits - fraction + exponent). */
     long long e = digits - n - s->fraction + s->exponent;
     snprintf(copy + n, sizeof copy - (size_t)n, "e%lld", e > INT_MAX ? INT_MAX : e < -INT_MAX ? -INT_MAX : e);
-    /* The C library hands out its built-in "C" locale here, without allocating. */
+    /* The C library returns its built-in "C" locale here, without allocating. */
     locale_t c = newlocale(LC_ALL_MASK, "C", (locale_t)0);
     if (!c) return NAN;
     double v = strtod_l(copy, NULL, c);
@@ -153,7 +153,7 @@ bool acf_number_parse(const char *text, size_t length, acf_number *out) {
     int64_t decimals = s.fraction - s.exponent;
     out->value = s.negative ? -v : v;
     out->decimals = decimals < 0 ? 0 : decimals > ACF_DECIMALS_MAX ? ACF_DECIMALS_MAX : (int)decimals;
-    /* 1e-400 is no integer, though its double is: there were digits (a point alone is none, m may have wrapped to 0). */
+    /* 1e-400 is not an integer, though its double is: it has significant digits. (m may have wrapped to 0.) */
     out->whole = v == floor(v) && (v != 0.0 || significant(&s) == 0);
     return true;
 }

@@ -1,4 +1,4 @@
-/* Tests of number.h: every way of reading agrees with strtod bit for bit, and writing reads back. */
+/* Tests of number.h: every way of reading agrees with strtod bit for bit, and written numbers read back. */
 #define _GNU_SOURCE /* strtod_l */
 #include "table/number.h"
 
@@ -17,7 +17,7 @@ static uint64_t bits(double v) {
     return b;
 }
 
-/* In memory of its own length: a byte read beyond the end is one that ASan sees. */
+/* The text lies in memory of exactly its length, so ASan reports a read beyond the end. */
 static bool parse(const char *text, size_t n, acf_number *out) {
     char *exact = malloc(n ? n : 1);
     assert_non_null(exact);
@@ -152,7 +152,7 @@ static void random_numbers_are_rounded_correctly(void **state) {
     }
 }
 
-/* The decimal expansion of points half-way between two doubles, and their neighbours in the last digit. */
+/* The decimal expansion of midpoints of two doubles, and their neighbours in the last digit. */
 static void ties_go_to_even(void **state) {
     (void)state;
     for (uint32_t round = 0; round < 20000; round++) {
@@ -168,7 +168,7 @@ static void ties_go_to_even(void **state) {
         if (end[-2] != '0') end[-2]--;
         assert_as_strtod(text);
     }
-    char *digits = malloc(3000000); /* one far behind decides */
+    char *digits = malloc(3000000); /* one digit far to the right decides */
     assert_non_null(digits);
     acf_number v;
     size_t n = (size_t)sprintf(digits, "9007199254740993.");
@@ -177,7 +177,7 @@ static void ties_go_to_even(void **state) {
                 v.decimals == ACF_DECIMALS_MAX);
     digits[n + 2899999] = '1';
     assert_true(acf_number_parse(digits, n + 2900000, &v) && v.value == 9007199254740994.0);
-    memset(digits, '0', 2900000); /* zeros in front do not count */
+    memset(digits, '0', 2900000); /* leading zeros do not count */
     strcpy(digits + 2900000, "12.5");
     assert_true(acf_number_parse(digits, 2900004, &v) && v.value == 12.5 && v.decimals == 1);
     strcpy(digits + 2900000, "123456789012345678901.5e-10");
@@ -210,7 +210,7 @@ static void assert_fixed(double v, int decimals, const char *expected) {
 static void a_number_of_decimals(void **state) {
     (void)state;
     assert_fixed(12.5, 2, "12.50");
-    assert_fixed(12.5, 0, "12");    /* half to even, as the value is exact */
+    assert_fixed(12.5, 0, "12");    /* half to even, because the value is exact */
     assert_fixed(1.005, 2, "1.00"); /* the double lies below */
     assert_fixed(-3.14159, 3, "-3.142");
     assert_fixed(0.0, 0, "0");
@@ -223,7 +223,7 @@ static void a_number_of_decimals(void **state) {
     assert_fixed(1e21, 1, "1000000000000000000000.0");
     char text[ACF_NUMBER_FIXED_MAX];
     acf_number v;
-    acf_number_fixed(text, -1.7976931348623157e308, ACF_DECIMALS_MAX); /* the longest there is */
+    acf_number_fixed(text, -1.7976931348623157e308, ACF_DECIMALS_MAX); /* the longest result */
     assert_int_equal(strlen(text), 1 + 309 + 1 + ACF_DECIMALS_MAX);
     assert_true(parse(text, strlen(text), &v) && v.value == -1.7976931348623157e308 && v.decimals == ACF_DECIMALS_MAX &&
                 v.whole);
@@ -234,7 +234,7 @@ static void a_number_of_decimals(void **state) {
     assert_string_equal(acf_number_shortest(short_text, 1.0 / 3.0), "0.3333333333333333");
 }
 
-static void the_locale_plays_no_part(void **state) {
+static void the_locale_does_not_matter(void **state) {
     (void)state;
     bool set = acf_lab_comma_locale();
     char text[ACF_NUMBER_FIXED_MAX], shortest[ACF_NUMBER_MAX], as_is[32];
@@ -254,4 +254,4 @@ static void the_locale_plays_no_part(void **state) {
 ACF_TESTS(number, cmocka_unit_test(forms_that_are_numbers), cmocka_unit_test(forms_that_are_not),
           cmocka_unit_test(random_numbers_are_rounded_correctly), cmocka_unit_test(ties_go_to_even),
           cmocka_unit_test(doubles_come_back), cmocka_unit_test(a_number_of_decimals),
-          cmocka_unit_test(the_locale_plays_no_part))
+          cmocka_unit_test(the_locale_does_not_matter))

@@ -1,20 +1,19 @@
-/* A random order of n things that takes no memory: position -> thing is a function.
+/* A random order of n things that takes no memory: a function from position to thing.
  *
- * A Feistel network permutes the 2^k numbers of k bits, 2^(k-1) < n <= 2^k: many times over, one half of the bits is
- * changed by a keyed hash of the other half, which can be undone whatever the hash is. A number that comes out at n or
- * above goes through again until it falls below n (fewer than two turns on average), which makes it a permutation of
- * 0..n-1.
+ * A Feistel network permutes the 2^k numbers of k bits, 2^(k-1) < n <= 2^k. In each round, a keyed hash of one half of
+ * the bits changes the other half; a round can be undone whatever the hash is. A result of n or more goes through the
+ * network again until it is below n (fewer than two times on average). The result is a permutation of 0..n-1.
  *
- * Why not sort by random keys: that needs 16 bytes a row, a pass per epoch, and all of it again to resume in the
- * middle. Here the order of an epoch is its key, any position is reached at once (some 20 ns), and every process that
- * knows (seed, epoch) agrees on it. The price is a pseudorandom order; permute_test.c checks it. */
+ * Sorting by random keys would need 16 bytes a row, a pass per epoch, and all of it again to resume in the middle. Here
+ * the key gives the order of an epoch, any position takes about 20 ns, and every process that has (seed, epoch)
+ * computes the same order. The order is pseudorandom; permute_test.c checks it. */
 #ifndef ACF_TABLE_PERMUTE_H
 #define ACF_TABLE_PERMUTE_H
 
 #include "base/real.h"
 #include "base/rng.h"
 
-#define ACF_PERMUTE_ROUNDS 32 /* below 2^16 things, where halves are narrow and a round stirs little; above, 8 */
+#define ACF_PERMUTE_ROUNDS 32 /* below 2^16 things, where halves are narrow and a round mixes little; above, 8 */
 
 typedef struct acf_permutation {
     int64_t n;
@@ -22,8 +21,8 @@ typedef struct acf_permutation {
     uint32_t key[ACF_PERMUTE_ROUNDS];
 } acf_permutation;
 
-/* The order of n things, 0 <= n <= 2^47, that belongs to (seed, stream, draw, n). Its key is drawn from columns that no
- * table has (2^31 and up), so it shares nothing with what the stream draws for cells. */
+/* The order of n things, 0 <= n <= 2^47, for (seed, stream, draw, n). Its key is drawn from columns that no table has
+ * (2^31 and up), so it is independent of the draws of this stream for cells. */
 acf_permutation acf_permutation_make(int64_t n, uint64_t seed, acf_stream_id stream, uint32_t draw);
 
 /* 0, 1, 2, ... n-1. */
@@ -49,7 +48,7 @@ ACF_BOTH uint64_t acf_permute_feistel(const acf_permutation *p, uint64_t i) {
     return (uint64_t)high << p->low | low;
 }
 
-/* What stands at position i, 0 <= i < n. */
+/* The thing at position i, 0 <= i < n. */
 ACF_BOTH int64_t acf_permutation_at(const acf_permutation *p, int64_t i) {
     if (p->low == 0) return i;
     uint64_t v = (uint64_t)i;

@@ -1,5 +1,5 @@
-/* Tests of permute.h: it is a permutation, and no order or place is preferred. Every count below is a function of fixed
- * seeds; thresholds are those of a one-in-a-thousand event or rarer. */
+/* Tests of permute.h: it is a permutation, and all orders and positions are equally likely. Every count below is a
+ * function of fixed seeds; thresholds are those of a one-in-a-thousand event or rarer. */
 #include "table/permute.h"
 
 #include "harness/check.h"
@@ -32,7 +32,7 @@ static void everything_comes_once(void **state) {
     free(seen);
 }
 
-/* All n! orders equally often. */
+/* All n! orders are equally frequent. */
 static void small_orders_are_uniform(void **state) {
     (void)state;
     static const struct {
@@ -58,7 +58,7 @@ static void small_orders_are_uniform(void **state) {
 }
 
 /* Where thing 7 lands, and how far apart neighbours land, over epochs; n is no power of two. */
-static void places_are_uniform_over_epochs(void **state) {
+static void positions_are_uniform_over_epochs(void **state) {
     (void)state;
     enum { N = 1000, BINS = 20, EPOCHS = 20000 };
     int place[BINS] = {0}, gap[BINS] = {0};
@@ -111,5 +111,5 @@ static void the_key_decides(void **state) {
 }
 
 ACF_TESTS(permute, cmocka_unit_test(everything_comes_once), cmocka_unit_test(small_orders_are_uniform),
-          cmocka_unit_test(places_are_uniform_over_epochs), cmocka_unit_test(one_order_is_without_trend),
+          cmocka_unit_test(positions_are_uniform_over_epochs), cmocka_unit_test(one_order_is_without_trend),
           cmocka_unit_test(the_key_decides))

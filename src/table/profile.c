@@ -1,4 +1,4 @@
-/* What a column holds: see profile.h. */
+/* Column profiles: see profile.h. */
 #include "table/profile.h"
 
 #include <math.h>
@@ -19,7 +19,7 @@ static void clear_tallies(acf_profile_column *c) {
     acf_text_counts_clear(&c->doubtful);
 }
 
-/* One arena for the texts of all columns: its fill is the budget that they share. */
+/* One arena holds the texts of all columns; its size is the budget that they share. */
 acf_status acf_profile_create(int64_t columns, const acf_na_strings *na_strings, acf_profile **out) {
     size_t bytes;
     if (!acf_bytes(columns, sizeof(acf_profile_column), &bytes)) return ACF_EMEMORY;
@@ -63,9 +63,9 @@ void acf_profile_again(acf_profile *p, int64_t j, const acf_notation *notation) 
 
 /* ---- numbers ---------------------------------------------------------------------------------------------------- */
 
-/* How a number is written, from one look at its letters. */
+/* The letters of a number, seen in one scan. */
 typedef struct look {
-    int digits; /* significant ones: those of 0.0120 are 3 */
+    int digits; /* significant digits: 0.0120 has 3 */
     bool exponent, point;
 } look;
 
@@ -86,7 +86,7 @@ bool acf_profile_is_code(const char *text, size_t n) {
     return n > sign + 1 && text[sign] == '0' && text[sign + 1] >= '0' && text[sign + 1] <= '9';
 }
 
-/* Spreads the bits of a whole number, so that sums of different sets of them differ (the finaliser of splitmix64). */
+/* Spreads the bits of a whole number, so that sums of different sets differ (the finaliser of splitmix64). */
 static uint64_t mix(int64_t v) {
     uint64_t h = (uint64_t)v + 0x9e3779b97f4a7c15u;
     h = (h ^ h >> 30) * 0xbf58476d1ce4e5b9u;
@@ -96,7 +96,8 @@ static uint64_t mix(int64_t v) {
 
 #define WHOLE_MAX 9007199254740992.0 /* 2^53 */
 
-/* The values at one end, the outermost first; sign -1: the largest. What leaves the list never comes back. */
+/* Keeps the outermost values of one end, the outermost first; sign -1: the largest. A value that leaves the list never
+ * returns. */
 static void count_end(acf_end *end, double v, double sign) {
     int k = 0;
     if (end[ACF_ENDS - 1].cells && sign * v > sign * end[ACF_ENDS - 1].value) return;
@@ -110,7 +111,7 @@ static void count_end(acf_end *end, double v, double sign) {
     end[k] = (acf_end){v, 1};
 }
 
-/* What holds for a number however it is written; a matrix comes here too. */
+/* Counts a number independent of its notation; numbers of a matrix are counted here too. */
 static void count_number(acf_profile_column *c, double v, bool whole) {
     if (c->numeric == 0 || v < c->min) c->min = v;
     if (c->numeric == 0 || v > c->max) c->max = v;
@@ -121,7 +122,7 @@ static void count_number(acf_profile_column *c, double v, bool whole) {
     if (whole && fabs(v) <= WHOLE_MAX) c->fingerprint += mix((int64_t)v);
 }
 
-/* How it is written: so will the imputed ones be. */
+/* Counts how the number is written; imputed values are written alike. */
 static void count_form(acf_profile_column *c, const char *text, size_t n, const acf_number *v, const look *l) {
     c->decimals[v->decimals < ACF_DECIMALS_COUNTED ? v->decimals : ACF_DECIMALS_COUNTED]++;
     if (l->digits > c->digits) c->digits = l->digits;
@@ -137,8 +138,9 @@ int acf_profile_decimals(const acf_profile_column *c, double part) {
     return -1;
 }
 
-/* n whole numbers from min to max = min + n - 1 are a key when none is there twice. A list of them would take memory for every row; the sum of
- * their hashes is compared with that of the numbers that should be there. Another set of the same size agrees once in 2^64. */
+/* n whole numbers from min to max = min + n - 1 are a key if none occurs twice. A list of them would take memory for
+ * every row, so the sum of their hashes is compared with that of the expected numbers. Another set of the same size
+ * agrees once in 2^64. */
 bool acf_profile_is_key(const acf_profile_column *c) {
     if (c->missing > 0 || c->whole < c->observed || c->observed == 0) return false;
     if (fabs(c->min) > WHOLE_MAX || fabs(c->max) > WHOLE_MAX || c->max - c->min != (double)(c->observed - 1))
@@ -150,8 +152,8 @@ bool acf_profile_is_key(const acf_profile_column *c) {
 
 /* ---- cells ------------------------------------------------------------------------------------------------------ */
 
-/* A tally is closed when the texts of all columns together have become too many, or when there are enough numbers to know that
- * this is no scale; as soon as words appear among them, they may be levels after all. */
+/* Counts of texts are closed once the texts of all columns take too much memory, or once there are enough numbers to
+ * rule out a scale. If words appear among the numbers, they may be levels after all. */
 static acf_status count_text(acf_profile *p, acf_profile_column *c, acf_text_counts *t, const char *text, size_t n,
                              int64_t row) {
     if (acf_arena_used(p->texts) > ACF_TEXT_KEPT) t->cap = t->n;
@@ -161,14 +163,14 @@ static acf_status count_text(acf_profile *p, acf_profile_column *c, acf_text_cou
         return ACF_OK;
     }
     if (t == &c->numbers && t->beyond > 0 &&
-        t->cap == ACF_NUMBERS_KEPT) { /* a measurement: which values it takes is all one */
+        t->cap == ACF_NUMBERS_KEPT) { /* a measurement: its distinct values do not matter */
         t->beyond++;
         return ACF_OK;
     }
     return acf_text_counts_add(t, text, n, row);
 }
 
-/* Kept only where they are few, beside more dates than are kept. Beyond, a column of words pays nothing for them. */
+/* Kept only if there are few, beside more dates than are kept. Beyond that, a column of words costs nothing more. */
 static acf_status count_odd(acf_profile_column *c, const char *text, size_t n, int64_t row) {
     if (c->odd.beyond > 0 || n > ACF_LEVEL_BYTES_MAX) {
         c->odd.beyond++;
@@ -177,8 +179,8 @@ static acf_status count_odd(acf_profile_column *c, const char *text, size_t n, i
     return acf_text_counts_add(&c->odd, text, n, row);
 }
 
-/* A number under the column's notation; of one that is written as programs do, what the survey has to know, while that
- * is not over. */
+/* Reads a number in the column's notation. If it is written as programs do, also counts what the survey needs, while
+ * the survey runs. */
 static bool read_number(acf_profile_column *c, const char *text, size_t n) {
     char plain[ACF_PLAIN_MAX];
     acf_number v;
@@ -195,7 +197,7 @@ static bool read_number(acf_profile_column *c, const char *text, size_t n) {
     return true;
 }
 
-/* The common path of the first pass. A cell that is no number may be a date; a number never is. */
+/* The common path of the first pass. A text that is not a number may be a date; a number never is. */
 acf_status acf_profile_text(acf_profile *p, int64_t j, int64_t row, const char *text, size_t n, bool quoted) {
     acf_profile_column *c = &p->column[j];
     if (acf_na_strings_has(p->na_strings, text, n) || (c->extra && acf_na_strings_has(c->extra, text, n))) {
@@ -212,7 +214,7 @@ acf_status acf_profile_text(acf_profile *p, int64_t j, int64_t row, const char *
     return count_text(p, c, &c->words, text, n, row);
 }
 
-/* Only whole numbers can be levels of a matrix. Their decimals say nothing: it holds what it holds. */
+/* Only whole numbers can be levels of a matrix. A matrix stores no decimals. */
 acf_status acf_profile_number(acf_profile *p, int64_t j, int64_t row, double value) {
     acf_profile_column *c = &p->column[j];
     if (isnan(value)) {

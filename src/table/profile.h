@@ -1,13 +1,13 @@
-/* What a column holds: everything that typing it needs, gathered in one pass over the cells.
+/* Column profiles: everything that typing a column needs, gathered in one pass over the cells.
  *
- *     acf_profile_create(C, markers, &p)
+ *     acf_profile_create(C, na_strings, &p)
  *     for each row, for each column   acf_profile_text(p, c, row, text, n, quoted)     a file of text
  *                                     acf_profile_number(p, c, row, v)                 a matrix
  *
- * Runs over every cell of a file, so a cell costs a look at the markers, an attempt to read it as a number and one hash. Memory does
- * not grow with the rows beyond what distinct values take, and those are bounded: a column of numbers keeps NUMBERS_KEPT of them (enough
- * to tell a scale from a measurement), a column with words LEVELS_KEPT, and all of them together TEXT_KEPT bytes. What is not kept is
- * still counted. */
+ * Runs over every cell of a file. A cell costs a comparison with the NA strings, an attempt to read a number and one
+ * hash. Memory grows with distinct values, not with rows, and is bounded: a column of numbers keeps NUMBERS_KEPT values
+ * (enough to tell a scale from a measurement), a column with words LEVELS_KEPT, and all columns together TEXT_KEPT
+ * bytes. Values that are not kept are still counted. */
 #ifndef ACF_TABLE_PROFILE_H
 #define ACF_TABLE_PROFILE_H
 
@@ -22,7 +22,7 @@
 #define ACF_TEXT_KEPT ((size_t)256 << 20)
 #define ACF_DECIMALS_COUNTED 20 /* a double has 17 significant digits */
 
-#define ACF_ENDS 4 /* different values at either end of a column that are counted */
+#define ACF_ENDS 4 /* number of different values at each end that are counted */
 
 typedef struct acf_end {
     double value;
@@ -30,30 +30,30 @@ typedef struct acf_end {
 } acf_end;
 
 typedef struct acf_profile_column {
-    int64_t observed, missing;             /* cells: with a value, with a marker */
-    int64_t numeric, whole;                /* observed cells that are numbers; of those, whole ones */
-    int64_t infinite;                      /* observed cells that hold inf, and are words */
+    int64_t observed, missing;             /* cells with a value; missing cells */
+    int64_t numeric, whole;                /* observed cells that are numbers; whole numbers among them */
+    int64_t infinite;                      /* observed cells that hold inf; they count as words */
     double min, max;                       /* of the numbers */
-    acf_end low[ACF_ENDS], high[ACF_ENDS]; /* the least values, the largest; cells 0: there are no more */
-    int64_t decimals[ACF_DECIMALS_COUNTED +
-                     1];  /* numbers with so many digits behind the point, the last: or more; 0 for a matrix */
-    int digits;           /* most significant digits of a number */
+    acf_end low[ACF_ENDS], high[ACF_ENDS]; /* the smallest and the largest values; cells 0: no more values */
+    /* how many numbers have so many digits after the point, the last: or more; 0 for a matrix */
+    int64_t decimals[ACF_DECIMALS_COUNTED + 1];
+    int digits;           /* largest number of significant digits */
     int64_t exponents;    /* numbers with an exponent */
-    int64_t zeros;        /* numbers that begin with a 0 that says nothing, 007: codes rather than numbers */
+    int64_t zeros;        /* numbers with leading zeros, 007: codes rather than numbers */
     int64_t quoted;       /* observed cells in quotes */
-    int64_t prose;        /* texts above ACF_LEVEL_BYTES_MAX */
-    uint64_t fingerprint; /* sum of a hash of each whole number: the same for any order */
+    int64_t prose;        /* texts longer than ACF_LEVEL_BYTES_MAX */
+    uint64_t fingerprint; /* sum of a hash of each whole number, independent of their order */
     acf_calendar_survey when;
-    acf_text_counts numbers, words; /* distinct texts that are numbers; that are not */
-    acf_text_counts
-        odd; /* words that are not written as the first date or time of the column is: few, where it holds dates */
-    acf_text_counts doubtful;     /* markers among the missing cells that may be values: see na_strings.h */
+    acf_text_counts numbers, words; /* distinct texts: numbers; words */
+    /* words in a column of dates or times that are not written as its first one is: a few are kept */
+    acf_text_counts odd;
+    acf_text_counts doubtful;     /* NA strings among the missing cells that may be values: see na_strings.h */
     acf_notation notation;        /* how its numbers are read */
-    acf_notation_survey survey;   /* how its cells write numbers, whatever they are read as */
-    acf_notation_verdict verdict; /* of the survey; IS where none was asked for. Both are set by the caller */
-    bool levels;                  /* its distinct numbers are kept, too: see acf_profile_want_levels */
-    const acf_na_strings
-        *extra; /* markers of this column beside the common ones; NULL: none. Set by the caller, who keeps them */
+    acf_notation_survey survey;   /* counts of how its cells write numbers, independent of `notation` */
+    acf_notation_verdict verdict; /* of the survey; IS if there was none. The caller sets both */
+    bool levels;                  /* also keep its distinct numbers: see acf_profile_want_levels */
+    /* NA strings of this column besides the common ones; NULL: none. Set and owned by the caller */
+    const acf_na_strings *extra;
 } acf_profile_column;
 
 typedef struct acf_profile {
@@ -63,33 +63,34 @@ typedef struct acf_profile {
     acf_arena *texts;
 } acf_profile;
 
-/* Keeps markers. Gives *out; free with acf_profile_free. Fails: ACF_EMEMORY. */
+/* Borrows na_strings. Gives *out; free with acf_profile_free. Fails: ACF_EMEMORY. */
 acf_status acf_profile_create(int64_t columns, const acf_na_strings *na_strings, acf_profile **out);
 void acf_profile_free(acf_profile *p); /* NULL is allowed */
 
-/* Column j may be wanted as a category, whatever it holds: keep its distinct numbers too. To be called before the first row. */
+/* Column j may become a category, whatever it holds: keep its distinct numbers too. Call before the first row. */
 void acf_profile_want_levels(acf_profile *p, int64_t j);
 
-/* Forgets what was counted of column j but for the survey, to count all of it once more with its numbers read so. */
+/* Clears the counts of column j except for the survey, so that the column can be counted again with this notation. */
 void acf_profile_again(acf_profile *p, int64_t j, const acf_notation *notation);
 
-/* May its numbers be read in two ways, or are they written in two? Then they are text. */
+/* Are its numbers ambiguous, or written in two notations? Then they count as text. */
 static inline bool acf_profile_is_in_doubt(const acf_profile_column *c) {
     return (c->verdict == ACF_NOTATION_EITHER || c->verdict == ACF_NOTATION_MIXED) &&
            2 * c->survey.cells >= c->observed;
 }
 
-/* One cell. The caller counts rows. Fails: ACF_EMEMORY. */
+/* Counts one cell. The caller counts rows. Fails: ACF_EMEMORY. */
 acf_status acf_profile_text(acf_profile *p, int64_t j, int64_t row, const char *text, size_t n, bool quoted);
 acf_status acf_profile_number(acf_profile *p, int64_t j, int64_t row, double value); /* NaN is missing */
 
-/* The fewest digits behind the point that are enough for this part of the numbers: 1 for all of them; -1 for a matrix. */
+/* The fewest digits after the point that are enough for this part of the numbers: 1 for all of them; -1 for a
+ * matrix. */
 int acf_profile_decimals(const acf_profile_column *c, double part);
 
-/* Are these whole numbers min, min+1, ..., max, each once, in any order, and nothing else? */
+/* Are the values whole numbers min, min+1, ..., max, each once, in any order, and nothing else? */
 bool acf_profile_is_key(const acf_profile_column *c);
 
-/* Does a number begin with a 0 that says nothing: 007, but not 0, 0.7 or -0? n > 0. */
+/* Does a number have leading zeros: 007, but not 0, 0.7 or -0? n > 0. */
 bool acf_profile_is_code(const char *text, size_t n);
 
 #endif

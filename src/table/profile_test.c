@@ -1,4 +1,4 @@
-/* Tests of profile.h and na_strings.h: what is counted, what is kept, and that it is bounded. */
+/* Tests of profile.h and na_strings.h: what is counted, what is kept, and that memory is bounded. */
 #include "table/profile.h"
 
 #include "harness/check.h"
@@ -26,7 +26,7 @@ static void lab_close(lab *l) {
     acf_arena_free(l->texts);
 }
 
-/* "a|b|c" are the cells. */
+/* Cells are separated by |: "a|b|c". */
 static const acf_profile_column *cells(lab *l, const char *text) {
     for (int64_t row = 0;; row++, text++) {
         size_t n = strcspn(text, "|");
@@ -36,7 +36,7 @@ static const acf_profile_column *cells(lab *l, const char *text) {
     return &l->p->column[0];
 }
 
-static void markers_are_missing(void **state) {
+static void na_strings_are_missing(void **state) {
     (void)state;
     lab l;
     lab_open(&l);
@@ -46,21 +46,20 @@ static void markers_are_missing(void **state) {
     assert_int_equal(c->observed, 4);
     assert_int_equal(c->numeric, 2);
     lab_close(&l);
-    lab_open(&l); /* pandas' list, and other ways to write it */
-    c = cells(
-        &l,
-        "|#N/A|#N/A N/A|#NA|-1.#IND|-1.#QNAN|-NaN|-nan|1.#IND|1.#QNAN|<NA>|N/A|NA|NULL|NaN|None|n/a|nan|null|na|Na|N/a|Null|NAN|Nan|\\N");
+    lab_open(&l); /* pandas' list, and other spellings */
+    c = cells(&l, "|#N/A|#N/A N/A|#NA|-1.#IND|-1.#QNAN|-NaN|-nan|1.#IND|1.#QNAN|<NA>|"
+                  "N/A|NA|NULL|NaN|None|n/a|nan|null|na|Na|N/a|Null|NAN|Nan|\\N");
     assert_int_equal(c->missing, 26);
     assert_int_equal(c->observed, 0);
     lab_close(&l);
-    lab_open(&l); /* near them, and words that are as often values */
+    lab_open(&l); /* similar texts, and words that are often values */
     c = cells(&l, "none|nil|NONE|missing|unknown|---|..|??|nA|n.a.|N|\\n|NA |#N/A N/A N/A|-1.#INF|Nancy|NULLs|1.#IND0");
     assert_int_equal(c->missing, 0);
     lab_close(&l);
 }
 
-/* Which markers may be values; not those that the user names, before or after the usual ones. */
-static void markers_in_doubt_are_counted(void **state) {
+/* Which NA strings may be values; those that the user names are certain, before or after the usual ones. */
+static void doubtful_na_strings_are_counted(void **state) {
     (void)state;
     lab l;
     lab_open(&l);
@@ -75,8 +74,8 @@ static void markers_in_doubt_are_counted(void **state) {
     lab_close(&l);
 }
 
-/* The list that tables are read with and the one that headers are found with are one. */
-static void usual_markers_are_one_list(void **state) {
+/* Reading a table and finding its header use the same list. */
+static void usual_na_strings_are_one_list(void **state) {
     (void)state;
     lab l;
     lab_open(&l);
@@ -88,8 +87,8 @@ static void usual_markers_are_one_list(void **state) {
     lab_close(&l);
 }
 
-/* One of more bytes than the glance counts. */
-static void long_markers_are_found(void **state) {
+/* An NA string longer than the lengths that the first-byte table tells apart. */
+static void long_na_strings_are_found(void **state) {
     (void)state;
     lab l;
     lab_open(&l);
@@ -100,7 +99,7 @@ static void long_markers_are_found(void **state) {
     lab_close(&l);
 }
 
-static void named_markers_are_missing_too(void **state) {
+static void named_na_strings_are_missing_too(void **state) {
     (void)state;
     lab l;
     lab_open(&l);
@@ -138,8 +137,8 @@ static void numbers_are_measured(void **state) {
     lab_close(&l);
 }
 
-/* How numbers are written is found out by the first look; the second one reads them so. */
-static void columns_are_looked_at_again(void **state) {
+/* The first pass finds the notation of numbers; the second pass reads them with it. */
+static void columns_are_profiled_again(void **state) {
     (void)state;
     lab l;
     lab_open(&l);
@@ -152,12 +151,12 @@ static void columns_are_looked_at_again(void **state) {
     acf_profile_again(l.p, 0, &comma);
     assert_int_equal(cells(&l, text)->numeric, 6);
     assert_true(c->min == -7 && c->max == 1234.5 && c->words.n == 2 && c->missing == 2 && c->doubtful.n == 1);
-    assert_int_equal(c->survey.cells, 6); /* what was found stays */
+    assert_int_equal(c->survey.cells, 6); /* the survey stays */
     lab_close(&l);
 }
 
 /* Any order of consecutive numbers is a key; one of them twice, another missing, is not. */
-static void keys_are_told_from_other_numbers(void **state) {
+static void keys_are_distinguished_from_other_numbers(void **state) {
     (void)state;
     enum { N = 20000 }; /* far more than distinct numbers are kept */
     for (int wrong = 0; wrong < 4; wrong++) {
@@ -176,7 +175,7 @@ static void keys_are_told_from_other_numbers(void **state) {
     }
 }
 
-static void what_is_kept_is_bounded(void **state) {
+static void memory_is_bounded(void **state) {
     (void)state;
     lab l;
     char text[ACF_LEVEL_BYTES_MAX + 2];
@@ -196,7 +195,7 @@ static void what_is_kept_is_bounded(void **state) {
     lab_close(&l);
 }
 
-/* Where words come first, or the user wants levels, numbers are kept as words are. */
+/* If words come first, or the user wants levels, numbers are kept as words are. */
 static void numbers_that_may_be_levels_are_kept(void **state) {
     (void)state;
     for (int wish = 0; wish < 2; wish++) {
@@ -257,9 +256,9 @@ static void memory_may_run_out(void **state) {
     lab_close(&l);
 }
 
-ACF_TESTS(profile, cmocka_unit_test(markers_are_missing), cmocka_unit_test(markers_in_doubt_are_counted),
-          cmocka_unit_test(usual_markers_are_one_list), cmocka_unit_test(long_markers_are_found),
-          cmocka_unit_test(named_markers_are_missing_too), cmocka_unit_test(numbers_are_measured),
-          cmocka_unit_test(columns_are_looked_at_again), cmocka_unit_test(keys_are_told_from_other_numbers),
-          cmocka_unit_test(what_is_kept_is_bounded), cmocka_unit_test(numbers_that_may_be_levels_are_kept),
+ACF_TESTS(profile, cmocka_unit_test(na_strings_are_missing), cmocka_unit_test(doubtful_na_strings_are_counted),
+          cmocka_unit_test(usual_na_strings_are_one_list), cmocka_unit_test(long_na_strings_are_found),
+          cmocka_unit_test(named_na_strings_are_missing_too), cmocka_unit_test(numbers_are_measured),
+          cmocka_unit_test(columns_are_profiled_again), cmocka_unit_test(keys_are_distinguished_from_other_numbers),
+          cmocka_unit_test(memory_is_bounded), cmocka_unit_test(numbers_that_may_be_levels_are_kept),
           cmocka_unit_test(matrices_are_profiled), cmocka_unit_test(memory_may_run_out))

@@ -1,23 +1,24 @@
-/* What a question asks for, cell by cell. */
+/* A query: which cells are given and which are the targets. */
 #ifndef ACF_TABLE_QUERY_H
 #define ACF_TABLE_QUERY_H
 
 #include "acflow.h"
 #include "table/table_file.h"
 
-/* Which cells are given and which are asked for, (N,D), zero or not; a cell that is both is asked for. Only present cells can be
- * given. NULL given: every present cell that is not asked for. Cells in neither take no part: that is how marginals are asked. */
+/* Masks (N,D), zero or not; a cell that is both given and target is a target. Only present cells can be given. NULL
+ * given: every present cell that is not a target. Cells that are neither are marginalised out. */
 typedef struct acf_query {
     const uint8_t *given;
     const uint8_t *target; /* NULL: for logp every present cell (then nothing is given), for draws every missing one */
 } acf_query;
 
-/* SCORE: what is present is asked for; FILL: what is missing, where the question does not say. */
+/* SCORE: the default targets are the present cells; FILL: the missing cells. */
 typedef enum acf_purpose { ACF_TO_SCORE, ACF_TO_FILL } acf_purpose;
 bool acf_query_asks(acf_query q, acf_purpose why, int64_t cell, bool present);
 bool acf_query_gives(acf_query q, acf_purpose why, int64_t cell, bool present);
 
-/* Rows of a blank table are new ones, each of them a draw for itself. Rows of any other are one table, of which a draw is one completed version. */
+/* Rows of a blank table are new: each is a draw of its own. Rows of any other table belong together, and one draw is
+ * one completed table. */
 static inline bool acf_rows_apart(const acf_table *t) { return t->file && t->file->given; }
 
 #endif

@@ -1,4 +1,4 @@
-/* What the user says about a file: see read_options.h. */
+/* Read options: see read_options.h. */
 #include "table/read_options.h"
 
 #include "base/file.h"
@@ -9,7 +9,7 @@
 
 /* ---- how the file is written ------------------------------------------------------------------------------------ */
 
-/* A character by itself or by name. False when it is neither. */
+/* A character, given as itself or by name. False if it is neither. */
 static bool character(const char *text, char *out) {
     static const struct {
         const char *name;
@@ -26,7 +26,7 @@ static bool character(const char *text, char *out) {
     return true;
 }
 
-/* A separator of a line end would leave one column: "none" is for quotes. */
+/* A line end as separator would leave one column; "none" is valid only for quotes. */
 static acf_status read_want(const acf_options *o, acf_csv_want *want) {
     char seen[ACF_EXCERPT_MAX];
     const char *separator = acf_options_text(o, "separator"), *quote = acf_options_text(o, "quote");
@@ -42,7 +42,7 @@ static acf_status read_want(const acf_options *o, acf_csv_want *want) {
 
 /* ---- types ------------------------------------------------------------------------------------------------------ */
 
-/* The word may say more than the kind: what comes first in a date. */
+/* The word may say more than the kind: the order of day and month in a date. */
 static acf_status kind_named(const char *text, size_t n, acf_field_spec *c) {
     char word[ACF_EXCERPT_MAX], name[ACF_EXCERPT_MAX], words[256];
     const acf_kind *kind = acf_kind_from_word(text, n);
@@ -64,7 +64,7 @@ static void trim(const char **text, size_t *n) {
     while (*n > 0 && (*text)[*n - 1] == ' ') --*n;
 }
 
-/* One item, "name=kind". The last = counts: a name may hold one. */
+/* One item, "name=kind". The last = separates, because a name may contain one. */
 static acf_status read_type(const char *item, size_t n, acf_schema *s, acf_field_spec *c) {
     char seen[ACF_EXCERPT_MAX];
     size_t at = n;
@@ -83,7 +83,7 @@ static acf_status read_type(const char *item, size_t n, acf_schema *s, acf_field
     return kind_named(kind, kind_n, c);
 }
 
-/* A schema of wishes: as many columns as there are items. */
+/* A schema of what the user says: one column for each item. */
 static acf_status read_types(const char *text, acf_schema **out) {
     int64_t n = 1;
     if (!*text) return ACF_OK;
@@ -105,7 +105,7 @@ static acf_status read_types(const char *text, acf_schema **out) {
 
 /* ---- the schema file -------------------------------------------------------------------------------------------- */
 
-/* A wrong schema file is wrong usage, as a wrong config is; one that cannot be read is ACF_EIO. */
+/* An invalid schema file is ACF_EUSAGE, as an invalid config is; an unreadable one is ACF_EIO. */
 static acf_status read_file(const char *path, acf_schema **out) {
     char *text;
     size_t n;
@@ -123,8 +123,9 @@ static acf_status read_file(const char *path, acf_schema **out) {
 
 /* ---- together --------------------------------------------------------------------------------------------------- */
 
-/* Markers: the option adds to the schema file's list, where there is one, else to the usual ones, which = replaces. */
-static acf_status read_markers(const char *option, acf_read_options *w) {
+/* The option `missing` adds to the NA strings of the schema file, or to the usual ones if the file has none. With = it
+ * replaces them. */
+static acf_status read_na_strings(const char *option, acf_read_options *w) {
     const acf_text_counts *list = w->file ? &w->file->na_strings.list : NULL;
     bool only = *option == '=';
     ACF_TRY(acf_na_strings_add_list(&w->added, option + only));
@@ -150,11 +151,11 @@ static acf_status read_all(const acf_options *o, acf_read_options *w) {
     if (*id && !(w->id = acf_text_keep(w->texts, id, strlen(id)))) return ACF_EMEMORY;
     ACF_TRY(read_types(acf_options_text(o, "types"), &w->types));
     ACF_TRY(read_file(acf_options_text(o, "schema"), &w->file));
-    return read_markers(acf_options_text(o, "missing"), w);
+    return read_na_strings(acf_options_text(o, "missing"), w);
 }
 
 acf_status acf_read_options_read(const acf_options *o, acf_read_options **out) {
-    acf_read_options *w = acf_alloc_zero(sizeof *w, "what is said about a file");
+    acf_read_options *w = acf_alloc_zero(sizeof *w, "read options");
     if (!w) return ACF_EMEMORY;
     acf_status status = read_all(o, w);
     if (status)
@@ -174,9 +175,10 @@ void acf_read_options_free(acf_read_options *w) {
     acf_release(w);
 }
 
-/* ---- which column ----------------------------------------------------------------------------------------------- */
+/* ---- matching columns by name ------------------------------------------------------------------------------------ */
 
-/* A wish for a column that is not there is a typing mistake, or a wish about another file: silence would be the worst answer. */
+/* A read option for a column that does not exist is a typing mistake, or belongs to another file. Silence would be the
+ * worst answer. */
 static acf_status unknown(const char *source, const char *file, const char *wanted, const char *const *name,
                           int64_t n) {
     char seen[ACF_EXCERPT_MAX], other[ACF_EXCERPT_MAX];
@@ -187,13 +189,14 @@ static acf_status unknown(const char *source, const char *file, const char *want
                     acf_text_excerpt(other, name[near]));
 }
 
-/* Of two wishes for one column, the later list wins on the kind; the earlier one says more (levels, format) when they agree. */
+/* If two lists name the same column, the later list decides the kind. The earlier one adds levels and format if the
+ * kinds agree. */
 static acf_status match(const acf_schema *wish, const char *source, const char *file, const char *const *name,
                         int64_t n, const acf_field_spec **out) {
     int64_t at = 0;
     for (int64_t k = 0; wish && k < wish->n; k++) {
         const acf_field_spec *c = &wish->column[k];
-        int64_t j = at, tried = 0; /* lists mostly go in the order of the table: the next name is the first to try */
+        int64_t j = at, tried = 0; /* lists mostly follow the order of the table: try the next name first */
         while (tried < n && strcmp(name[j], c->name) != 0) j = (j + 1) % n, tried++;
         if (tried == n) return unknown(source, file, c->name, name, n);
         if (!out[j] || out[j]->kind != c->kind || c->fill) out[j] = c;

@@ -1,4 +1,4 @@
-/* The formats in turn: see reader.h. Runs once a file; rows go straight to the format. */
+/* Opening table files of any format: see reader.h. Runs once a file; rows then come directly from the format. */
 #include "table/reader.h"
 
 #include "base/arena.h"
@@ -28,8 +28,8 @@ bool acf_reader_ends_in(const char *path, const char *ending) {
     return n > k && strncasecmp(path + n - k, ending, k) == 0;
 }
 
-/* The first bytes. Only a regular file is looked at: what is read from a pipe is gone. One that cannot be opened gives
- * none; the format that takes it then says why. */
+/* Reads the first bytes. Only regular files are peeked at, because bytes read from a pipe are lost. A file that cannot
+ * be opened gives none; the format that takes it then reports the reason. */
 static size_t peek(const char *path, unsigned char begin[ACF_READER_PEEK]) {
     struct stat st;
     FILE *file = stat(path, &st) == 0 && S_ISREG(st.st_mode) ? fopen(path, "rb") : NULL;

@@ -1,6 +1,6 @@
-/* Text tables behind the interface of readers (reader.h): CSV and its relatives, gzipped or not, from a file, a pipe or
- * standard input. The reading itself is in csv.c. Takes any file that no other format recognises: whatever is wrong
- * with it, csv.c has the sentence. */
+/* Text tables behind the reader interface (reader.h): CSV and its relatives, gzipped or not, from a file, a pipe or
+ * standard input. csv.c does the reading. Takes any file that no other format recognises: csv.c reports whatever is
+ * wrong with it. */
 #include "table/reader.h"
 
 static bool recognise(const char *path, const unsigned char *begin, size_t n) {
@@ -19,7 +19,7 @@ static acf_status open_text(acf_reader *r, const acf_read_options *w) {
     return ACF_OK;
 }
 
-/* The dialect and the names stay those of r, which stays open. */
+/* Dialect and names stay those of r, which stays open. */
 static acf_status again_text(const acf_reader *r, acf_reader *again) {
     acf_csv *csv;
     ACF_TRY(acf_csv_again(r->state, &csv));

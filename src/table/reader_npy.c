@@ -1,5 +1,5 @@
-/* Matrices behind the interface of readers (reader.h): a row is numbers, NaN where one is missing, and no column has a
- * name. The file format is in npy.c. */
+/* Matrices behind the reader interface (reader.h): a row is numbers, NaN for missing values, and columns have no names.
+ * npy.c reads the file format. */
 #include "table/reader.h"
 
 #include "base/arena.h"
@@ -7,17 +7,17 @@
 
 #include <string.h>
 
-#define ROWS_AT_ONCE 256 /* a matrix in column order would otherwise be read in as many pieces as it has cells */
+#define ROWS_AT_ONCE 256 /* otherwise a matrix in column order would be read in as many pieces as it has cells */
 
 typedef struct matrix {
-    acf_npy *own;       /* NULL: npy is that of another reader */
-    const acf_npy *npy; /* read at places of its own, so any number of readers may share it */
-    int64_t row;        /* the next */
-    double *x;       /* (ROWS_AT_ONCE, columns) rows from the last multiple of ROWS_AT_ONCE on; NULL: none are held */
+    acf_npy *own;       /* NULL: npy belongs to another reader */
+    const acf_npy *npy; /* read at given offsets, so any number of readers may share it */
+    int64_t row;        /* the next row */
+    double *x;       /* (ROWS_AT_ONCE, columns) rows from the last multiple of ROWS_AT_ONCE on; NULL: none are loaded */
     acf_field *cell; /* (columns) of one row */
 } matrix;
 
-/* By content, not by name: a matrix may be called anything, and so may a table. */
+/* By content, not by name: file names of matrices and tables are arbitrary. */
 static bool recognise(const char *path, const unsigned char *begin, size_t n) {
     (void)path;
     return n >= 6 && memcmp(begin, "\x93NUMPY", 6) == 0;
@@ -51,11 +51,11 @@ static void drop_rows(matrix *m) {
     m->x = NULL, m->cell = NULL;
 }
 
-/* Memory is held while rows are read, not while the table is used. */
+/* Memory is allocated while rows are read, not while the table is used. */
 static acf_status hold_rows(matrix *m, int64_t columns) {
     size_t numbers, cells;
     if (m->cell) return ACF_OK;
-    drop_rows(m); /* half of them, where memory ended */
+    drop_rows(m); /* one of the two may have been allocated */
     if (!acf_bytes(columns, ROWS_AT_ONCE * sizeof *m->x, &numbers) || !acf_bytes(columns, sizeof *m->cell, &cells))
         return ACF_EMEMORY;
     m->x = acf_alloc(numbers, "rows of a matrix");

@@ -1,5 +1,5 @@
-/* Tests of reader.h. What every format must do is tested for every line of reader_list.h, on its file
- * tests/golden/tables/sample.NAME. A format of typed columns that lives in this file shows that the interface carries
+/* Tests of reader.h. The rules for every format are tested for every line of reader_list.h, on its file
+ * tests/golden/tables/sample.NAME. A format of typed columns, defined in this file, shows that the interface supports
  * dictionaries, bitmaps of nulls and dates. */
 #include "table/reader.h"
 
@@ -15,7 +15,7 @@
 
 enum { SAMPLE_MAX = 1 << 16, FLIPS = 1500 };
 
-/* A sample in a folder of its own, where it can be damaged. */
+/* A sample in its own folder, where it can be damaged. */
 typedef struct sample {
     const acf_file_format *format;
     acf_lab_folder folder;
@@ -23,7 +23,7 @@ typedef struct sample {
     char *bytes;
     size_t n;
     acf_read_options *read_options;
-    acf_memfile file; /* for the thousands of damaged ones */
+    acf_memfile file; /* for the thousands of damaged copies */
 } sample;
 
 static sample sample_open(int k) {
@@ -66,10 +66,9 @@ static void each_format(void (*test)(sample *s)) {
     }
 }
 
-/* ---- one pass
- * ---------------------------------------------------------------------------------------------------------- */
+/* ---- one pass ---------------------------------------------------------------------------------------------------- */
 
-/* All that a pass gives: its rows, and a hash of every cell. */
+/* The result of a pass: its rows, and a hash of every cell. */
 typedef struct pass {
     int64_t rows;
     uint64_t hash;
@@ -108,12 +107,11 @@ static void assert_same(const pass *a, const pass *b) {
     assert_true(a->hash == b->hash);
 }
 
-/* ---- what every format must do
- * ----------------------------------------------------------------------------------------- */
+/* ---- rules for every format -------------------------------------------------------------------------------------- */
 
 static void has_a_place_and_a_name(sample *s) {
     acf_reader *r = sample_read(s);
-    assert_ptr_equal(r->format, s->format); /* it recognises its own, and no format before it does */
+    assert_ptr_equal(r->format, s->format); /* it recognises its own file, and no earlier format does */
     assert_string_equal(acf_reader_name(r), s->path);
     assert_non_null(s->format->what);
     assert_non_null(s->format->ending[0]);
@@ -126,12 +124,12 @@ static void has_a_place_and_a_name(sample *s) {
     acf_reader_close(r);
 }
 
-static void formats_know_their_files(void **state) {
+static void formats_recognise_their_files(void **state) {
     (void)state;
     each_format(has_a_place_and_a_name);
     int k = 0;
     while (acf_reader_format(k)) k++;
-    assert_string_equal(acf_reader_format(k - 1)->name, "csv"); /* takes what nobody else does */
+    assert_string_equal(acf_reader_format(k - 1)->name, "csv"); /* takes what no other format recognises */
     assert_null(acf_reader_format(-1));
     assert_true(acf_reader_ends_in("a.NPY.gz", ".npy") && acf_reader_ends_in("a.csv", ".csv"));
     assert_false(acf_reader_ends_in(".csv", ".csv") || acf_reader_ends_in("acsv", ".csv") ||
@@ -144,7 +142,7 @@ static void repeats(sample *s) {
     pass first, half, second, third;
     assert_int_equal(read_all(r, &first), ACF_OK);
     assert_true(first.rows >= 2);
-    assert_int_equal(acf_reader_next(r, &record), ACF_OK); /* the end stays the end */
+    assert_int_equal(acf_reader_next(r, &record), ACF_OK); /* a reader stays at the end */
     assert_int_equal(record.n, 0);
     assert_int_equal(acf_reader_rewind(r), ACF_OK);
     assert_int_equal(read_rows(r, first.rows / 2, &half), ACF_OK);
@@ -180,12 +178,12 @@ static void keeps_to_its_storage(sample *s) {
     acf_reader_close(r);
 }
 
-static void cells_are_what_columns_say(void **state) {
+static void cells_match_their_columns(void **state) {
     (void)state;
     each_format(keeps_to_its_storage);
 }
 
-/* A record as it stands in the file: raw bytes, and the separator in front of each. */
+/* A record as the file has it: raw bytes, and the separator before each field. */
 static void add_record(acf_text *t, const acf_record *r) {
     for (int64_t j = 0; j < r->n; j++) {
         if (j > 0) acf_text_add_bytes(t, r->field[j].raw - 1, 1);
@@ -208,12 +206,13 @@ static void copies(sample *s) {
     acf_reader_close(r);
 }
 
-static void what_is_copied_is_copied_byte_for_byte(void **state) {
+static void copies_are_byte_for_byte(void **state) {
     (void)state;
     each_format(copies);
 }
 
-/* A file of these bytes: read twice the same, or refused with a sentence that names it. Returns whether it was read. */
+/* A file of these bytes is read twice with the same result, or refused with a message that names it. Returns whether it
+ * was read. */
 static bool survives(sample *s, const char *bytes, size_t n) {
     const int64_t live = acf_alloc_live();
     acf_reader *r = NULL;
@@ -261,12 +260,12 @@ static void survives_flips(sample *s) {
     free(bytes);
 }
 
-static void damaged_files_never_hurt(void **state) {
+static void damaged_files_do_no_harm(void **state) {
     (void)state;
     each_format(survives_flips);
 }
 
-/* What the first pass found is not true of what is left. */
+/* A file that becomes shorter between the passes is refused. */
 static void notices_a_shorter_file(sample *s) {
     acf_reader *r = sample_read(s);
     pass p;
@@ -357,14 +356,14 @@ static void threads_read_at_once(void **state) {
     each_format(serves_threads);
 }
 
-/* ---- typed columns
- * ----------------------------------------------------------------------------------------------------- */
+/* ---- typed columns ----------------------------------------------------------------------------------------------- */
 
 /* Columns in memory as a columnar format has them, four rows to a block:
  *
- *     id      texts, one behind the other, and where each begins      grade   codes into a dictionary whose texts look
- * like numbers score   doubles under a bitmap                                  day     days since 1970 under a bitmap
- */
+ *     id      texts in sequence, and where each begins
+ *     grade   codes into a dictionary whose texts look like numbers
+ *     score   doubles under a bitmap
+ *     day     days since 1970 under a bitmap */
 enum { BLOCK = 4, BLOCKS = 10, TYPED_ROWS = BLOCK * BLOCKS };
 
 typedef struct typed {
@@ -374,7 +373,7 @@ typedef struct typed {
 } typed;
 
 static const char *const grades[] = {"1", "2", "3"};
-static const char ids[] = "a0b1c2d3"; /* of a block: two bytes each; every block has the same */
+static const char ids[] = "a0b1c2d3"; /* of a block: two bytes each; all blocks are equal */
 
 static bool is_null(int64_t row, int column) { return row % 7 == column; } /* bit of a bitmap */
 
@@ -461,7 +460,7 @@ static void typed_columns_become_a_table(void **state) {
     for (int64_t i = 0; i < TYPED_ROWS; i++)
         for (int64_t j = 1; j < 4; j++) assert_int_equal(isnan(acf_table_row(t, i)[j]), is_null(i, (int)j));
     acf_table_free(t);
-    t = read_typed((const char *const[]){"types=grade=integer", NULL}); /* the user knows better */
+    t = read_typed((const char *const[]){"types=grade=integer", NULL}); /* the user's kind takes precedence */
     assert_string_equal(kind_of(t, "grade"), "integer");
     acf_table_free(t);
 }
@@ -495,7 +494,7 @@ static void typed_columns_are_completed_as_csv(void **state) {
     acf_table_free(t);
 }
 
-/* A schema file may say how numbers are written; stored numbers are not written at all. */
+/* A schema file may set the notation of numbers; stored numbers have none. */
 static void stored_numbers_have_no_notation(void **state) {
     (void)state;
     const char *schema = "{\"columns\": [{\"name\": \"score\", \"kind\": \"real\", \"comma\": true}]}";
@@ -524,7 +523,7 @@ static acf_status tell(void *ctx, int64_t row, int64_t column, const char *text,
     return ACF_OK;
 }
 
-static void typed_columns_are_told_and_drawn(void **state) {
+static void typed_columns_are_described_and_drawn(void **state) {
     (void)state;
     acf_table *t = read_typed(NULL);
     told w = {.t = t};
@@ -538,10 +537,10 @@ static void typed_columns_are_told_and_drawn(void **state) {
     acf_table_free(t);
 }
 
-ACF_TESTS(reader, cmocka_unit_test(formats_know_their_files), cmocka_unit_test(rows_are_read_twice_the_same),
-          cmocka_unit_test(cells_are_what_columns_say), cmocka_unit_test(what_is_copied_is_copied_byte_for_byte),
-          cmocka_unit_test(a_file_may_be_cut_anywhere), cmocka_unit_test(damaged_files_never_hurt),
+ACF_TESTS(reader, cmocka_unit_test(formats_recognise_their_files), cmocka_unit_test(rows_are_read_twice_the_same),
+          cmocka_unit_test(cells_match_their_columns), cmocka_unit_test(copies_are_byte_for_byte),
+          cmocka_unit_test(a_file_may_be_cut_anywhere), cmocka_unit_test(damaged_files_do_no_harm),
           cmocka_unit_test(a_file_that_changes_is_noticed), cmocka_unit_test(every_allocation_may_fail),
           cmocka_unit_test(threads_read_at_once), cmocka_unit_test(typed_columns_become_a_table),
           cmocka_unit_test(typed_columns_are_completed_as_csv), cmocka_unit_test(stored_numbers_have_no_notation),
-          cmocka_unit_test(typed_columns_are_told_and_drawn))
+          cmocka_unit_test(typed_columns_are_described_and_drawn))

@@ -3,15 +3,15 @@
 
 #include <math.h>
 
-#define LARGEST 1099511627776.0 /* 2^40 steps from 0: beyond, a double no longer tells a multiple from its neighbours */
-#define SHARE 0.95              /* of the cells that must lie on multiples */
-#define CAP 0.01                /* of the cells, at most, that one value counts for */
-#define FEW 8                   /* distinct values, below which odd steps are not believed */
+#define LARGEST 1099511627776.0 /* 2^40 steps from 0: beyond, doubles are too coarse for multiples */
+#define SHARE 0.95              /* least share of the cells on multiples */
+#define CAP 0.01                /* largest share of the cells that one value counts for */
+#define FEW 8                   /* with fewer distinct values, unusual steps are not accepted */
 #define REPEATS 0.05
-#define CLOCK_EXACT 1e-6 /* of a step, that a time on the clock may be off: it never went through a float */
-#define CLOCK_BELOW 1    /* steps of a clock's seconds below a quarter of a minute are tens and less */
+#define CLOCK_EXACT 1e-6 /* largest error of a clock time, in steps: it never was a float */
+#define CLOCK_BELOW 1    /* largest exponent of powers of ten for clock seconds: steps below 15 s are 10 s and less */
 
-/* Seconds that clocks are read off in, from coarse to fine. */
+/* Steps of clock times in seconds, from coarse to fine. */
 static const int64_t clock_steps[] = {86400, 43200, 21600, 10800, 7200, 3600, 1800, 900, 600, 300, 120, 60, 30, 15};
 enum { CLOCK_STEPS = sizeof clock_steps / sizeof clock_steps[0] };
 
@@ -37,7 +37,7 @@ static bool is_multiple(acf_resolution r, double x) {
     return fabs(q) <= LARGEST && fabs(q - nearbyint(q)) <= fmin(0.05, 1e-3 + 1e-7 * fabs(q));
 }
 
-/* The values that are left at i of the sorted ones, each run of equal ones taken at once. */
+/* End of the run of values equal to x[i]. */
 static int64_t run_end(const double *x, int64_t i, int64_t n) {
     int64_t end = i + 1;
     while (end < n && x[end] == x[i]) end++;
@@ -49,7 +49,7 @@ static bool is_on_clock(acf_resolution r, double x) {
     return fabs(q - nearbyint(q)) <= CLOCK_EXACT;
 }
 
-/* Do enough of the cells lie on multiples? Given up as soon as too many do not. */
+/* Do enough of the cells lie on multiples? Stops as soon as too many do not. */
 static bool fits(acf_resolution r, const double *x, int64_t n, double total, bool (*on)(acf_resolution, double)) {
     double cap = fmax(1.0, CAP * (double)n), off = 0;
     for (int64_t i = 0, end; i < n; i = end) {
@@ -60,10 +60,10 @@ static bool fits(acf_resolution r, const double *x, int64_t n, double total, boo
     return true;
 }
 
-/* Candidate number k, from coarse to fine: 5, 2.5, 2, 1, then the same a tenth of it; exponent is that of the 1. */
+/* Candidate number k, from coarse to fine: 5, 2.5, 2, 1, then a tenth of each; exponent is that of the 1. */
 static bool candidate(int exponent, int k, acf_resolution *out) {
     static const int64_t tenths[4] = {50, 25, 20, 10};
-    int decimals = 1 - exponent; /* `tenths` counts in tenths of 10^exponent */
+    int decimals = 1 - exponent; /* `tenths` is in units of a tenth of 10^exponent */
     int64_t every = tenths[k];
     while (every % 10 == 0 && decimals > 0) every /= 10, decimals--;
     while (decimals < 0 && every < INT64_MAX / 100) every *= 10, decimals++;
@@ -71,7 +71,7 @@ static bool candidate(int exponent, int k, acf_resolution *out) {
     return decimals >= 0 && decimals <= ACF_STEP_DECIMALS_MAX;
 }
 
-/* Minutes, hours and days are plain; of a few values, the others are believed as little as steps of 5. */
+/* Minutes, hours and days are always accepted; other steps need enough distinct values, as steps of 5 do. */
 static bool is_believed(int64_t step, int64_t distinct) {
     return distinct >= FEW || step == 60 || step == 3600 || step == 86400;
 }

@@ -1,4 +1,5 @@
-/* Tests of resolution.h: steps of columns as people write them, and rounding that gives back the very number that was written. */
+/* Tests of resolution.h: steps of columns as people write them, and rounding that gives back exactly the number that
+ * was written. */
 #include "table/resolution.h"
 
 #include "base/rng.h"
@@ -26,7 +27,7 @@ static double step_of(double *x, int64_t n) {
 
 enum { N = 400 };
 
-/* Values lo..hi rounded to a step; through float where asked. */
+/* Values lo..hi rounded to a step; with through_float, converted to float and back. */
 static double step_of_rounded(double lo, double hi, double step, bool through_float) {
     double x[N];
     char text[64];
@@ -53,7 +54,7 @@ static void finds_what_values_were_rounded_to(void **state) {
     assert_true(fabs(step_of_rounded(0, 900, 0.01, true) - 0.01) < 1e-12);
 }
 
-static void leaves_measurements_alone(void **state) {
+static void measurements_have_no_step(void **state) {
     (void)state;
     double x[N];
     for (int i = 0; i < N; i++) x[i] = uniform(i, -3, 50);
@@ -65,7 +66,7 @@ static void leaves_measurements_alone(void **state) {
     for (int i = 0; i < N; i++) x[i] = uniform(i, -1.7e308, 1.7e308);
     assert_true(step_of(x, N) == 0);
     for (int i = 0; i < N; i++) x[i] = 0.1;
-    assert_true(step_of(x, N) == 0 && step_of(x, 1) == 0 && step_of(x, 0) == 0); /* constant, one cell, none */
+    assert_true(step_of(x, N) == 0 && step_of(x, 1) == 0 && step_of(x, 0) == 0); /* constant, a single cell, no cells */
 }
 
 /* A few thirds among tenths, as in wine's alcohol; and a spike, which is a multiple of everything. */
@@ -75,8 +76,9 @@ static void some_cells_may_be_off(void **state) {
     for (int i = 0; i < N; i++) x[i] = i < 12 ? 10 + i / 3.0 + 1 / 30.0 : (double)(80 + i % 60) / 10.0, y[i] = x[i];
     assert_true(step_of(x, N) == 0.1);
     for (int i = 0; i < 100; i++) y[i] = uniform(i, 8, 14);
-    assert_true(step_of(y, N) < 0.05);                                          /* a quarter is too much */
-    for (int i = 0; i < N; i++) x[i] = i < 60 ? 10 / 3.0 : 5.0 * (80 + i % 60); /* one value, however often, is one */
+    assert_true(step_of(y, N) < 0.05); /* a quarter is too much */
+    /* a frequent value counts for 1 % only */
+    for (int i = 0; i < N; i++) x[i] = i < 60 ? 10 / 3.0 : 5.0 * (80 + i % 60);
     assert_true(step_of(x, N) == 5);
     for (int i = 0; i < N; i++) x[i] = i < 380 ? 0 : (double)(i * i); /* 95 % zeros, whole numbers else */
     assert_true(step_of(x, N) == 1);
@@ -84,8 +86,9 @@ static void some_cells_may_be_off(void **state) {
     assert_true(fabs(step_of(x, N) - 0.01) < 1e-15);
 }
 
-/* Few values are multiples of five by chance: 5, 10 and 15 are whole numbers; eight distinct ones are believed. */
-static void few_values_get_plain_steps(void **state) {
+/* Few values are multiples of five by chance: 5, 10 and 15 are whole numbers. From eight distinct values on, such steps
+ * are accepted. */
+static void few_values_get_common_steps(void **state) {
     (void)state;
     double x[9] = {5, 10, 10, 15, 15, 20, 25, 30, 35};
     assert_true(step_of(x, 5) == 1 && step_of(x, 9) == 1);
@@ -95,24 +98,25 @@ static void few_values_get_plain_steps(void **state) {
     assert_true(step_of(z, 2) == 0.1);
 }
 
-/* Rain: zeros among long fractions. A step below the distance of its values, so that the zeros are zeros. */
+/* Rain: zeros among long fractions. The step is below the distance of its values, so the zeros stay zeros. */
 static void repeats_get_a_step(void **state) {
     (void)state;
     double x[N];
     for (int i = 0; i < N; i++) x[i] = i % 3 ? uniform(i, 0, 30) : 0;
     double step = step_of(x, N);
     assert_true(step > 0.001 && step < 0.2 && fmod(log10(step) + 10, 1) < 1e-9);
-    for (int i = 0; i < N; i++) x[i] = i % 30 ? uniform(i, 0, 30) : 0; /* 3 % of repeats are none */
+    for (int i = 0; i < N; i++) x[i] = i % 30 ? uniform(i, 0, 30) : 0; /* 3 % of repeats are too few */
     assert_true(step_of(x, N) == 0);
 }
 
-/* n times, each a multiple of step behind `from`, in seconds. */
+/* n times in seconds, each a multiple of step after `from`. */
 static void make_times(double *x, int64_t n, double from, double step, int spread) {
     for (int64_t i = 0; i < n; i++) x[i] = from + step * floor(uniform((int)i, 0, spread));
     qsort(x, (size_t)n, sizeof *x, by_value);
 }
 
-/* Clocks are read off in minutes, quarters and hours; without a clock the same numbers have the steps of any others. */
+/* Clock times are rounded to minutes, quarters and hours; the same values without a clock have the steps of other
+ * numbers. */
 static void clocks_have_steps_of_their_own(void **state) {
     (void)state;
     static const double steps[] = {86400, 43200, 21600, 10800, 7200, 3600, 1800, 900, 600,
@@ -126,22 +130,21 @@ static void clocks_have_steps_of_their_own(void **state) {
         if (exact != (steps[k] >= 15 ? steps[k] : 0)) fail_msg("step %g, of all cells %g", steps[k], exact);
     }
     make_times(x, N, from, 3600, 1000);
-    assert_true(step_of(x, N) == 200); /* numbers, for all that is known */
-    x[N - 1] += 120;                   /* one that is off is no reason for the model, but one for rounding to it */
+    assert_true(step_of(x, N) == 200); /* plain numbers */
+    x[N - 1] += 120; /* a single exception does not change the model's step, but it changes the exact clock step */
     assert_true(acf_resolution_step(acf_resolution_find(x, N, true)) == 3600 && acf_resolution_clock(x, N) == 120);
-    for (int i = 0; i < N; i++)
-        x[i] =
-            from + 3600.0 * i + 100 * (i % 2); /* two minutes off in half of them: no hours, though floats would be */
+    /* two minutes off in half of them: no hours, although the tolerance for floats would accept them */
+    for (int i = 0; i < N; i++) x[i] = from + 3600.0 * i + 100 * (i % 2);
     assert_true(acf_resolution_clock(x, N) == 0 && acf_resolution_step(acf_resolution_find(x, N, true)) == 50);
-    /* of few values hours and minutes alone are believed */
+    /* with few values, only hours and minutes are accepted */
     double few[3] = {8 * 3600, 12 * 3600, 16 * 3600}, near[3] = {8 * 3600, 8 * 3600, 8 * 3600 + 120};
     assert_true(acf_resolution_clock(few, 3) == 3600 && acf_resolution_step(acf_resolution_find(few, 3, true)) == 3600);
     assert_true(acf_resolution_clock(near, 3) == 60 && acf_resolution_step(acf_resolution_find(near, 3, true)) == 60);
     assert_true(acf_resolution_clock(few, 1) == 0 && acf_resolution_clock(few, 0) == 0);
 }
 
-/* Rounding is reading: the double of "0.3", not 3 * 0.1. */
-static void rounds_to_what_is_written(void **state) {
+/* Rounding gives the double that "0.3" parses to, not 3 * 0.1. */
+static void rounds_to_the_written_number(void **state) {
     (void)state;
     for (int d = 0; d <= ACF_STEP_DECIMALS_MAX; d++)
         for (int64_t k = -2000; k <= 2000; k += 37) {
@@ -156,7 +159,7 @@ static void rounds_to_what_is_written(void **state) {
     assert_true(acf_resolution_round((acf_resolution){0, 0}, 1.2345) == 1.2345);
 }
 
-ACF_TESTS(resolution, cmocka_unit_test(finds_what_values_were_rounded_to), cmocka_unit_test(leaves_measurements_alone),
-          cmocka_unit_test(some_cells_may_be_off), cmocka_unit_test(few_values_get_plain_steps),
+ACF_TESTS(resolution, cmocka_unit_test(finds_what_values_were_rounded_to), cmocka_unit_test(measurements_have_no_step),
+          cmocka_unit_test(some_cells_may_be_off), cmocka_unit_test(few_values_get_common_steps),
           cmocka_unit_test(repeats_get_a_step), cmocka_unit_test(clocks_have_steps_of_their_own),
-          cmocka_unit_test(rounds_to_what_is_written))
+          cmocka_unit_test(rounds_to_the_written_number))

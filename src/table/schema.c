@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-/* Texts lie packed in one arena, numbers and lists of markers in another; only the tallies have memory of their own. */
+/* One arena holds the texts, another numbers and lists of NA strings; only the counts of texts own memory. */
 acf_status acf_schema_create(int64_t n, acf_schema **out) {
     acf_status status = ACF_OK;
     acf_memory words = acf_heap;
@@ -49,7 +49,7 @@ void acf_schema_free(acf_schema *s) {
     acf_release(s);
 }
 
-/* The table keeps the order of the file: what a user sees in a result is where it was. */
+/* The table keeps the column order of the file, so a user finds a result where the column was. */
 void acf_schema_place(acf_schema *s) {
     s->D = 0;
     for (int64_t j = 0; j < s->n; j++) s->column[j].place = acf_kind_is_modelled(s->column[j].kind) ? s->D++ : -1;
@@ -75,7 +75,7 @@ double acf_spec_leading(const acf_field_spec *c) {
 
 const acf_field_spec *acf_schema_at(const acf_schema *s, int64_t place) {
     int64_t j = place;
-    while (s->column[j].place != place) j++; /* columns that are not modelled only move it back */
+    while (s->column[j].place != place) j++; /* columns that are not modelled only shift it */
     return &s->column[j];
 }
 
@@ -89,7 +89,8 @@ void acf_schema_columns(const acf_schema *s, acf_column *out) {
     }
 }
 
-/* Few columns have markers of their own, and the list with its table of first bytes is large: it is made when it is needed. */
+/* Few columns have NA strings of their own, and the list with its first-byte table is large, so it is made on
+ * demand. */
 acf_status acf_spec_add_na_string(acf_schema *s, acf_field_spec *c, const char *text, size_t n) {
     if (!c->na_strings) {
         acf_na_strings *m = acf_arena_alloc(s->memory, sizeof *m);
@@ -100,8 +101,8 @@ acf_status acf_spec_add_na_string(acf_schema *s, acf_field_spec *c, const char *
     return acf_na_strings_add(c->na_strings, text, n);
 }
 
-/* "1", "2", "5" stand for 1, 2 and 5, so that 5 is farther from 2 than 2 from 1; "low", "middle", "high" for 0, 1 and 2. A list of numbers that
- * does not rise is an order of its own, and ranks too. */
+/* "1", "2", "5" stand for 1, 2 and 5, so that 5 is farther from 2 than 2 from 1; "low", "middle", "high" for 0, 1 and
+ * 2. A list of numbers that does not ascend defines its own order, and ranks too. */
 acf_status acf_spec_rank(acf_schema *s, acf_field_spec *c) {
     bool numbers = true;
     c->value = acf_arena_alloc(s->memory, (size_t)c->levels.n * sizeof *c->value);

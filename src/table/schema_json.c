@@ -2,18 +2,20 @@
  *
  *     {"rows": 699, "named": true, "missing_markers": ["", "NA", "?"],
  *      "columns": [{"name": "age", "kind": "integer", "observed": 690, "missing": 9, "min": 17, "max": 90},
- *                  {"name": "sex", "kind": "category", "observed": 699, "missing": 0, "levels": ["F", "M"], "counts": [301, 398]},
- *                  {"name": "visit", "kind": "date", "format": "DD/MM/YYYY", "min": "01/02/2019", "max": "31/12/2020", ...}]}
+ *                  {"name": "sex", "kind": "category", "observed": 699, "missing": 0, "levels": ["F", "M"],
+ *                   "counts": [301, 398]},
+ *                  {"name": "visit", "kind": "date", "format": "DD/MM/YYYY", "min": "01/02/2019", "max": "31/12/2020",
+ *                   ...}]}
  *
- * One form for three uses: in a model file, where it must be whole; as the description of a table; and as a schema file, in which a user
- * writes what matters and leaves out the rest. */
+ * One format for three uses: in a model file, where it must be complete; as the description of a table; and as a schema
+ * file, in which a user writes what matters and leaves out the rest. */
 #include "table/spec_json.h"
 
 #include <string.h>
 
 /* ---- writing ---------------------------------------------------------------------------------------------------- */
 
-/* What a kind does not need is left out, so that a column fits a line or two. */
+/* Keys that a kind does not need are left out, so that a column fits a line or two. */
 static json_t *column_to_json(const acf_field_spec *c) {
     acf_spec_writer to = {json_object(), true};
     acf_spec_put(&to, "name", json_string(c->name));
@@ -46,9 +48,9 @@ acf_status acf_schema_to_json(const acf_schema *s, json_t **out) {
 
 /* ---- reading ---------------------------------------------------------------------------------------------------- */
 
-/* Markers of a column, or with c NULL of the whole schema. */
-static acf_status get_markers(const acf_spec_reader *at, const json_t *o, const char *key, acf_schema *s,
-                              acf_field_spec *c) {
+/* NA strings of a column, or with c NULL of the whole schema. */
+static acf_status get_na_strings(const acf_spec_reader *at, const json_t *o, const char *key, acf_schema *s,
+                                 acf_field_spec *c) {
     acf_text_counts list = acf_text_counts_make(ACF_LEVELS_KEPT, s->texts);
     acf_status status = acf_spec_get_texts(at, o, key, ACF_LEVELS_KEPT, &list);
     for (int64_t i = 0; i < list.n && status == ACF_OK; i++) {
@@ -60,7 +62,7 @@ static acf_status get_markers(const acf_spec_reader *at, const json_t *o, const 
     return status;
 }
 
-/* The name of a kind, or what says one by itself, such as a list of levels. */
+/* The name of a kind, or a key that implies one, such as a list of levels. */
 static acf_status get_kind(const acf_spec_reader *at, const json_t *o, acf_field_spec *c) {
     const char *text;
     char seen[ACF_EXCERPT_MAX], names[256];
@@ -76,7 +78,7 @@ static acf_status get_kind(const acf_spec_reader *at, const json_t *o, acf_field
                     names);
 }
 
-/* One text of a notation, which must fit; left alone where the key is absent. */
+/* One text of a notation, which must be valid; unchanged if the key is absent. */
 static acf_status get_mark(const acf_spec_reader *at, const json_t *o, const char *key, bool (*is)(const char *),
                            const char *expected, char *out, size_t cap) {
     const char *text;
@@ -105,7 +107,7 @@ static acf_status get_notation(const acf_spec_reader *at, const json_t *o, acf_f
     return acf_fail(at->from.status, "%s: 'thousands' is '%s', which is the decimal mark", at->from.name, f->group);
 }
 
-/* A misspelled key would be a wish that is silently not granted. */
+/* A misspelled key would be silently ignored, so unknown keys are refused. */
 static acf_status known_keys(const acf_spec_reader *at, const json_t *o, const char *const *keys, int n) {
     json_t *object = (json_t *)(uintptr_t)o; /* jansson's iteration is not const, but changes nothing */
     const char *key;
@@ -122,7 +124,7 @@ static acf_status known_keys(const acf_spec_reader *at, const json_t *o, const c
     return ACF_OK;
 }
 
-/* The order matters: the kind says what is needed. */
+/* The order matters: the kind decides which keys are needed. */
 static acf_status read_column(const acf_spec_reader *at, const json_t *o, acf_schema *s, acf_field_spec *c) {
     static const char *const keys[] = {"name",     "kind",   "observed", "missing", "min",       "max",      "declared",
                                        "decimals", "fixed",  "digits",   "comma",   "thousands", "prefix",   "suffix",
@@ -135,7 +137,7 @@ static acf_status read_column(const acf_spec_reader *at, const json_t *o, acf_sc
     ACF_TRY(acf_spec_get_flag(at, o, "quoted", &c->quoted));
     ACF_TRY(get_notation(at, o, c));
     ACF_TRY(acf_spec_get_texts(at, o, "other", ACF_LEVELS_KEPT, &c->other));
-    ACF_TRY(get_markers(at, o, "markers", s, c));
+    ACF_TRY(get_na_strings(at, o, "markers", s, c));
     return c->kind->from_json ? c->kind->from_json(at, o, s, c) : ACF_OK;
 }
 
@@ -162,7 +164,7 @@ static acf_status read_columns(acf_json_source from, bool whole, const json_t *l
     return ACF_OK;
 }
 
-/* Of two columns with one name, which is meant? */
+/* Two columns of the same name would be ambiguous. */
 static acf_status check_names(acf_json_source from, const acf_schema *s) {
     char seen[ACF_EXCERPT_MAX];
     acf_text_counts names = acf_text_counts_make(ACF_SCHEMA_COLUMNS_MAX, s->texts);
@@ -184,7 +186,7 @@ static acf_status read_schema(acf_json_source from, const json_t *object, bool w
     ACF_TRY(known_keys(&at, object, keys, sizeof keys / sizeof keys[0]));
     ACF_TRY(acf_spec_get_int(&at, object, "rows", whole, ACF_TABLE_ROWS_MAX, &s->rows));
     if (whole || json_object_get(object, "named")) ACF_TRY(acf_json_bool(from, object, "named", &s->named));
-    ACF_TRY(get_markers(&at, object, "missing_markers", s, NULL));
+    ACF_TRY(get_na_strings(&at, object, "missing_markers", s, NULL));
     ACF_TRY(read_columns(from, whole, list, s));
     ACF_TRY(check_names(from, s));
     acf_schema_place(s);
@@ -208,7 +210,7 @@ acf_status acf_schema_from_json(acf_json_source from, const json_t *object, bool
     return status;
 }
 
-/* By way of JSON: one more test of it, and no second list of all members to forget one in. */
+/* Copies through JSON: it tests the JSON once more and needs no second list of all fields. */
 acf_status acf_schema_copy(const acf_schema *s, acf_schema **out) {
     json_t *value;
     ACF_TRY(acf_schema_to_json(s, &value));

@@ -1,4 +1,4 @@
-/* Tests of schema.h: a schema comes back from JSON as it was, and nothing wrong in one is believed. */
+/* Tests of schema.h: a schema survives JSON unchanged, and every error in one is refused. */
 #include "table/schema.h"
 
 #include "harness/table_file_lab.h"
@@ -69,9 +69,9 @@ static void refused(const char *column, const char *sentence) {
 
 static void wrong_columns_are_refused(void **state) {
     (void)state;
-    refused(
-        "\"kind\": \"auto\"",
-        "m: column 1 ('a'): 'kind' is 'auto', expected real, integer, ordinal, category, date, time, identifier, constant or empty");
+    refused("\"kind\": \"auto\"",
+            "m: column 1 ('a'): 'kind' is 'auto', expected real, integer, ordinal, category, date, time, identifier, "
+            "constant or empty");
     refused("\"kind\": 3", "m: column 1 ('a'): 'kind' is a whole number, expected text");
     refused("\"kind\": \"real\"", "m: column 1 ('a'): 'min' is missing");
     refused("\"kind\": \"real\", \"min\": 2, \"max\": 1",
@@ -106,9 +106,9 @@ static void wrong_columns_are_refused(void **state) {
             "m: column 1 ('a'): 'step' is text, expected a number");
     refused("\"kind\": \"constant\"", "m: column 1 ('a'): 'value' is missing");
     refused("\"kind\": \"identifier\"", "m: no column of it is modelled");
-    refused(
-        "\"kind\": \"category\", \"levels\": [\"x\"], \"counts\": [1]}, {\"name\": \"a\", \"kind\": \"empty\", \"observed\": 0, \"missing\": 9",
-        "m: two columns are named 'a'");
+    refused("\"kind\": \"category\", \"levels\": [\"x\"], \"counts\": [1]}, {\"name\": \"a\", \"kind\": \"empty\", "
+            "\"observed\": 0, \"missing\": 9",
+            "m: two columns are named 'a'");
     refused("\"kind\": \"category\", \"levels\": [\"x\"], \"counts\": [1]}, 7, {\"name\": \"b\"",
             "m: column 2: this is a whole number, expected an object with 'name'");
 }
@@ -136,7 +136,7 @@ static void wrong_schemas_are_refused(void **state) {
     }
 }
 
-/* In every prefix of a whole schema, and with every byte of it changed, there is a sentence or a schema, never a crash. */
+/* Every prefix of a whole schema, and every changed byte of it, gives a message or a schema, never a crash. */
 static void damaged_schemas_do_no_harm(void **state) {
     (void)state;
     acf_table *t = acf_table_file_lab_read(table, NULL, NULL);
@@ -155,14 +155,13 @@ static void damaged_schemas_do_no_harm(void **state) {
     assert_int_equal(acf_alloc_live(), live);
 }
 
-static void wishes_may_leave_things_out(void **state) {
+static void users_may_leave_out_keys(void **state) {
     (void)state;
     acf_schema *s = NULL;
     assert_int_equal(
-        parse(
-            "{\"columns\": [{\"name\": \"a\"}, {\"name\": \"b\", \"kind\": \"date\"}, {\"name\": \"c\", \"levels\": [\"x\"]}, "
-            "{\"name\": \"d\", \"markers\": [\"-9\"]}]}",
-            false, &s),
+        parse("{\"columns\": [{\"name\": \"a\"}, {\"name\": \"b\", \"kind\": \"date\"}, {\"name\": \"c\", \"levels\": "
+              "[\"x\"]}, {\"name\": \"d\", \"markers\": [\"-9\"]}]}",
+              false, &s),
         ACF_OK);
     assert_string_equal(s->column[0].kind->name, "auto");
     assert_false(s->column[1].has_format);
@@ -191,4 +190,4 @@ static void memory_may_run_out(void **state) {
 
 ACF_TESTS(schema, cmocka_unit_test(schemas_come_back), cmocka_unit_test(wrong_columns_are_refused),
           cmocka_unit_test(wrong_schemas_are_refused), cmocka_unit_test(damaged_schemas_do_no_harm),
-          cmocka_unit_test(wishes_may_leave_things_out), cmocka_unit_test(memory_may_run_out))
+          cmocka_unit_test(users_may_leave_out_keys), cmocka_unit_test(memory_may_run_out))

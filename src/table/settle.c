@@ -1,17 +1,17 @@
-/* How the columns of a file write their numbers: see settle.h. Runs once a column. */
+/* Choosing the notation of the columns of a file: see settle.h. Runs once a column. */
 #include "table/settle.h"
 
 #include <string.h>
 
-/* A column of words may hold a version number or two: only where most cells are numbers do they say something. */
+/* A column of words may hold a version number or two. The survey counts only if most cells are numbers. */
 static bool has_numbers(const acf_profile_column *c) {
     return c->survey.cells > 0 && 2 * c->survey.cells >= c->observed;
 }
 
-/* Who says what the decimal mark is, for sentences. */
+/* The source of the decimal mark, for messages. */
 typedef struct witness {
-    char point;      /* '.', ','; 0: nobody */
-    const char *why; /* NULL: the user has said so */
+    char point;      /* '.', ','; 0: none */
+    const char *why; /* NULL: the user set it */
 } witness;
 
 static witness find_witness(const acf_table_file *f, const acf_profile *p, const acf_read_options *w) {
@@ -41,14 +41,14 @@ static const acf_text_counts_entry *first_either(const acf_profile_column *c) {
             acf_notation_survey s = {0};
             if (!acf_notation_look(&s, e->text, e->length) || s.mark[0].either + s.mark[1].either == 0) continue;
             if (!first || e->first < first->first) first = e;
-            break; /* further ones came later */
+            break; /* the others came later */
         }
     }
     return first;
 }
 
-/* A factor of a thousand hangs on it. A decimal point is what everybody expects, and what the user has said needs no
- * note. */
+/* The choice changes values by a factor of a thousand. A decimal point is the usual case, and the user's own choice
+ * needs no warning. */
 static acf_status say_assumed(acf_table_file *f, const acf_profile_column *c, int64_t j, const acf_notation *is,
                               const char *why) {
     char where[ACF_FIELD_TEXT_MAX], seen[ACF_EXCERPT_MAX], plain[ACF_PLAIN_MAX] = "";
@@ -63,7 +63,7 @@ static acf_status say_assumed(acf_table_file *f, const acf_profile_column *c, in
 }
 
 /* Real: the mark is a decimal one; integer: it separates thousands. */
-static bool is_wished(const acf_field_spec *wish, acf_notation_verdict v, acf_notation *is) {
+static bool is_set_by_user(const acf_field_spec *wish, acf_notation_verdict v, acf_notation *is) {
     if (!wish || v != ACF_NOTATION_EITHER || wish->kind->numbers == ACF_NO_NUMBERS) return false;
     if (wish->kind->numbers == ACF_WHOLE_NUMBERS) *is = acf_notation_grouped(is, is->comma);
     return true;
@@ -79,7 +79,7 @@ static acf_status settle_column(acf_table_file *f, acf_profile *p, int64_t j, co
     } else if (has_numbers(c)) {
         c->verdict = acf_notation_most(&c->survey, c->observed, point.point, &is);
         if (c->verdict == ACF_NOTATION_ASSUMED) ACF_TRY(say_assumed(f, c, j, &is, point.why));
-        if (is_wished(wish, c->verdict, &is)) c->verdict = ACF_NOTATION_IS;
+        if (is_set_by_user(wish, c->verdict, &is)) c->verdict = ACF_NOTATION_IS;
     }
     if (acf_notation_is_plain(&is) || acf_profile_is_in_doubt(c)) return ACF_OK;
     acf_profile_again(p, j, &is);

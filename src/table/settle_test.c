@@ -1,5 +1,5 @@
-/* Tests of settle.h: where the cells of a column do not tell how its numbers are written, the file does, and what was
- * assumed is said. */
+/* Tests of settle.h: if the cells of a column do not show how its numbers are written, the file decides, and the
+ * assumption is reported. */
 #include "table/settle.h"
 
 #include "harness/table_file_lab.h"
@@ -9,7 +9,7 @@
 
 #define OPTIONS(...) ((const char *const[]){__VA_ARGS__, NULL})
 
-/* Cell 0 of the first column, NaN where it is text, and the first note ("": none). */
+/* Cell 0 of the first column, NaN if it is text, and the first warning ("": none). */
 static void settles(const char *file, const char *const *options, double first, const char *note) {
     acf_table *t = acf_table_file_lab_read(file, options, NULL);
     const acf_field_spec *c = &t->file->schema->column[0];
@@ -27,7 +27,7 @@ static void settles(const char *file, const char *const *options, double first, 
     " in the option 'decimal'"
 #define EITHER                                                                                                         \
     "column 1 ('x'): '1.698' may be 1.698, with a decimal point, or 1698, with a point between thousands, and no "     \
-    "other column tells, so such numbers are read as "                                                                 \
+    "other column decides, so such numbers are read as "                                                               \
     "text (category); the option 'decimal' (point or comma) settles it for the file, real or integer in the option "   \
     "'types' for the column"
 
@@ -40,7 +40,7 @@ static void other_columns_decide(void **state) {
             ASSUMED("1,698", "1.698", COMMAS, "comma is a decimal one", "point"));
     settles("x;y\n1,698;192.4\n985;170.25\n", NULL, 1698,
             ASSUMED("1,698", "1698", POINTS, "comma separates thousands", "comma"));
-    settles("x;y;z\n1.698;192,4;1.5\n985;170,25;2.5\n", NULL, (double)NAN, EITHER); /* they do not agree */
+    settles("x;y;z\n1.698;192,4;1.5\n985;170,25;2.5\n", NULL, (double)NAN, EITHER); /* the other columns disagree */
     settles("x;y\n1.698;version 1,5\n985;b\n", NULL, (double)NAN, EITHER);
 }
 
@@ -62,10 +62,10 @@ static void users_decide(void **state) {
     settles(file, OPTIONS("types=x=real"), 1.698, "");
     settles(file, OPTIONS("types=x=integer"), 1698, "");
     settles("x;y\n1.698;192,4\n985;170,25\n", OPTIONS("decimal=point"), 1.698, "");
-    settles("x;y\n1.5;192,4\n985;170,25\n", OPTIONS("decimal=comma"), 1.5, ""); /* its own cells tell */
+    settles("x;y\n1.5;192,4\n985;170,25\n", OPTIONS("decimal=comma"), 1.5, ""); /* its own cells decide */
 }
 
-/* A hole is filled as the column is written, and a file that is read for the model is read as it was. */
+/* A missing cell is imputed in the column's notation, and a file that is read for the model keeps that notation. */
 static void notations_are_kept(void **state) {
     (void)state;
     const char *file = "x;y;w\n24.192;192,40;12 kg\n985;170,25;50 kg\n;;\n2.345;180,00;70 kg\n";

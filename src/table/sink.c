@@ -1,4 +1,4 @@
-/* Where a written table goes: see sink.h. A buffer, because cells are small; behind it the compressor, where asked for; behind that
+/* The output of a written table: see sink.h. A buffer, because cells are small; then the compressor, if requested; then
  * base/file.h. */
 #include "table/sink.h"
 
@@ -20,7 +20,7 @@ struct acf_sink {
     char data[ROOM], packed[ROOM];
 };
 
-/* The compressor's memory comes through the same door as all other. */
+/* The compressor's memory comes from the same allocator as all other. */
 static void *zip_alloc(void *ctx, unsigned n, unsigned size) {
     (void)ctx;
     size_t bytes;
@@ -42,7 +42,7 @@ acf_status acf_sink_open(const char *path, acf_sink **out) {
     s->zip = (z_stream){.zalloc = zip_alloc, .zfree = zip_free};
     acf_status status = ACF_OK;
     if (s->zipped && deflateInit2(&s->zip, Z_DEFAULT_COMPRESSION, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) != Z_OK) {
-        s->zipped = false; /* nothing to end */
+        s->zipped = false; /* no stream to end */
         status = acf_fail(ACF_EMEMORY, "out of memory: compressing '%s'", path);
     }
     if (status == ACF_OK && strcmp(path, "-") != 0) status = acf_outfile_open(path, &s->file);
@@ -60,7 +60,8 @@ void acf_sink_abort(acf_sink *s) {
     acf_release(s);
 }
 
-/* To the file, or to standard output past stdio: whoever uses the library may have a buffer of their own there. */
+/* Writes to the file, or to standard output without stdio: a program that uses the library may have a buffer of its own
+ * there. */
 static acf_status put(acf_sink *s, const char *data, size_t n) {
     if (s->file) return acf_outfile_write(s->file, data, n);
     while (n > 0) {
@@ -73,7 +74,7 @@ static acf_status put(acf_sink *s, const char *data, size_t n) {
     return ACF_OK;
 }
 
-/* Empties the buffer; last: nothing follows. */
+/* Empties the buffer; last: no data follows. */
 static acf_status drain(acf_sink *s, bool last) {
     size_t n = s->used;
     s->used = 0;
@@ -83,7 +84,7 @@ static acf_status drain(acf_sink *s, bool last) {
     do {
         s->zip.next_out = (Bytef *)s->packed;
         s->zip.avail_out = ROOM;
-        deflate(&s->zip, last ? Z_FINISH : Z_NO_FLUSH); /* fails only on a stream that is not one */
+        deflate(&s->zip, last ? Z_FINISH : Z_NO_FLUSH); /* fails only if the stream is invalid */
         ACF_TRY(put(s, s->packed, ROOM - s->zip.avail_out));
     } while (s->zip.avail_out == 0);
     return ACF_OK;
@@ -102,13 +103,13 @@ acf_status acf_sink_write(acf_sink *s, const void *data, size_t n) {
     return ACF_OK;
 }
 
-/* The compressor's last bytes come first, then the file gets its name. */
+/* The compressor's last bytes come first; then the file gets its name. */
 acf_status acf_sink_commit(acf_sink *s) {
     acf_status status = drain(s, true);
     if (status == ACF_OK && s->file) {
-        status = acf_outfile_commit(s->file); /* frees it either way */
+        status = acf_outfile_commit(s->file); /* frees the file in any case */
         s->file = NULL;
     }
-    acf_sink_abort(s); /* what is left of it */
+    acf_sink_abort(s); /* frees the rest */
     return status;
 }

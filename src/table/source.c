@@ -1,5 +1,5 @@
-/* Bytes of an input: see source.h. Blocks are hundreds of kilobytes, so a system call and a checksum per block cost little; a plain file
- * is read straight into the caller's memory, and only gzip needs a buffer between. */
+/* The bytes of an input: see source.h. Blocks are hundreds of kilobytes, so a system call and a checksum per block cost
+ * little. A plain file is read directly into the caller's memory; only gzip needs a buffer. */
 #define _GNU_SOURCE /* O_TMPFILE */
 #include "table/source.h"
 
@@ -14,25 +14,25 @@
 #include <unistd.h>
 #include <zlib.h>
 
-#define PACKED_MAX ((size_t)1 << 16) /* compressed bytes held at a time */
+#define PACKED_MAX ((size_t)1 << 16) /* compressed bytes read at a time */
 
-/* How far a pass has come. */
+/* The position of a pass. */
 typedef struct place {
     int64_t offset; /* raw bytes from the beginning of the input */
     uLong sum;      /* CRC-32 of them */
-    bool end;       /* there are no more */
+    bool end;       /* the end was reached */
 } place;
 
 struct acf_source {
     char *name;
     int fd;
-    int64_t base;    /* where the input begins in fd: a shell may hand over a file that is partly read */
+    int64_t base;    /* offset in fd where the input begins: a shell may pass a file that is partly read */
     int spool;       /* -1: fd can be read again */
     int64_t spooled; /* bytes in it */
-    place at, seen;  /* of this pass; the farthest that an earlier one came */
+    place at, seen;  /* positions: of this pass; the farthest of an earlier one */
     bool gzip;
-    bool member; /* gzip: inside a member, so the input may not end here */
-    bool done;   /* gzip: nothing follows */
+    bool member; /* gzip: inside a gzip member, so the input may not end here */
+    bool done;   /* gzip: all members were read */
     z_stream z;
     unsigned char *packed; /* (PACKED_MAX) */
 };
@@ -40,9 +40,9 @@ struct acf_source {
 const char *acf_source_name(const acf_source *s) { return s->name; }
 bool acf_source_is_gzip(const acf_source *s) { return s->gzip; }
 
-/* ---- raw bytes ---------------------------------------------------------------------------------------------------- */
+/* ---- raw bytes --------------------------------------------------------------------------------------------------- */
 
-/* read or, where the file has places, pread; goes on after a signal. */
+/* read or, for seekable files, pread; continues after a signal. */
 static ssize_t read_some(int fd, void *p, size_t n, int64_t at) {
     ssize_t got;
     do got = at >= 0 ? pread(fd, p, n, (off_t)at) : read(fd, p, n);
@@ -54,7 +54,7 @@ static acf_status read_failed(const acf_source *s) {
     return acf_fail(ACF_EIO, "cannot read %s: %s", s->name, strerror(errno));
 }
 
-/* Keeps what came through a pipe, for the next pass. */
+/* Keeps bytes from a pipe for the next pass. */
 static acf_status keep(acf_source *s, const char *p, size_t n) {
     while (n > 0) {
         ssize_t put = pwrite(s->spool, p, n, (off_t)s->spooled);
@@ -62,7 +62,8 @@ static acf_status keep(acf_source *s, const char *p, size_t n) {
         if (put < 0)
             return acf_fail(
                 ACF_EIO,
-                "%s cannot be kept for a second reading after %lld bytes: %s; make room, or set TMPDIR to a folder that has it",
+                "%s cannot be kept for a second reading after %lld bytes: %s; make room, or set TMPDIR to a folder "
+                "that has it",
                 s->name, (long long)s->spooled, strerror(errno));
         s->spooled += put;
         p += put;
@@ -75,15 +76,15 @@ static acf_status changed(const acf_source *s, const char *how) {
     return acf_fail(ACF_EIO, "%s %s while it was read; run again when nothing writes to it", s->name, how);
 }
 
-/* One piece of at most n raw bytes, 0 at the end. It never reaches over the place where an earlier pass stopped, so that the sums can be
- * compared there. */
+/* Reads one piece of at most n raw bytes, 0 at the end. It never reaches beyond the position where an earlier pass
+ * stopped, so that the sums can be compared there. */
 static acf_status raw_piece(acf_source *s, void *out, size_t n, size_t *got) {
     if (s->at.offset < s->seen.offset && (int64_t)n > s->seen.offset - s->at.offset)
         n = (size_t)(s->seen.offset - s->at.offset);
     bool pipe = s->spool >= 0 && s->at.offset == s->spooled;
     int64_t at = pipe ? -1 : s->spool >= 0 ? s->at.offset : s->base + s->at.offset;
     if (s->spool >= 0 && !pipe && (int64_t)n > s->spooled - s->at.offset) n = (size_t)(s->spooled - s->at.offset);
-    if (pipe && s->seen.end) s->at.end = true; /* a terminal would be asked again */
+    if (pipe && s->seen.end) s->at.end = true; /* a terminal would be read again */
     ssize_t r = s->at.end ? 0 : read_some(pipe || s->spool < 0 ? s->fd : s->spool, out, n, at);
     if (r < 0) return read_failed(s);
     if (r > 0 && pipe) ACF_TRY(keep(s, out, (size_t)r));
@@ -97,7 +98,7 @@ static acf_status raw_piece(acf_source *s, void *out, size_t n, size_t *got) {
     return ACF_OK;
 }
 
-/* All n bytes, fewer only at the end: pipes give what they have. */
+/* All n bytes, fewer only at the end: a pipe may return fewer than requested. */
 static acf_status raw_read(acf_source *s, void *out, size_t n, size_t *got) {
     size_t total = 0, piece = 1;
     while (total < n && piece > 0) {
@@ -108,9 +109,9 @@ static acf_status raw_read(acf_source *s, void *out, size_t n, size_t *got) {
     return ACF_OK;
 }
 
-/* ---- gzip --------------------------------------------------------------------------------------------------------- */
+/* ---- gzip -------------------------------------------------------------------------------------------------------- */
 
-/* zlib's memory, through the one door. */
+/* zlib's memory, from the allocator of the library. */
 static voidpf z_alloc(voidpf ctx, uInt n, uInt size) {
     (void)ctx;
     return acf_alloc((size_t)n * size, "uncompressing");
@@ -121,19 +122,19 @@ static void z_release(voidpf ctx, voidpf p) {
     acf_release(p);
 }
 
-/* From here on the bytes are unpacked. */
+/* From here on the bytes are decompressed. */
 static acf_status gzip_start(acf_source *s) {
     s->packed = acf_alloc(PACKED_MAX, "uncompressing");
     if (!s->packed) return ACF_EMEMORY;
     s->z.zalloc = z_alloc;
     s->z.zfree = z_release;
-    if (inflateInit2(&s->z, 15 + 16) != Z_OK)
-        return ACF_EMEMORY; /* + 16: gzip and nothing else; fails for memory only */
+    if (inflateInit2(&s->z, 15 + 16) != Z_OK) return ACF_EMEMORY; /* + 16: only gzip; fails only without memory */
     s->gzip = true;
     return ACF_OK;
 }
 
-/* More compressed bytes. Between members there may be no more, or the zeros that fill up a block of a tape. */
+/* Reads more compressed bytes. After a gzip member the input may end, or continue with the zeros that pad a tape
+ * block. */
 static acf_status gzip_fill(acf_source *s) {
     size_t n;
     ACF_TRY(raw_read(s, s->packed, PACKED_MAX, &n));
@@ -146,13 +147,13 @@ static acf_status gzip_fill(acf_source *s) {
                     s->name, (long long)s->at.offset);
 }
 
-/* zlib's own words say what is wrong: "incorrect data check", "invalid distance too far back". */
+/* zlib's own message says what is wrong: "incorrect data check", "invalid distance too far back". */
 static acf_status gzip_corrupt(const acf_source *s) {
     return acf_fail(ACF_EDATA, "%s is corrupt: its gzip stream is wrong near byte %lld (%s); copy it again", s->name,
-                    (long long)(s->at.offset - s->z.avail_in), s->z.msg ? s->z.msg : "no more is known");
+                    (long long)(s->at.offset - s->z.avail_in), s->z.msg ? s->z.msg : "no details");
 }
 
-/* A file may hold several members, one behind the other: what `cat a.gz b.gz` and parallel compressors write. */
+/* A gzip file may hold several members in sequence, as written by `cat a.gz b.gz` and parallel compressors. */
 static acf_status gzip_read(acf_source *s, void *out, size_t cap, size_t *got) {
     size_t total = 0;
     while (total < cap && !s->done) {
@@ -160,7 +161,7 @@ static acf_status gzip_read(acf_source *s, void *out, size_t cap, size_t *got) {
             ACF_TRY(gzip_fill(s));
             continue;
         }
-        if (!s->member && *s->z.next_in == 0) { /* padding: no member begins so */
+        if (!s->member && *s->z.next_in == 0) { /* padding: no member begins with 0 */
             s->z.next_in++, s->z.avail_in--;
             continue;
         }
@@ -183,15 +184,15 @@ static acf_status gzip_read(acf_source *s, void *out, size_t cap, size_t *got) {
     return ACF_OK;
 }
 
-/* ---- opening and rewinding ---------------------------------------------------------------------------------------- */
+/* ---- opening and rewinding --------------------------------------------------------------------------------------- */
 
-/* A file that has no name, or loses it at once. */
+/* A temporary file without a name, or unlinked at once. */
 static int open_spool(void) {
     const char *folder = getenv("TMPDIR");
     if (!folder || !*folder) folder = "/tmp";
     int fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
     if (fd >= 0) return fd;
-    char name[4096]; /* not every file system knows O_TMPFILE */
+    char name[4096]; /* O_TMPFILE is not supported by every file system */
     int n = snprintf(name, sizeof name, "%s/acflow-XXXXXX", folder);
     if (n < 0 || (size_t)n >= sizeof name) return -1;
     fd = mkostemp(name, O_CLOEXEC);
@@ -199,7 +200,7 @@ static int open_spool(void) {
     return fd;
 }
 
-/* Packed in ways that are not unpacked here: a refusal that names the way is worth more than "not text". */
+/* Other compressions are not supported. A refusal that names the format helps more than "not text". */
 static acf_status check_packing(const acf_source *s, const unsigned char *b, size_t n) {
     static const struct {
         const char *magic;
@@ -219,7 +220,7 @@ static acf_status check_packing(const acf_source *s, const unsigned char *b, siz
     return ACF_OK;
 }
 
-/* Where the bytes are, and whether they can be asked for twice. */
+/* Finds where the bytes are, and whether they can be read twice. */
 static acf_status open_file(acf_source *s, const char *path) {
     bool standard = strcmp(path, "-") == 0;
     struct stat st;
@@ -242,7 +243,7 @@ static acf_status open_file(acf_source *s, const char *path) {
     return ACF_OK;
 }
 
-/* The first bytes say what it is; they are then read again. */
+/* The first bytes tell the format; they are then read again. */
 static acf_status look(acf_source *s) {
     unsigned char b[8];
     size_t n;
@@ -266,7 +267,7 @@ acf_status acf_source_open(const char *path, acf_source **out) {
     return ACF_OK;
 }
 
-/* Both read at places of their own (pread), so they can share the open file. */
+/* Both read at explicit offsets (pread), so they can share the open file. */
 static acf_status share_file(acf_source *again, const acf_source *s) {
     again->name = acf_alloc_text(s->name, "an input");
     if (!again->name) return ACF_EMEMORY;
@@ -306,7 +307,8 @@ acf_status acf_source_read(acf_source *s, void *out, size_t cap, size_t *got) {
     return s->gzip ? gzip_read(s, out, cap, got) : raw_read(s, out, cap, got);
 }
 
-/* The size is looked at because a file that grows during a long first pass is better refused before the second than after it. */
+/* The size is checked because a file that grew during a long first pass should be refused before the second pass, not
+ * after it. */
 acf_status acf_source_rewind(acf_source *s) {
     struct stat st;
     if (s->at.offset > s->seen.offset || s->at.end) s->seen = s->at;

@@ -1,4 +1,5 @@
-/* Tests of source.h: the same bytes from a file, a gzip file and a pipe, twice; what is cut, corrupt or changed is refused. */
+/* Tests of source.h: the same bytes from a file, a gzip file and a pipe, twice; truncated, corrupt or changed input is
+ * refused. */
 #define _GNU_SOURCE /* F_GETPIPE_SZ */
 #include "table/source.h"
 
@@ -16,7 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { SIZE = 300001 }; /* more than a pipe or zlib's buffer holds, and no power of two */
+enum { SIZE = 300001 }; /* more than a pipe or zlib's buffer holds, not a power of two */
 
 static acf_memfile file;
 static char data[SIZE];
@@ -43,7 +44,7 @@ static acf_source *open_ok(const char *path) {
     return s;
 }
 
-/* Everything that is left, in pieces of `piece` bytes, must be these n bytes. */
+/* All remaining data, read in pieces of `piece` bytes, equals these n bytes. */
 static void assert_reads(acf_source *s, const char *bytes, size_t n, size_t piece) {
     char *out = malloc(piece);
     size_t total = 0, got = piece;
@@ -54,12 +55,12 @@ static void assert_reads(acf_source *s, const char *bytes, size_t n, size_t piec
         total += got;
     }
     assert_int_equal(total, n);
-    assert_int_equal(acf_source_read(s, out, piece, &got), ACF_OK); /* the end stays the end */
+    assert_int_equal(acf_source_read(s, out, piece, &got), ACF_OK); /* a source stays at the end */
     assert_int_equal(got, 0);
     free(out);
 }
 
-/* Reads to the failure that must come. */
+/* Reads until the expected failure. */
 static void assert_fails(acf_source *s, acf_status status, const char *sentence) {
     static char out[4096];
     size_t got = sizeof out;
@@ -119,7 +120,7 @@ static void gzip_in_one_or_more_members(void **state) {
     static const size_t pieces[] = {1, 7, 4096, SIZE + 1};
     size_t n = 0, cut[] = {0, 1, 100000, 100000, SIZE}; /* one is empty */
     for (int i = 0; i < 4; i++) n += acf_lab_gzip(data + cut[i], cut[i + 1] - cut[i], packed + n, sizeof packed - n);
-    for (int zeros = 0; zeros < 2; zeros++) { /* tapes fill up their last block */
+    for (int zeros = 0; zeros < 2; zeros++) { /* tapes pad their last block */
         memset(packed + n, 0, 1000);
         acf_memfile_put(&file, packed, n + (zeros ? 1000 : 0));
         for (size_t i = 0; i < sizeof pieces / sizeof *pieces; i++) {
@@ -153,7 +154,7 @@ static void gzip_that_is_cut_or_corrupt(void **state) {
     acf_source_close(s);
     int refused = 0;
     for (size_t i = 2; i < n;
-         i++) { /* a flipped bit in the header's time or name is harmless; anywhere else it is seen */
+         i++) { /* a flipped bit in the header's time or name is harmless; anywhere else it is detected */
         packed[i] ^= 0x10;
         acf_memfile_put(&file, packed, n);
         packed[i] ^= 0x10;
@@ -198,7 +199,7 @@ static void read_pipe_twice(void) {
     char out[5000];
     size_t got;
     assert_string_equal(acf_source_name(s), "standard input");
-    assert_int_equal(acf_source_read(s, out, sizeof out, &got), ACF_OK); /* a look, then all of it */
+    assert_int_equal(acf_source_read(s, out, sizeof out, &got), ACF_OK); /* first a piece, then all of it */
     assert_memory_equal(out, data, sizeof out);
     for (int pass = 0; pass < 3; pass++) {
         assert_int_equal(acf_source_rewind(s), ACF_OK);
@@ -254,7 +255,7 @@ static void pipes_that_fail(void **state) {
     signal(SIGPIPE, SIG_DFL);
 }
 
-/* `acflow - < file` where the shell has read a line of it already. */
+/* `acflow - < file` after the shell has read a line of it. */
 static void standard_input_may_be_a_file(void **state) {
     (void)state;
     acf_memfile_put(&file, data, SIZE);
@@ -307,7 +308,7 @@ static void refusals_say_why(void **state) {
     }
 }
 
-/* Reads all of it, then lets `change` at the file, and expects this of the second pass. */
+/* Reads all of it, calls `change` on the file, and expects this of the second pass. */
 static void assert_noticed(void (*change)(void), bool at_rewind, const char *sentence) {
     acf_memfile_put(&file, data, SIZE);
     acf_source *s = open_ok(file.path);
@@ -346,7 +347,7 @@ static void a_file_that_changes_is_noticed(void **state) {
         assert_fails(s, ACF_EIO, how ? "became shorter" : "became longer");
         acf_source_close(s);
     }
-    /* A pass that stopped early vouches for what it has seen, no more. */
+    /* A pass that stopped early covers only the bytes that it read. */
     acf_memfile_put(&file, data, SIZE);
     acf_source *s = open_ok(file.path);
     assert_int_equal(acf_source_read(s, out, sizeof out, &got), ACF_OK);

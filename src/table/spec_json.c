@@ -1,4 +1,4 @@
-/* Members of a column in JSON: see spec_json.h. */
+/* Keys of a column in JSON: see spec_json.h. */
 #include "table/spec_json.h"
 
 #include "table/profile.h"
@@ -10,7 +10,7 @@
 
 /* ---- writing ---------------------------------------------------------------------------------------------------- */
 
-/* A text of n bytes as JSON; a cell is UTF-8, so jansson takes it. */
+/* A text of n bytes as JSON; cells are UTF-8, which jansson requires. */
 json_t *acf_spec_text(const acf_text_counts_entry *e) { return json_stringn(e->text, e->length); }
 
 void acf_spec_put(acf_spec_writer *to, const char *key, json_t *value) {
@@ -31,7 +31,7 @@ static void put_counts(acf_spec_writer *to, const acf_text_counts *list) {
     acf_spec_put(to, "counts", array);
 }
 
-/* Whole numbers without a point, for people. */
+/* Whole numbers are written without a point, for readability. */
 json_t *acf_spec_number(double v) {
     return v == floor(v) && fabs(v) < 1e15 ? json_integer((json_int_t)v) : json_real(v);
 }
@@ -86,7 +86,7 @@ acf_status acf_spec_check_length(const acf_spec_reader *at, const char *key, con
                     strlen(text), ACF_LEVEL_BYTES_MAX);
 }
 
-/* The first text that is there twice is named. */
+/* The message names the first text that occurs twice. */
 acf_status acf_spec_get_texts(const acf_spec_reader *at, const json_t *o, const char *key, int64_t most,
                               acf_text_counts *out) {
     const json_t *list = json_object_get(o, key);
@@ -135,7 +135,8 @@ acf_status acf_spec_get_form(const acf_spec_reader *at, const json_t *o, acf_fie
     return ACF_OK;
 }
 
-/* In a schema file the levels may have been edited, and the counts not: then they are only as good as they are long. */
+/* In a schema file a user may have edited the levels but not the counts. Counts are used only if there is one for each
+ * level. */
 static acf_status get_counts(const acf_spec_reader *at, const json_t *o, acf_text_counts *levels) {
     json_t *list = json_object_get(o, "counts");
     if (!list && !at->whole) return ACF_OK;

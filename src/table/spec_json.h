@@ -1,4 +1,4 @@
-/* Members of a column of a schema in JSON: what schema_json.c and the kinds (kind.h) write and read them with. */
+/* Keys of a schema's column in JSON: schema_json.c and the kinds (kind.h) write and read them with these functions. */
 #ifndef ACF_TABLE_SPEC_JSON_H
 #define ACF_TABLE_SPEC_JSON_H
 
@@ -6,7 +6,8 @@
 
 /* ---- writing ---------------------------------------------------------------------------------------------------- */
 
-/* Setters of jansson take the value also when they fail, and fail on a NULL value: one flag collects it all. */
+/* jansson's setters take ownership of the value even if they fail, and fail on a NULL value. One flag collects all
+ * failures. */
 struct acf_spec_writer {
     json_t *o;
     bool ok;
@@ -15,7 +16,7 @@ struct acf_spec_writer {
 void acf_spec_put(acf_spec_writer *to, const char *key, json_t *value); /* takes value */
 void acf_spec_put_texts(acf_spec_writer *to, const char *key, const acf_text_counts *list);
 
-/* A number, whole ones without a point; a text of a tally. */
+/* A number, without a point if it is whole; a text of the counts. */
 json_t *acf_spec_number(double v);
 json_t *acf_spec_text(const acf_text_counts_entry *e);
 
@@ -25,16 +26,16 @@ void acf_spec_put_levels(acf_spec_writer *to, const acf_field_spec *c); /* level
 
 /* ---- reading ---------------------------------------------------------------------------------------------------- */
 
-/* What sentences begin with, "model.safetensors, schema: column 3 ('age')", and how strict to be. */
+/* The beginning of messages, "model.safetensors, schema: column 3 ('age')", and how strict to be. */
 struct acf_spec_reader {
     char name[256 + ACF_FIELD_TEXT_MAX];
     acf_json_source from;
-    bool whole; /* all of a schema, as a model needs it; else what a user says, who may leave out anything */
+    bool whole; /* a complete schema, as a model needs it; else what a user says, which may leave out anything */
 };
 
-/* All fail with at->from.status and a sentence. A key that may be absent, and is, leaves *out alone. */
+/* All fail with at->from.status and a message. An optional key that is absent leaves *out unchanged. */
 
-/* A whole number from 0 to most; a flag, which may be absent. */
+/* An integer from 0 to most; a flag, which is optional. */
 acf_status acf_spec_get_int(const acf_spec_reader *at, const json_t *o, const char *key, bool needed, int64_t most,
                             int64_t *out);
 acf_status acf_spec_get_flag(const acf_spec_reader *at, const json_t *o, const char *key, bool *out);
@@ -42,7 +43,7 @@ acf_status acf_spec_get_flag(const acf_spec_reader *at, const json_t *o, const c
 /* Is this text short enough to be a level? */
 acf_status acf_spec_check_length(const acf_spec_reader *at, const char *key, const char *text);
 
-/* A list of at most so many different texts into an empty tally, counts 0; may be absent. */
+/* Reads a list of at most so many different texts into empty counts, each 0; optional. */
 acf_status acf_spec_get_texts(const acf_spec_reader *at, const json_t *o, const char *key, int64_t most,
                               acf_text_counts *out);
 
@@ -54,7 +55,7 @@ acf_status acf_spec_get_range(const acf_spec_reader *at, const json_t *o, acf_fi
 /* decimals, fixed, digits. The notation is read for every kind, by schema_json.c. */
 acf_status acf_spec_get_form(const acf_spec_reader *at, const json_t *o, acf_field_spec *c);
 
-/* levels and counts; at least one level, but where a user says nothing of them. */
+/* levels and counts; at least one level, unless a user leaves out levels. */
 acf_status acf_spec_get_levels(const acf_spec_reader *at, const json_t *o, acf_field_spec *c);
 
 #endif

@@ -1,7 +1,7 @@
-/* What training may not see: see split.h.
+/* Splits and held-out cells: see split.h.
  *
- * One 32-bit draw a cell: word j of the row's stream, four columns to a block. A row of 20 columns costs 150 ns, so
- * it is drawn again whenever asked; a stored mask would be a second truth. */
+ * One 32-bit draw a cell: word j of the row's stream, four columns to a block. A row of 20 columns costs 150 ns, so it
+ * is drawn again whenever it is needed; a stored mask could contradict it. */
 #include "table/split.h"
 
 #include <math.h>
@@ -38,9 +38,9 @@ acf_status acf_row_split_make(int64_t N, double valid, double test, uint64_t see
 
 /* ---- cells ------------------------------------------------------------------------------------------------------ */
 
-#define WORDS 64 /* drawn at a time: what the vector form of the generator makes in one go */
+#define WORDS 64 /* number of draws at a time: what the vector form of the generator makes in one call */
 
-/* Draws of columns j .. j+WORDS-1 of a row; j a multiple of 4. */
+/* Draws of columns j .. j+WORDS-1 of a row; j is a multiple of 4. */
 static void draw_words(uint64_t seed, const acf_table *t, int64_t row, int64_t j, uint32_t words[WORDS]) {
     acf_rng_counter at = {seed, acf_table_row_id(t, row), ACF_STREAM_SPLIT, (uint32_t)(j / 4), 0};
     acf_rng_words(at, acf_min(WORDS, t->D - j), words);
@@ -75,14 +75,14 @@ static int64_t last_of_row(const acf_holdout *h, const acf_table *t, int64_t row
     return last;
 }
 
-/* Without branches in the loop over cells; the rows that would lose their last one are rare and looked at again. */
+/* The loop over cells has no branches; rows that would lose their last cell are rare and are checked again. */
 int64_t acf_holdout_row(const acf_holdout *h, const acf_table *t, int64_t row, uint8_t *held) {
     const int64_t D = t->D;
     if (!h || h->fraction == 0.0) {
         memset(held, 0, (size_t)D);
         return 0;
     }
-    const uint32_t below = (uint32_t)(h->fraction * 0x1p32); /* 32 bits of the fraction count; it is below 1 */
+    const uint32_t below = (uint32_t)(h->fraction * 0x1p32); /* 32 bits of the fraction are used; it is below 1 */
     int64_t observed = 0, n = 0;
     uint32_t words[WORDS];
     for (int64_t j0 = 0; j0 < D; j0 += WORDS) {

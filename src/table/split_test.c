@@ -1,5 +1,5 @@
-/* Tests of split.h: parts are disjoint and complete, cells are held out at the asked rate and never all that training
- * needs. That training does not see them is proven where it reads: encode_test.c, batches_test.c. */
+/* Tests of split.h: parts are disjoint and complete, cells are held out at the requested rate, and training always
+ * keeps what it needs. encode_test.c and batches_test.c test that training does not see held-out cells. */
 #include "table/split.h"
 
 #include "harness/check.h"
@@ -95,8 +95,8 @@ static void cells_are_held_out_at_the_rate(void **state) {
     acf_holdout_free(h), acf_holdout_free(other), acf_table_free(t);
 }
 
-/* With almost everything held out, every row of two and every column still shows one cell to training. */
-static void something_always_stays(void **state) {
+/* With almost everything held out, training still sees one cell of every row of two and of every column. */
+static void one_cell_always_stays(void **state) {
     (void)state;
     for (int64_t N = 1; N <= 300; N += 23) {
         acf_table *t = table_of(N, 0.5);
@@ -120,7 +120,7 @@ static void something_always_stays(void **state) {
     }
 }
 
-static void tiny_tables_behave_as_said(void **state) {
+static void tiny_tables_keep_the_rules(void **state) {
     (void)state;
     /* 5 x 10: about a tenth of 50 cells, over many seeds. */
     acf_table *t = table_of(5, 0.0);
@@ -136,7 +136,7 @@ static void tiny_tables_behave_as_said(void **state) {
     assert_in_range(none, 0, 20); /* 0.9^50 = 0.5 % */
     acf_table_free(t);
 
-    /* One column: rows of a single cell are held out whole, but for one. */
+    /* One column: rows of a single cell are held out whole, except one. */
     double x[50];
     for (int i = 0; i < 50; i++) x[i] = i;
     assert_int_equal(acf_table_make(x, NULL, 50, 1, NULL, &t), ACF_OK);
@@ -145,7 +145,7 @@ static void tiny_tables_behave_as_said(void **state) {
     assert_int_equal(all->held, 49);
     acf_holdout_free(h), acf_holdout_free(all), acf_table_free(t);
 
-    /* Nothing observed, or no rows: nothing held. */
+    /* Nothing observed, or no rows: nothing is held out. */
     t = table_of(3, 1.1), h = hold(t, NULL, 0.5, 1);
     assert_int_equal(h->held + h->visible, 0);
     acf_holdout_free(h), acf_table_free(t);
@@ -154,8 +154,9 @@ static void tiny_tables_behave_as_said(void **state) {
     acf_holdout_free(h), acf_table_free(t);
 }
 
-/* Values play no part, nor does the place of a row in its table: only seed, row number and the pattern of holes. */
-static void rows_are_known_by_their_number(void **state) {
+/* Values and the position of a row in its table do not matter, only seed, row number and the pattern of missing
+ * cells. */
+static void rows_are_keyed_by_their_number(void **state) {
     (void)state;
     acf_table *t = table_of(200, 0.2), *shard = NULL;
     assert_int_equal(acf_table_make(t->x + 50 * D, NULL, 150, D, NULL, &shard), ACF_OK);
@@ -173,7 +174,7 @@ static void rows_are_known_by_their_number(void **state) {
     acf_holdout_free(h), acf_holdout_free(s), acf_table_free(t), acf_table_free(shard);
 }
 
-/* More columns than are drawn at a time: each has a draw of its own, and a narrower table sees the same ones. */
+/* More columns than one call draws: each column has its own draw, and a narrower table gets the same ones. */
 static void wide_tables_work_too(void **state) {
     (void)state;
     enum { WIDE = 131, NARROW = 66, ROWS = 1000 };
@@ -221,6 +222,6 @@ static void bad_fractions_are_refused(void **state) {
 }
 
 ACF_TESTS(split, cmocka_unit_test(rows_are_cut_without_overlap), cmocka_unit_test(a_seed_is_a_row_split),
-          cmocka_unit_test(cells_are_held_out_at_the_rate), cmocka_unit_test(something_always_stays),
-          cmocka_unit_test(tiny_tables_behave_as_said), cmocka_unit_test(rows_are_known_by_their_number),
+          cmocka_unit_test(cells_are_held_out_at_the_rate), cmocka_unit_test(one_cell_always_stays),
+          cmocka_unit_test(tiny_tables_keep_the_rules), cmocka_unit_test(rows_are_keyed_by_their_number),
           cmocka_unit_test(wide_tables_work_too), cmocka_unit_test(bad_fractions_are_refused))

@@ -1,4 +1,4 @@
-/* Values of columns that have few: see support.h. */
+/* The support of a column: see support.h. */
 #include "table/support.h"
 
 #include "base/arena.h"
@@ -23,7 +23,7 @@ bool acf_support_valid(const acf_support *p) {
     return true;
 }
 
-/* Distinct values of x, up to one more than there may be; *once: how many of them one cell alone has. */
+/* Number of distinct values of x, up to one above the limit; *once: how many of them occur in one cell only. */
 static int32_t distinct(const double *x, int64_t n, int64_t *once) {
     int32_t found = 0;
     *once = 0;
@@ -34,7 +34,7 @@ static int32_t distinct(const double *x, int64_t n, int64_t *once) {
     return found;
 }
 
-/* Every multiple of the step in the range is there? Values off the multiples are in a list's favour. */
+/* Does every multiple of the step in the range occur? Values off the multiples favour a list. */
 static bool gapless(const double *x, int64_t n, int32_t values, acf_resolution r) {
     const double step = acf_resolution_step(r);
     if (step <= 0 || (x[n - 1] - x[0]) / step > values - 0.5) return false;

@@ -1,4 +1,4 @@
-/* Tests of support.h: which columns have one, and what is nearest. */
+/* Tests of support.h: which columns have a support, and which value is nearest. */
 #include "table/support.h"
 
 #include "harness/check.h"
@@ -13,7 +13,7 @@ static int by_value(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* Of N cells, with their own resolution. */
+/* The support of N cells, with their own resolution. */
 static acf_support found(double *x) {
     acf_support p;
     qsort(x, N, sizeof *x, by_value);
@@ -22,7 +22,7 @@ static acf_support found(double *x) {
 }
 
 /* A column that is 0 nearly always, else 0.5 or 0.83. */
-static void values_that_repeat_are_all_there_are(void **state) {
+static void repeated_values_are_the_support(void **state) {
     (void)state;
     double x[N] = {0};
     for (int i = 0; i < 10; i++) x[7 * i] = i % 5 ? 0.83 : 0.5;
@@ -33,7 +33,7 @@ static void values_that_repeat_are_all_there_are(void **state) {
     assert_true(p.n == 0 && !p.value);
 }
 
-/* Ten values in a thousand cells that are alone: one more may be. Eleven: too many. */
+/* Ten of a thousand cells have a value that occurs once: accepted. Eleven: too many. */
 static void new_values_are_expected_where_many_are_seen_once(void **state) {
     (void)state;
     for (int alone = 10; alone <= 11; alone++) {
@@ -56,8 +56,9 @@ static void too_many_values_are_none(void **state) {
     }
 }
 
-/* Rounding is enough where every step of the range occurs; one that never does, or a value between the steps, needs the list. */
-static void gapless_columns_need_none(void **state) {
+/* Rounding suffices if every step of the range occurs. A step that never occurs, or a value between the steps, needs
+ * the list. */
+static void gapless_columns_have_no_support(void **state) {
     (void)state;
     double x[N];
     for (int i = 0; i < N; i++) x[i] = 1 + i % 10;
@@ -72,7 +73,7 @@ static void gapless_columns_need_none(void **state) {
     acf_support_free(&p);
 }
 
-static void the_nearest_value_stands_for_a_number(void **state) {
+static void numbers_become_the_nearest_value(void **state) {
     (void)state;
     double value[] = {-2, 0, 0.5, 10};
     const acf_support p = {4, value}, none = {0, NULL};
@@ -91,7 +92,7 @@ static void hostile_lists_are_not_valid(void **state) {
     assert_true(acf_support_valid(&(acf_support){2, fine}));
 }
 
-ACF_TESTS(support, cmocka_unit_test(values_that_repeat_are_all_there_are),
+ACF_TESTS(support, cmocka_unit_test(repeated_values_are_the_support),
           cmocka_unit_test(new_values_are_expected_where_many_are_seen_once),
-          cmocka_unit_test(too_many_values_are_none), cmocka_unit_test(gapless_columns_need_none),
-          cmocka_unit_test(the_nearest_value_stands_for_a_number), cmocka_unit_test(hostile_lists_are_not_valid))
+          cmocka_unit_test(too_many_values_are_none), cmocka_unit_test(gapless_columns_have_no_support),
+          cmocka_unit_test(numbers_become_the_nearest_value), cmocka_unit_test(hostile_lists_are_not_valid))

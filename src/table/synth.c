@@ -1,13 +1,13 @@
-/* Made-up tables: see synth.h. Here the list of sets, the holes, and the writing of text.
+/* Synthetic tables: see synth.h. This file has the list of sets, the missing cells, and the writing of text.
  *
- * Holes. Present and missing are drawn cell by cell with probability
+ * Missing cells are drawn cell by cell with probability
  *
  *     MCAR   rate
- *     MAR    logistic(a_j + slope · what is always seen of the row)
- *     MNAR   logistic(a_j + 2 z_j)             z_j: the value itself, standardised: high values hide
+ *     MAR    logistic(a_j + slope · cells of the row that are always observed)
+ *     MNAR   logistic(a_j + 2 z_j)             z_j: the value itself, standardised: high values are missing more often
  *
- * The constants a_j are those for which the mean over a fixed sample of REFERENCE complete rows is the rate. They do not depend on the
- * table, so neither do a row's holes; the rate is met to about a hundredth. */
+ * The constants a_j are chosen so that the mean over a fixed sample of REFERENCE complete rows is the rate. They do not
+ * depend on the table, so a row's missing cells do not either; the rate is met to about a hundredth. */
 #include "table/synth.h"
 
 #include "base/arena.h"
@@ -22,9 +22,9 @@
 #include <string.h>
 #include <unistd.h>
 
-/* ---- random numbers ------------------------------------------------------------------------------------------------------ */
+/* ---- random numbers ---------------------------------------------------------------------------------------------- */
 
-enum { DRAW_VALUES, DRAW_HOLES }; /* of a row's places */
+enum { DRAW_VALUES, DRAW_MISSING }; /* the first draw number of a row */
 
 double acf_row_uniform(acf_row_rng *r) {
     return acf_rng_uniform((acf_rng_counter){r->seed, r->row, ACF_STREAM_SYNTH, r->k++, DRAW_VALUES});
@@ -34,7 +34,7 @@ double acf_row_normal(acf_row_rng *r) {
     return acf_rng_normal((acf_rng_counter){r->seed, r->row, ACF_STREAM_SYNTH, r->k++, DRAW_VALUES});
 }
 
-/* ---- the sets ------------------------------------------------------------------------------------------------------------ */
+/* ---- the sets ---------------------------------------------------------------------------------------------------- */
 
 static const acf_synth_column plane[] = {{"x1", ACF_SYNTH_REAL, 5, 0, NULL, "across"},
                                          {"x2", ACF_SYNTH_REAL, 5, 0, NULL, "up"}};
@@ -48,7 +48,7 @@ const acf_synth_set acf_synth_sets[] = {
     {"pinwheel", "five bent blades", 2, plane, acf_plane_pinwheel},
     {"swissroll", "one spiral", 2, plane, acf_plane_swissroll},
     {"circles", "two circles around one centre", 2, plane, acf_plane_circles},
-    {"clinic", "patients: an id, a date, categories, an ordinal, integers and reals that hang together",
+    {"clinic", "patients: an id, a date, categories, an ordinal, integers and reals that depend on each other",
      ACF_SYNTH_COLUMNS_MAX, acf_clinic_column, acf_clinic_row},
 };
 const int acf_synth_sets_n = (int)(sizeof acf_synth_sets / sizeof *acf_synth_sets);
@@ -65,15 +65,14 @@ const acf_synth_set *acf_synth_find(const char *name) {
         acf_fail(ACF_EUSAGE, "there is no made-up table '%s'; did you mean '%s'?", acf_text_excerpt(shown, name),
                  names[near]);
     else
-        acf_fail(
-            ACF_EUSAGE,
-            "there is no made-up table '%s'; expected 8gaussians, 2spirals, checkerboard, rings, moons, pinwheel, swissroll, "
-            "circles or clinic",
-            acf_text_excerpt(shown, name));
+        acf_fail(ACF_EUSAGE,
+                 "there is no made-up table '%s'; expected 8gaussians, 2spirals, checkerboard, rings, moons, pinwheel, "
+                 "swissroll, circles or clinic",
+                 acf_text_excerpt(shown, name));
     return NULL;
 }
 
-/* ---- holes --------------------------------------------------------------------------------------------------------------- */
+/* ---- missing cells ----------------------------------------------------------------------------------------------- */
 
 #define REFERENCE 4096
 #define REFERENCE_SEED 0x6163666c6f77u
@@ -81,8 +80,8 @@ const acf_synth_set *acf_synth_find(const char *name) {
 
 enum { CLINIC_AGE = 3, CLINIC_SEX = 4 };
 
-/* MAR in the clinic: registration always has the id, the date, the clinic, age and sex. Who is old leaves the questions about habits open;
- * who is young and well does not come for the measurements; men answer less than women. */
+/* MAR in the clinic: id, date, clinic, age and sex are always recorded. Old patients skip the questions about habits
+ * more often; young and healthy patients skip the measurements; men answer less than women. */
 static const struct {
     double age, male;
 } clinic_slope[ACF_SYNTH_COLUMNS_MAX] = {[5] = {1.5, 0.8},  [6] = {1.5, 0.8},  [7] = {-1.5, 0.4}, [8] = {-1.5, 0.4},
@@ -97,8 +96,8 @@ static bool may_be_missing(const acf_synth *s, int64_t j) {
     return s->missing != ACF_MISSING_MAR || s->set->D == 2 || clinic_slope[j].age != 0;
 }
 
-/* What the probability of a hole in column j hangs on, besides its constant. In a 2-D set it is the other column: in each row a coin
- * decides which of the two is certain to be seen, so the chance of losing the other is twice as high as the rate. */
+/* The part of the log odds of a missing cell in column j besides its constant. In a 2-D set it comes from the other
+ * column: in each row a coin decides which of the two is always observed, so the other is missing at twice the rate. */
 static double score(const acf_synth *s, const double *x, int64_t j) {
     if (s->missing == ACF_MISSING_MNAR) return STEEP * standard(s, x, j);
     if (s->missing != ACF_MISSING_MAR) return 0;
@@ -108,8 +107,8 @@ static double score(const acf_synth *s, const double *x, int64_t j) {
 
 static double probability(double offset, double at) { return 1 / (1 + exp(-(offset + at))); }
 
-/* The a for which the mean of logistic(a + at[i]) is the rate. The mean rises with a, so halving an interval finds it; beyond ±50 a
- * probability is 0 or 1 to every digit. */
+/* The a for which the mean of logistic(a + at[i]) is the rate. The mean rises with a, so bisection finds it; beyond ±50
+ * a probability is 0 or 1 to every digit. */
 static double solve_offset(const double *at, double rate) {
     double lo = -50, hi = 50;
     for (int step = 0; step < 60; step++) {
@@ -150,11 +149,11 @@ acf_status acf_synth_make(const char *set, uint64_t seed, acf_missingness missin
     if (s.missing == ACF_MISSING_MAR && s.set->D == 2 && rate > 0.5)
         return acf_fail(
             ACF_EUSAGE,
-            "a rate of %g of cells missing at random; expected at most 0.5, because one of the two columns of '%s' is always "
-            "seen",
+            "a rate of %g of cells missing at random; expected at most 0.5, because one of the two columns of '%s' "
+            "is always observed",
             rate, s.set->name);
     if (s.missing == ACF_MISSING_MAR || s.missing == ACF_MISSING_MNAR) {
-        double *x = acf_alloc((size_t)(REFERENCE * (s.set->D + 1)) * sizeof *x, "rows to calibrate holes with");
+        double *x = acf_alloc((size_t)(REFERENCE * (s.set->D + 1)) * sizeof *x, "rows to calibrate missing cells");
         if (!x) return ACF_EMEMORY;
         calibrate(&s, x, x + REFERENCE * s.set->D);
         acf_release(x);
@@ -163,9 +162,9 @@ acf_status acf_synth_make(const char *set, uint64_t seed, acf_missingness missin
     return ACF_OK;
 }
 
-/* Place j of the holes' numbers belongs to column j, place D to the coin. */
-static void make_holes(const acf_synth *s, uint64_t i, const double *x, uint8_t *present) {
-    acf_rng_counter at = {s->seed, i, ACF_STREAM_SYNTH, (uint32_t)s->set->D, DRAW_HOLES};
+/* Random number j of the missing cells belongs to column j, number D to the coin. */
+static void draw_missing_cells(const acf_synth *s, uint64_t i, const double *x, uint8_t *present) {
+    acf_rng_counter at = {s->seed, i, ACF_STREAM_SYNTH, (uint32_t)s->set->D, DRAW_MISSING};
     int64_t seen = s->missing == ACF_MISSING_MAR && s->set->D == 2 ? (acf_rng_uniform(at) < 0.5) : -1;
     for (int64_t j = 0; j < s->set->D; j++) {
         at.column = (uint32_t)j;
@@ -174,7 +173,7 @@ static void make_holes(const acf_synth *s, uint64_t i, const double *x, uint8_t 
     }
 }
 
-/* A number is what its text says: the table in memory and the file of it are one. */
+/* A number is the value of its text, so the table in memory and its file agree. */
 static double as_written(const acf_synth_column *column, double v) {
     if (column->kind != ACF_SYNTH_REAL) return v;
     double unit = 1;
@@ -185,17 +184,17 @@ static double as_written(const acf_synth_column *column, double v) {
 void acf_synth_row(const acf_synth *s, uint64_t i, double *x, uint8_t *present) {
     s->set->row(s->seed, i, x);
     for (int64_t j = 0; j < s->set->D; j++) x[j] = as_written(&s->set->column[j], x[j]);
-    if (present) make_holes(s, i, x, present);
+    if (present) draw_missing_cells(s, i, x, present);
 }
 
-/* ---- text ---------------------------------------------------------------------------------------------------------------- */
+/* ---- text -------------------------------------------------------------------------------------------------------- */
 
 static size_t date_text(double days, char *out) {
     acf_civil date = acf_civil_of((int64_t)days);
     return (size_t)snprintf(out, ACF_SYNTH_TEXT_MAX, "%04lld-%02d-%02d", (long long)date.year, date.month, date.day);
 }
 
-/* printf follows the locale's decimal point; the integer and the fraction are written apart. */
+/* printf uses the locale's decimal point, so the integer and the fraction are written separately. */
 static size_t decimal_text(double v, int decimals, char *out) {
     double unit = pow(10, decimals), scaled = round(fabs(v) * unit);
     const char *sign = v < 0 && scaled > 0 ? "-" : "";
@@ -215,12 +214,12 @@ size_t acf_synth_text(const acf_synth_column *column, double v, char out[ACF_SYN
     }
 }
 
-/* ---- a file -------------------------------------------------------------------------------------------------------------- */
+/* ---- a file ------------------------------------------------------------------------------------------------------ */
 
 #define BUFFER ((size_t)1 << 16)
 #define ROW_BYTES ((size_t)(ACF_SYNTH_TEXT_MAX + 1) * ACF_SYNTH_COLUMNS_MAX)
 
-/* To a file that appears when it is whole, or to standard output, where that cannot be. */
+/* Writes to a file that appears once it is complete, or directly to standard output. */
 static acf_status flush(acf_outfile *f, const char *text, size_t n) {
     if (f) return acf_outfile_write(f, text, n);
     while (n > 0) {

@@ -1,10 +1,10 @@
-/* The clinic: see synth.h. A patient's chain of causes, drawn from top to bottom:
+/* The clinic: see synth.h. The causal chain of a patient, drawn from top to bottom:
  *
  *     age, sex  ->  smoking, clinic  ->  bmi  ->  diabetes (hidden)  ->  hba1c, health, blood pressure, cost
  *                        |-> alcohol
  *
- * Diabetes and its treatment are drawn but not shown, so that hba1c has modes that the other columns only hint at. Integers are rounded
- * here, reals where the row is finished (synth.c). */
+ * Diabetes and its treatment are drawn but not shown, so the other columns only hint at the modes of hba1c. Integers
+ * are rounded here, reals when the row is finished (synth.c). */
 #include "table/synth.h"
 
 #include <math.h>
@@ -37,7 +37,7 @@ static double logistic(double v) { return 1 / (1 + exp(-v)); }
 static bool chance(acf_row_rng *r, double p) { return acf_row_uniform(r) < p; }
 static double between(double v, double lo, double hi) { return fmin(fmax(v, lo), hi); }
 
-/* An index with these weights. */
+/* A random index with these weights. */
 static int pick(acf_row_rng *r, const double *weight, int n) {
     double sum = 0, u = acf_row_uniform(r);
     for (int k = 0; k < n; k++) sum += weight[k];
@@ -46,7 +46,7 @@ static int pick(acf_row_rng *r, const double *weight, int n) {
     return n - 1;
 }
 
-/* Days since 1970, more of them recent; a weekend's visit is on the Monday after. 1970-01-01 was a Thursday. */
+/* Days since 1970, recent ones more often; a weekend's visit moves to Monday. 1970-01-01 was a Thursday. */
 static double visit_day(acf_row_rng *r) {
     double day =
         17897 + floor(1824 * pow(acf_row_uniform(r), 0.8)); /* 2019-01-01 onwards; the last is 2023-12-29, a Friday */
@@ -54,7 +54,7 @@ static double visit_day(acf_row_rng *r) {
     return weekday < 5 ? day : day + 7 - weekday;
 }
 
-/* Who the patient is: what does not hang on the state of health. old is age in deviations. */
+/* Columns that do not depend on the state of health. Returns age in deviations (old). */
 static double who(acf_row_rng *r, uint64_t row, double *x) {
     x[PATIENT] = (double)(row + 1);
     x[VISIT] = visit_day(r);
@@ -66,7 +66,7 @@ static double who(acf_row_rng *r, uint64_t row, double *x) {
     return old;
 }
 
-/* Who does not drink says 0; who drinks says at least a tenth. */
+/* 0 for patients who do not drink, at least a tenth for those who do. */
 static double alcohol_units(acf_row_rng *r, const double *x, double old) {
     double male = x[SEX], current = x[SMOKING] == CURRENT;
     bool abstains = chance(r, logistic(-0.5 - 0.7 * male + 0.3 * old));
@@ -74,7 +74,7 @@ static double alcohol_units(acf_row_rng *r, const double *x, double old) {
     return abstains ? 0 : fmax(units, 0.1);
 }
 
-/* A lognormal body times a Pareto factor: the mean exists, the variance hardly. */
+/* A lognormal body times a Pareto factor: the mean exists, the variance barely. */
 static double year_cost(acf_row_rng *r, double old, bool diabetic, bool treated) {
     double body = exp(5.3 + 0.35 * old + 0.7 * diabetic + 0.4 * treated + 0.5 * acf_row_normal(r));
     return body * pow(acf_row_uniform(r), -1 / 2.2);

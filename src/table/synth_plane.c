@@ -1,5 +1,5 @@
-/* The 2-D sets: see synth.h. Each has modes that a single Gaussian, and often a single line, cannot tell apart: given x1, the other
- * coordinate lies in two to eight places. */
+/* The 2-D sets: see synth.h. Their modes cannot be separated by a single Gaussian, and often not by a line: given x1,
+ * the other coordinate has two to eight modes. */
 #include "table/synth.h"
 
 #include <math.h>
@@ -20,7 +20,7 @@ void acf_plane_8gaussians(uint64_t seed, uint64_t row, double *x) {
     put(x, &r, 3, whole(&r, 8) * PI / 4, 0.2);
 }
 
-/* Drawn by the square root, points are about evenly spread along the arm, whose radius grows with the angle. */
+/* With the square root, points are about evenly spread along the arm, whose radius grows with the angle. */
 void acf_plane_2spirals(uint64_t seed, uint64_t row, double *x) {
     acf_row_rng r = {seed, row, 0};
     double arm = whole(&r, 2), turn = 3 * PI * sqrt(acf_row_uniform(&r));
@@ -42,7 +42,7 @@ void acf_plane_rings(uint64_t seed, uint64_t row, double *x) {
     put(x, &r, radius, 2 * PI * acf_row_uniform(&r), 0.08);
 }
 
-/* The lower moon is the upper one turned by half a circle and moved, so that each tip lies inside the other. */
+/* The lower moon is the upper one rotated by half a circle and shifted, so that each tip is inside the other. */
 void acf_plane_moons(uint64_t seed, uint64_t row, double *x) {
     acf_row_rng r = {seed, row, 0};
     double lower = whole(&r, 2), angle = PI * acf_row_uniform(&r) + lower * PI;
@@ -51,7 +51,7 @@ void acf_plane_moons(uint64_t seed, uint64_t row, double *x) {
     x[1] += lower > 0 ? 0.6 : -0.6;
 }
 
-/* A blade is a long thin cluster on one side of the centre; the further out, the more it is turned. */
+/* A blade is a long thin cluster on one side of the centre; the rotation grows with the distance. */
 void acf_plane_pinwheel(uint64_t seed, uint64_t row, double *x) {
     acf_row_rng r = {seed, row, 0};
     double blade = whole(&r, 5), along = 2 + 0.6 * acf_row_normal(&r), across = 0.2 * acf_row_normal(&r);

@@ -1,5 +1,5 @@
-/* Tests of synth.h: rows depend on their number alone, columns have the moments and ties the formulas say, holes have their rate and hang on
- * what their mechanism says and on nothing else, files say what the arrays say. */
+/* Tests of synth.h: rows depend on their number alone, columns have the moments and ties of the formulas, missing cells
+ * have their rate and depend only on what their mechanism says, files agree with the arrays. */
 #include "table/synth.h"
 
 #include "base/arena.h"
@@ -40,7 +40,7 @@ static double correlation(int64_t d, int64_t a, int64_t b) {
     return covariance(d, a, b) / sqrt(covariance(d, a, a) * covariance(d, b, b));
 }
 
-/* ---- rows ---------------------------------------------------------------------------------------------------------------- */
+/* ---- rows -------------------------------------------------------------------------------------------------------- */
 
 static void a_row_depends_on_its_number_alone(void **state) {
     (void)state;
@@ -63,7 +63,7 @@ static void a_row_depends_on_its_number_alone(void **state) {
     }
 }
 
-static void holes_do_not_change_values(void **state) {
+static void missing_cells_do_not_change_values(void **state) {
     (void)state;
     acf_synth a, b;
     double p[D], q[D];
@@ -91,7 +91,7 @@ static void the_plane_sets_are_centred_and_spread(void **state) {
     }
 }
 
-/* Distances to where the formula puts the points. */
+/* Distances to the formula's centres and circles. */
 static void the_plane_sets_have_their_shapes(void **state) {
     (void)state;
     make("8gaussians", ACF_MISSING_NONE, 0);
@@ -122,9 +122,9 @@ static void the_plane_sets_have_their_shapes(void **state) {
     assert_in_range(inner, N / 2 - 400, N / 2 + 400);
 }
 
-/* ---- the clinic ---------------------------------------------------------------------------------------------------------- */
+/* ---- the clinic -------------------------------------------------------------------------------------------------- */
 
-static void the_clinic_hangs_together(void **state) {
+static void columns_of_the_clinic_depend_on_each_other(void **state) {
     (void)state;
     make("clinic", ACF_MISSING_NONE, 0);
     assert_true(correlation(D, AGE, PRESSURE) > 0.45 && correlation(D, AGE, PRESSURE) < 0.65);
@@ -158,7 +158,7 @@ static void the_clinic_hangs_together(void **state) {
     assert_true(current_young / young > 2 * current_old / old);
 }
 
-/* ---- holes --------------------------------------------------------------------------------------------------------------- */
+/* ---- missing cells ----------------------------------------------------------------------------------------------- */
 
 static double missing_share(int64_t d, int64_t j) {
     double n = 0;
@@ -173,7 +173,7 @@ static double shift(int64_t d, int64_t j, int64_t of) {
     return (sum[0] / n[0] - sum[1] / n[1]) / sqrt(covariance(d, of, of));
 }
 
-static void holes_have_their_rate(void **state) {
+static void missing_cells_have_their_rate(void **state) {
     (void)state;
     static const double rates[] = {0.05, 0.2, 0.5};
     for (int k = 0; k < acf_synth_sets_n; k++)
@@ -191,7 +191,7 @@ static void holes_have_their_rate(void **state) {
             }
 }
 
-static void mcar_hangs_on_nothing(void **state) {
+static void mcar_depends_on_nothing(void **state) {
     (void)state;
     make("clinic", ACF_MISSING_MCAR, 0.3);
     for (int64_t j = VISIT; j < D; j++)
@@ -201,8 +201,9 @@ static void mcar_hangs_on_nothing(void **state) {
     acf_assert_close(both / N, 0.09, 0.015, "holes of two columns are independent");
 }
 
-/* In the clinic: on age and sex. Given those two, not on the value itself: looked at inside a narrow group. */
-static void mar_hangs_on_what_is_seen(void **state) {
+/* In the clinic, missingness depends on age and sex. Given those two, it does not depend on the value itself: tested
+ * inside a narrow group. */
+static void mar_depends_on_observed_cells(void **state) {
     (void)state;
     make("clinic", ACF_MISSING_MAR, 0.3);
     assert_true(shift(D, ALCOHOL, AGE) > 0.5 && shift(D, SMOKING, AGE) > 0.5 && shift(D, HEALTH, AGE) > 0.5);
@@ -217,13 +218,13 @@ static void mar_hangs_on_what_is_seen(void **state) {
     const double sd = sqrt(square / (n[0] + n[1]));
     assert_true(n[0] > 100 && n[1] > 100);
     assert_true(fabs(sum[0] / n[0] - sum[1] / n[1]) < 4 * sd * sqrt(1 / n[0] + 1 / n[1]));
-    /* In the plane: on the other column, and never both. */
+    /* In the plane it depends on the other column, and never both are missing. */
     make("moons", ACF_MISSING_MAR, 0.3);
     for (int64_t i = 0; i < N; i++) assert_true(present[2 * i] || present[2 * i + 1]);
     assert_true(shift(2, 0, 1) > 0.5 && shift(2, 1, 0) > 0.5);
 }
 
-static void mnar_hangs_on_the_value_itself(void **state) {
+static void mnar_depends_on_the_value_itself(void **state) {
     (void)state;
     make("clinic", ACF_MISSING_MNAR, 0.3);
     for (int64_t j = VISIT; j < D; j++) assert_true(shift(D, j, j) > (j == COST ? 0.2 : 0.8));
@@ -231,7 +232,7 @@ static void mnar_hangs_on_the_value_itself(void **state) {
     assert_true(shift(2, 0, 0) > 0.8 && fabs(shift(2, 0, 1)) < 0.1);
 }
 
-static void what_cannot_be_is_refused(void **state) {
+static void wrong_arguments_are_refused(void **state) {
     (void)state;
     acf_synth s;
     assert_int_equal(acf_synth_make("clinik", 1, ACF_MISSING_NONE, 0, &s), ACF_EUSAGE);
@@ -247,7 +248,7 @@ static void what_cannot_be_is_refused(void **state) {
     acf_alloc_fail_at(0);
 }
 
-/* ---- text ---------------------------------------------------------------------------------------------------------------- */
+/* ---- text -------------------------------------------------------------------------------------------------------- */
 
 static void values_are_written(void **state) {
     (void)state;
@@ -277,8 +278,8 @@ static void values_are_written(void **state) {
     acf_synth_text(plane, -0.000001, out), assert_string_equal(out, "0.00000"); /* not -0 */
 }
 
-/* Line by line against the arrays; the decimal point is a point in any locale. */
-static void files_say_what_the_arrays_say(void **state) {
+/* Compares each line with the arrays; the decimal point is a point in any locale. */
+static void files_agree_with_the_arrays(void **state) {
     (void)state;
     char folder[] = "/tmp/acflow-synth-XXXXXX", path[64], command[96], line[1024], cell[ACF_SYNTH_TEXT_MAX];
     assert_non_null(mkdtemp(folder));
@@ -288,7 +289,7 @@ static void files_say_what_the_arrays_say(void **state) {
     assert_int_equal(acf_synth_make("clinic", 5, ACF_MISSING_MCAR, 0.2, &s), ACF_OK);
     assert_int_equal(acf_synth_csv(&s, 3000, path), ACF_OK);
     setlocale(LC_NUMERIC, "C");
-    (void)comma; /* where there is none the test is weaker, no more */
+    (void)comma; /* without such a locale the test is only weaker */
     FILE *f = fopen(path, "r");
     assert_non_null(f);
     assert_non_null(fgets(line, sizeof line, f));
@@ -308,7 +309,7 @@ static void files_say_what_the_arrays_say(void **state) {
             else
                 assert_string_equal(at, "");
             if (m[j] && acf_clinic_column[j].kind == ACF_SYNTH_REAL)
-                assert_true(strtod(at, NULL) == r[j]); /* to the bit */
+                assert_true(strtod(at, NULL) == r[j]); /* bit for bit */
             at = end + 1;
         }
     }
@@ -319,9 +320,10 @@ static void files_say_what_the_arrays_say(void **state) {
     assert_int_equal(system(command), 0);
 }
 
-ACF_TESTS(synth, cmocka_unit_test(a_row_depends_on_its_number_alone), cmocka_unit_test(holes_do_not_change_values),
-          cmocka_unit_test(the_plane_sets_are_centred_and_spread), cmocka_unit_test(the_plane_sets_have_their_shapes),
-          cmocka_unit_test(the_clinic_hangs_together), cmocka_unit_test(holes_have_their_rate),
-          cmocka_unit_test(mcar_hangs_on_nothing), cmocka_unit_test(mar_hangs_on_what_is_seen),
-          cmocka_unit_test(mnar_hangs_on_the_value_itself), cmocka_unit_test(what_cannot_be_is_refused),
-          cmocka_unit_test(values_are_written), cmocka_unit_test(files_say_what_the_arrays_say))
+ACF_TESTS(synth, cmocka_unit_test(a_row_depends_on_its_number_alone),
+          cmocka_unit_test(missing_cells_do_not_change_values), cmocka_unit_test(the_plane_sets_are_centred_and_spread),
+          cmocka_unit_test(the_plane_sets_have_their_shapes),
+          cmocka_unit_test(columns_of_the_clinic_depend_on_each_other), cmocka_unit_test(missing_cells_have_their_rate),
+          cmocka_unit_test(mcar_depends_on_nothing), cmocka_unit_test(mar_depends_on_observed_cells),
+          cmocka_unit_test(mnar_depends_on_the_value_itself), cmocka_unit_test(wrong_arguments_are_refused),
+          cmocka_unit_test(values_are_written), cmocka_unit_test(files_agree_with_the_arrays))

@@ -34,7 +34,7 @@ acf_column *acf_columns_copy(const acf_column *column, int64_t D) {
     return copy;
 }
 
-/* By name, then by place, nameless ones last: of two equal names the earlier comes first. */
+/* By name, then by position; nameless columns last. The first of two equal names is the earlier column. */
 static int by_name(const void *a, const void *b) {
     const acf_column *p = *(const acf_column *const *)a, *q = *(const acf_column *const *)b;
     if (!p->name || !q->name) return p->name ? -1 : q->name ? 1 : (p > q) - (p < q);
@@ -42,7 +42,7 @@ static int by_name(const void *a, const void *b) {
     return order ? order : (p > q) - (p < q);
 }
 
-/* Sorted, equal names are neighbours: tables of ten thousand columns exist. */
+/* Sorting puts equal names side by side: tables of ten thousand columns exist. */
 static acf_status check_twice(const acf_column *column, int64_t D) {
     size_t bytes;
     if (!acf_bytes(D, sizeof(acf_column *), &bytes)) return ACF_EMEMORY;
@@ -106,7 +106,7 @@ static acf_status bad_cell(double v, int64_t i, int64_t j, const acf_column *col
                     (long long)i, where, v, (int)column[j].classes - 1);
 }
 
-/* One row, out (D) from x (D) and m (D) or NULL. The column of the first cell that does not fit, or D. */
+/* Copies one row to out (D) from x (D) and m (D) or NULL. Returns the column of the first invalid cell, or D. */
 static int64_t copy_row(double *out, const double *x, const uint8_t *m, int64_t D, const acf_column *column) {
     for (int64_t j = 0; j < D; j++) {
         double v = (double)NAN;

@@ -1,5 +1,5 @@
-/* A file read as a table: see table_file.h. The loops over cells are here; what a cell means is in cell.c, what a column is in typing.c, which
- * column of a model it is in match.c. */
+/* Reading a file as a table: see table_file.h. This file has the loops over cells. cell.c parses a cell, typing.c finds
+ * the kind of a column, match.c finds a file's columns in a model. */
 #include "table/table_file.h"
 
 #include "base/rng.h"
@@ -33,7 +33,7 @@ const char *acf_table_file_path(const acf_table_file *f) {
     return f->reader ? acf_reader_name(f->reader) : f->path ? f->path : "the table";
 }
 
-/* Room for what is known of each column of the file. A header may have a million. */
+/* Arrays for what is stored of each column of the file. A header may have a million. */
 static acf_status make_lists(acf_table_file *f, int64_t columns) {
     size_t specs, names;
     if (!acf_bytes(columns, sizeof *f->spec, &specs) || !acf_bytes(columns, sizeof *f->name, &names))
@@ -47,7 +47,7 @@ static acf_status make_lists(acf_table_file *f, int64_t columns) {
 
 /* ---- names ------------------------------------------------------------------------------------------------------ */
 
-/* V3 for the third column, as R has it; with underscores where another column is called so. */
+/* V3 for the third column, as in R; with underscores if another column has that name. */
 static acf_status make_up_name(acf_table_file *f, int64_t j, const acf_text_counts *taken, char **out) {
     char text[32];
     acf_text t = acf_text_into(text, sizeof text);
@@ -57,13 +57,13 @@ static acf_status make_up_name(acf_table_file *f, int64_t j, const acf_text_coun
     return *out ? ACF_OK : ACF_EMEMORY;
 }
 
-/* Names are taken first and made up afterwards, so that none that is made up stands in the way of one that is there. Two equal ones are
- * refused: a schema, a model and a user all mean a column by its name. */
+/* Names of the file are taken first and others are generated afterwards, so a generated name never conflicts with one
+ * of the file. Two equal names are refused: a schema, a model and a user all identify a column by its name. */
 static acf_status take_names(acf_table_file *f, acf_text_counts *taken) {
     char seen[ACF_EXCERPT_MAX];
     for (int64_t j = 0; j < f->columns; j++) {
         const acf_reader_column h = acf_reader_describe(f->reader, j);
-        if (h.name_length == 0) continue; /* the row names that R and pandas write have none */
+        if (h.name_length == 0) continue; /* the row names that R and pandas write have no column name */
         int64_t other = acf_text_counts_find(taken, h.name, h.name_length);
         if (!(f->name[j] = acf_text_keep(f->texts, h.name, h.name_length))) return ACF_EMEMORY;
         if (other >= 0)
@@ -109,8 +109,8 @@ static acf_status open_frame(const char *path, const acf_file_format *format, co
 
 /* ---- the first pass --------------------------------------------------------------------------------------------- */
 
-/* Infinity is refused here, before anything is made of the file: no column can hold it. */
-static acf_status look_at_number(const acf_table_file *f, acf_profile *p, const acf_record *r, int64_t c, bool skip) {
+/* Infinity is refused here, before typing: no column can hold it. */
+static acf_status profile_number(const acf_table_file *f, acf_profile *p, const acf_record *r, int64_t c, bool skip) {
     const double v = r->field[c].number;
     char where[ACF_FIELD_TEXT_MAX];
     if (isinf(v))
@@ -121,10 +121,10 @@ static acf_status look_at_number(const acf_table_file *f, acf_profile *p, const 
     return skip ? ACF_OK : acf_profile_number(p, c, r->row, v);
 }
 
-/* Counts rows only where the profile has none yet. */
-static acf_status look_at_rows(acf_table_file *f, acf_profile *p, const bool *skip) {
+/* Counts rows only if the profile has no count yet. */
+static acf_status profile_rows(acf_table_file *f, acf_profile *p, const bool *skip) {
     acf_record r;
-    int64_t blank = 0, rows = 0; /* blank lines, up to this one */
+    int64_t blank = 0, rows = 0; /* blank lines up to this one */
     for (;; rows++) {
         ACF_TRY(acf_reader_next(f->reader, &r));
         if (r.n == 0) break;
@@ -133,7 +133,7 @@ static acf_status look_at_rows(acf_table_file *f, acf_profile *p, const bool *sk
         for (int64_t c = 0; c < r.n; c++) {
             const acf_field *cell = &r.field[c];
             if (!cell->text)
-                ACF_TRY(look_at_number(f, p, &r, c, skip[c]));
+                ACF_TRY(profile_number(f, p, &r, c, skip[c]));
             else if (!skip[c])
                 ACF_TRY(acf_profile_text(p, c, r.row, cell->text, cell->length, cell->quoted));
         }
@@ -143,52 +143,53 @@ static acf_status look_at_rows(acf_table_file *f, acf_profile *p, const bool *sk
     return acf_reader_rewind(f->reader);
 }
 
-/* Numbers are not always written as programs do. What the first look says about that is settled now, and columns that
- * write them in another way are looked at once more, read so. */
-static acf_status look_again(acf_table_file *f, acf_profile *p, const acf_read_options *w,
-                             const acf_field_spec *const *wish, const bool *skip) {
+/* Numbers are not always written as programs do. The first pass decides the notation, and columns with another notation
+ * are counted once more with it. */
+static acf_status profile_again(acf_table_file *f, acf_profile *p, const acf_read_options *w,
+                                const acf_field_spec *const *wish, const bool *skip) {
     bool *pass = acf_alloc((size_t)f->columns * sizeof *pass, "reading a table"), any = false;
     if (!pass) return ACF_EMEMORY;
     for (int64_t c = 0; c < f->columns; c++)
         pass[c] = skip[c] || acf_reader_describe(f->reader, c).storage == ACF_STORAGE_NUMBER;
     acf_status status = acf_settle(f, p, w, wish, pass);
     for (int64_t c = 0; c < f->columns; c++) any |= !pass[c];
-    if (status == ACF_OK && any) status = look_at_rows(f, p, pass);
+    if (status == ACF_OK && any) status = profile_rows(f, p, pass);
     acf_release(pass);
     return status;
 }
 
-/* Profiles the columns that skip (columns) does not name, and counts the rows. wish (columns): NULL for none. */
-static acf_status look(acf_table_file *f, acf_profile *p, const acf_read_options *w, const acf_field_spec *const *wish,
-                       const bool *skip) {
-    ACF_TRY(look_at_rows(f, p, skip));
-    if (p->rows > 0) return look_again(f, p, w, wish, skip);
+/* Profiles the columns that skip (columns) does not name, and counts the rows. wish (columns): what the user says of
+ * each, NULL for nothing. */
+static acf_status profile_columns(acf_table_file *f, acf_profile *p, const acf_read_options *w,
+                                  const acf_field_spec *const *wish, const bool *skip) {
+    ACF_TRY(profile_rows(f, p, skip));
+    if (p->rows > 0) return profile_again(f, p, w, wish, skip);
     return acf_fail(ACF_EDATA, "%s: it has %lld column%s and no rows; expected at least one", acf_table_file_path(f),
                     (long long)f->columns, f->columns == 1 ? "" : "s");
 }
 
 /* ---- the second pass -------------------------------------------------------------------------------------------- */
 
-/* What the second pass finds in a column beside its values. */
-typedef struct sighting {
-    int64_t cells, first; /* row of the first */
+/* What the second pass finds in a column besides its values. */
+typedef struct counted_cells {
+    int64_t cells, first; /* row of the first one */
     char shown[ACF_EXCERPT_MAX];
-} sighting;
+} counted_cells;
 
-typedef struct finding {
-    sighting kept;     /* cells that say nothing to the model, though they hold something */
-    sighting infinite; /* cells of infinity, which are missing numbers */
-} finding;
+typedef struct column_findings {
+    counted_cells kept;     /* cells with a text that counts as missing for the model */
+    counted_cells infinite; /* cells of infinity, which count as missing numbers */
+} column_findings;
 
 typedef struct filling {
     acf_table_file *f;
     double *x; /* (rows,D) */
     int64_t rows;
-    uint64_t *id;   /* (rows) NULL: the file has no column of ids */
-    finding *found; /* (columns of the schema) */
+    uint64_t *id;           /* (rows) NULL: the file has no column of ids */
+    column_findings *found; /* (columns of the schema) */
 } filling;
 
-/* A cell on its way in. */
+/* A cell that is being read. */
 typedef struct incoming {
     int64_t row, line, c;
     const acf_field *field;
@@ -204,30 +205,30 @@ static const char *shown(const incoming *in, char out[ACF_EXCERPT_MAX]) {
     return acf_text_excerpt(out, text);
 }
 
-/* The sentence a user meets most often: where, what is there, what should be there, and what to do. */
+/* The most frequent error message: where the cell is, what was found, what was expected, and what to do. */
 static acf_status wrong_cell(const acf_table_file *f, const incoming *in, const acf_field_spec *spec) {
     char where[ACF_FIELD_TEXT_MAX], seen[ACF_EXCERPT_MAX], expected[ACF_PREDICTED_MAX];
     return acf_fail(
         ACF_EDATA,
-        "%s, %s %lld, %s: '%s' is not %s, which this column (%s) holds; correct it, or add it to the option 'missing' if it stands for a "
-        "missing value",
+        "%s, %s %lld, %s: '%s' is not %s, which this column (%s) holds; correct it, or add it to the option 'missing' "
+        "if it stands for a missing value",
         acf_table_file_path(f), in->line ? "line" : "row", (long long)(in->line ? in->line : in->row + 1),
         acf_field_text(where, f->name[in->c], in->c), shown(in, seen), acf_cell_expected(spec, expected),
         spec->kind->name);
 }
 
-/* The first is shown, the others are counted: a column may have thousands. */
-static void sight(sighting *found, const incoming *in) {
+/* Stores the first one and counts the others: a column may have thousands. */
+static void count_finding(counted_cells *found, const incoming *in) {
     if (found->cells++) return;
     shown(in, found->shown);
     found->first = in->row;
 }
 
-/* Few as a rule, but a column of another file may have nothing else. */
-static acf_status add_stranger(acf_unseen_levels *s, int64_t cell) {
+/* Usually few, but a column of another file may have no other levels. */
+static acf_status add_unseen_level(acf_unseen_levels *s, int64_t cell) {
     if (s->n == s->capacity) {
         const int64_t capacity = s->capacity ? 2 * s->capacity : 64;
-        int64_t *more = acf_alloc((size_t)capacity * sizeof *more, "levels that are not known");
+        int64_t *more = acf_alloc((size_t)capacity * sizeof *more, "unseen levels");
         if (!more) return ACF_EMEMORY;
         if (s->n) memcpy(more, s->cell, (size_t)s->n * sizeof *more);
         acf_release(s->cell);
@@ -237,7 +238,7 @@ static acf_status add_stranger(acf_unseen_levels *s, int64_t cell) {
     return ACF_OK;
 }
 
-/* Is the cell none of its column's levels, or not the one value of a constant? */
+/* Is the cell not one of its column's levels, or not the one value of a constant? */
 static bool is_unseen(const acf_field_spec *c, const incoming *in) {
     char text[ACF_NUMBER_MAX];
     if (c->levels.n == 0) return false;
@@ -245,8 +246,8 @@ static bool is_unseen(const acf_field_spec *c, const incoming *in) {
     return acf_text_counts_find(&c->levels, is, in->field->text ? in->field->length : strlen(is)) < 0;
 }
 
-/* The key of a row is a hash of its id's text, of a number as it would be written. A row without an id would share its draws
- * with every other such row: refused. */
+/* The key of a row is a hash of its id's text; a number is written first. A row without an id would share its draws
+ * with all other such rows, so it is refused. */
 static acf_status fill_id(filling *w, const incoming *in) {
     char text[ACF_NUMBER_MAX] = "", where[ACF_FIELD_TEXT_MAX];
     if (!in->field->text && !isnan(in->field->number)) acf_number_shortest(text, in->field->number);
@@ -261,25 +262,26 @@ static acf_status fill_id(filling *w, const incoming *in) {
     return ACF_OK;
 }
 
-/* Is the cell of a column that the model does not know a hole? */
-static bool is_marker(const filling *w, const incoming *in) {
+/* Is the cell of a column that the model does not have a missing cell? */
+static bool is_missing_unmodelled(const filling *w, const incoming *in) {
     if (!in->field->text) return isnan(in->field->number);
     return acf_na_strings_has(&w->f->schema->na_strings, in->field->text, in->field->length);
 }
 
-/* Is the missing cell one of infinity that nobody has named? */
+/* Is the missing cell one of infinity that the user has not named? */
 static bool is_infinity(const filling *w, const acf_field_spec *c, const incoming *in) {
     if (!in->field->text || c->place < 0 || !acf_number_is_infinite(in->field->text, in->field->length)) return false;
     return !acf_na_strings_has(&w->f->schema->na_strings, in->field->text, in->field->length) &&
            !(c->na_strings && acf_na_strings_has(c->na_strings, in->field->text, in->field->length));
 }
 
-/* One cell into its place. Columns that are not modelled are read too: holes are counted, and a constant that is none any more is worth a note. */
+/* Stores one cell. Columns that are not modelled are read too: their missing cells are counted, and a constant with a
+ * new value gives a warning. */
 static acf_status fill_cell(filling *w, const incoming *in) {
     int64_t place = w->f->spec[in->c];
     if (in->c == w->f->id) ACF_TRY(fill_id(w, in));
     if (place < 0) {
-        w->f->missing[in->c] += is_marker(w, in);
+        w->f->missing[in->c] += is_missing_unmodelled(w, in);
         return ACF_OK;
     }
     const acf_field_spec *spec = &w->f->schema->column[place];
@@ -289,9 +291,10 @@ static acf_status fill_cell(filling *w, const incoming *in) {
     if (is == ACF_CELL_WRONG) return wrong_cell(w->f, in, spec);
     w->f->missing[in->c] += is == ACF_CELL_MISSING;
     const bool odd = is == ACF_CELL_KEPT && is_unseen(spec, in);
-    if (odd) sight(&w->found[place].kept, in);
-    if (is == ACF_CELL_MISSING && is_infinity(w, spec, in)) sight(&w->found[place].infinite, in);
-    if (odd && spec->place >= 0) ACF_TRY(add_stranger(&w->f->unseen_levels, in->row * w->f->schema->D + spec->place));
+    if (odd) count_finding(&w->found[place].kept, in);
+    if (is == ACF_CELL_MISSING && is_infinity(w, spec, in)) count_finding(&w->found[place].infinite, in);
+    if (odd && spec->place >= 0)
+        ACF_TRY(add_unseen_level(&w->f->unseen_levels, in->row * w->f->schema->D + spec->place));
     if (spec->place >= 0) w->x[in->row * w->f->schema->D + spec->place] = v;
     return ACF_OK;
 }
@@ -301,12 +304,12 @@ static acf_status fill_rows(filling *w) {
     for (;;) {
         ACF_TRY(acf_reader_next(w->f->reader, &r));
         if (r.n == 0) return ACF_OK;
-        ACF_ASSERT(r.row < w->rows && r.n == w->f->columns); /* the reader has made sure that the file is the same */
+        ACF_ASSERT(r.row < w->rows && r.n == w->f->columns); /* the reader has verified that the file is unchanged */
         for (int64_t c = 0; c < r.n; c++) ACF_TRY(fill_cell(w, &(incoming){r.row, r.line, c, &r.field[c]}));
     }
 }
 
-/* What only the values of a column tell, such as the range of its dates. */
+/* Completes the schema with what only the values of a column show, such as the range of its dates. */
 static acf_status learn_values(const filling *w) {
     const acf_schema *s = w->f->schema;
     for (int64_t j = 0; j < s->n; j++) {
@@ -316,11 +319,11 @@ static acf_status learn_values(const filling *w) {
     return ACF_OK;
 }
 
-/* A note for each column in which cells were kept. Only for a model's schema: when the schema is new, typing.c has said what is left out. */
-static acf_status say_kept(const filling *w) {
+/* Warns about each column with kept cells. Only for a model's schema: for a new schema, typing.c has warned. */
+static acf_status warn_kept(const filling *w) {
     for (int64_t j = 0; j < w->f->schema->n; j++) {
         const acf_field_spec *c = &w->f->schema->column[j];
-        const sighting *found = &w->found[j].kept;
+        const counted_cells *found = &w->found[j].kept;
         static const char *const words[2][2] = {{"cells hold values", "cell holds a value"},
                                                 {"cells hold something else", "cell holds something else"}},
                                  *const they[2] = {"they are kept as they are and count",
@@ -340,9 +343,9 @@ static acf_status say_kept(const filling *w) {
     return ACF_OK;
 }
 
-static acf_status say_infinite(const filling *w) {
+static acf_status warn_infinite(const filling *w) {
     for (int64_t j = 0; j < w->f->schema->n; j++) {
-        const sighting *found = &w->found[j].infinite;
+        const counted_cells *found = &w->found[j].infinite;
         char name[ACF_EXCERPT_MAX];
         if (!found->cells) continue;
         ACF_TRY(
@@ -360,8 +363,8 @@ static int by_key(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* Ids that are there twice are no mistake in itself (the visits of a patient), but whoever draws should know. */
-static acf_status say_repeated(const filling *w) {
+/* Repeated ids are not an error in themselves (the visits of a patient), but their rows share random draws. */
+static acf_status warn_repeated_ids(const filling *w) {
     if (!w->id) return ACF_OK;
     const size_t bytes = (size_t)w->rows * sizeof *w->id;
     uint64_t *sorted = acf_alloc(bytes, "the ids of a table");
@@ -378,7 +381,7 @@ static acf_status say_repeated(const filling *w) {
         acf_text_excerpt(name, w->f->name[w->f->id]), (long long)repeated, repeated == 1 ? " has" : "s have");
 }
 
-/* Fills x and makes the table around it. Takes f over when it succeeds. fresh: the schema was made from this file. */
+/* Fills x and makes the table around it. Takes ownership of f on success. fresh: the schema was made from this file. */
 static acf_status fill(acf_table_file *f, int64_t rows, bool fresh, acf_table **out) {
     acf_schema *s = f->schema;
     acf_status status = ACF_EMEMORY;
@@ -393,12 +396,12 @@ static acf_status fill(acf_table_file *f, int64_t rows, bool fresh, acf_table **
     if (column && f->id >= 0) w.id = acf_alloc((size_t)rows * sizeof *w.id, "the ids of a table");
     if (!column || (f->id >= 0 && !w.id)) goto done;
     ACF_TRY_DONE(fill_rows(&w));
-    ACF_TRY_DONE(say_repeated(&w));
-    ACF_TRY_DONE(say_infinite(&w));
+    ACF_TRY_DONE(warn_repeated_ids(&w));
+    ACF_TRY_DONE(warn_infinite(&w));
     if (fresh)
         ACF_TRY_DONE(learn_values(&w));
     else
-        ACF_TRY_DONE(say_kept(&w));
+        ACF_TRY_DONE(warn_kept(&w));
     acf_schema_columns(s, column);
     status = acf_table_take(w.x, rows, s->D, column, &t);
     w.x = NULL;
@@ -417,7 +420,7 @@ done:
 
 /* ---- reading ---------------------------------------------------------------------------------------------------- */
 
-/* Columns whose levels may be asked for, although they are numbers: by a wish, or to see whether an id is one. */
+/* Columns of numbers whose levels are needed: because the user wants levels, or to check whether an id is unique. */
 static void prepare(acf_profile *p, const acf_table_file *f, const acf_field_spec *const *wish) {
     for (int64_t c = 0; c < f->columns; c++) {
         bool levels = acf_reader_describe(f->reader, c).storage == ACF_STORAGE_DICTIONARY;
@@ -427,8 +430,8 @@ static void prepare(acf_profile *p, const acf_table_file *f, const acf_field_spe
     }
 }
 
-/* The codes of a dictionary are texts even where they look like numbers: such columns are wished to be categories, unless the user has said what
- * they are. */
+/* The codes of a dictionary are texts even if they look like numbers. Such columns are read as categories, unless the
+ * user says otherwise. */
 static void wish_dictionaries(const acf_profile *p, const acf_table_file *f, const acf_field_spec **wish) {
     static const acf_field_spec category = {.kind = &acf_kind_category};
     for (int64_t c = 0; c < f->columns; c++) {
@@ -438,8 +441,8 @@ static void wish_dictionaries(const acf_profile *p, const acf_table_file *f, con
     }
 }
 
-/* Two passes with a decision in between. The texts that the first one gathered are given back before the cells are allocated, so that the
- * two never add up. */
+/* Two passes, with typing in between. The texts of the first pass are freed before the cells are allocated, so their
+ * memory does not add up. */
 static acf_status read_fresh(acf_table_file *f, const acf_read_options *w, acf_table **out) {
     acf_status status = ACF_EMEMORY;
     acf_profile *p = NULL;
@@ -451,7 +454,7 @@ static acf_status read_fresh(acf_table_file *f, const acf_read_options *w, acf_t
     ACF_TRY_DONE(acf_read_options_match(w, acf_table_file_path(f), name, f->columns, wish));
     ACF_TRY_DONE(acf_profile_create(f->columns, &w->na_strings, &p));
     prepare(p, f, wish);
-    ACF_TRY_DONE(look(f, p, w, wish, skip));
+    ACF_TRY_DONE(profile_columns(f, p, w, wish, skip));
     wish_dictionaries(p, f, wish);
     ACF_TRY_DONE(acf_typing(acf_table_file_path(f), p, name, wish, &f->warnings, &f->schema));
     f->schema->named = f->reader->named;
@@ -483,7 +486,8 @@ acf_status acf_table_file_read(const char *path, const acf_read_options *w, acf_
 
 /* ---- reading for a model ---------------------------------------------------------------------------------------- */
 
-/* The schema is copied, so that the table does not depend on the model's life; markers that the user names now are added to the copy. */
+/* The schema is copied, so that the table does not depend on the model's lifetime. NA strings named now are added to
+ * the copy. */
 static acf_status read_known(acf_table_file *f, const acf_read_options *w, const acf_schema *known, acf_table **out) {
     acf_status status = ACF_EMEMORY;
     acf_profile *p = NULL;
@@ -499,7 +503,7 @@ static acf_status read_known(acf_table_file *f, const acf_read_options *w, const
     ACF_TRY_DONE(acf_read_options_id(w, acf_table_file_path(f), (const char *const *)f->name, f->columns, &f->id));
     for (int64_t c = 0; c < f->columns; c++) skip[c] = f->spec[c] >= 0;
     ACF_TRY_DONE(acf_profile_create(f->columns, &f->schema->na_strings, &p));
-    ACF_TRY_DONE(look(f, p, w, NULL, skip));
+    ACF_TRY_DONE(profile_columns(f, p, w, NULL, skip));
     ACF_TRY_DONE(acf_match_unseen_levels(f, w, p));
     ACF_TRY_DONE(fill(f, p->rows, false, out));
 done:
@@ -508,7 +512,8 @@ done:
     return status;
 }
 
-/* Does the first record consist of the model's names, although it was not taken for a header? Then it is one: 2019,2020,2021. */
+/* Does the first record have exactly the model's names, although it was not taken for a header? Then it is a header:
+ * 2019,2020,2021. */
 static acf_status begins_with_names(acf_table_file *f, const acf_schema *known, bool *out) {
     acf_record r;
     *out = false;

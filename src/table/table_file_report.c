@@ -1,10 +1,11 @@
-/* What is said of a file, beside what its columns are: holes that stay, lines that count. See table_file.h. Runs once a table. */
+/* Messages about a file besides the kinds of its columns: missing cells that stay, lines that count as rows. See
+ * table_file.h. Runs once a table. */
 #include "table/table_file.h"
 #include "table/typing.h"
 
-#define LEFT_SHOWN 8 /* columns whose holes stay that are named, before the rest is counted */
+#define LEFT_SHOWN 8 /* columns with missing cells that are named; the others are counted */
 
-/* An editor may have left them there, and a person should see that they are filled in. */
+/* An editor may have added these lines, and the user should see that they are imputed. */
 acf_status acf_table_file_say_blank(acf_table_file *f, int64_t lines) {
     if (!lines) return ACF_OK;
     if (lines == 1)
@@ -15,7 +16,7 @@ acf_status acf_table_file_say_blank(acf_table_file *f, int64_t lines) {
                              (long long)lines);
 }
 
-/* What was not found, or is not as people expect it, is worth a line: a header that is taken for data makes a row too many, and no names. */
+/* Reports what was not found or is unusual: a header mistaken for data adds a row and loses the names. */
 void acf_table_file_dialect(const acf_table_file *f, bool odd, acf_text *out) {
     const acf_dialect *d = f->reader ? f->reader->dialect : NULL;
     if (!d) return;
@@ -29,19 +30,22 @@ void acf_table_file_dialect(const acf_table_file *f, bool odd, acf_text *out) {
     else if (d->quote != '"')
         acf_text_addf(out, "quote %c, ", d->quote);
     acf_text_addf(out, "decimal %s, ", comma ? "comma" : "point");
-    acf_text_add(out, d->header ? "header"
-                      : d->guessed
-                          ? "no header found: columns are called V1, V2, ...; the option 'header=yes' says otherwise"
-                          : "no header");
+    acf_text_add(
+        out,
+        d->header ? "header"
+        : d->guessed
+            ? "no header found: columns are called V1, V2, ...; use the option 'header=yes' if the first line has the "
+              "names"
+            : "no header");
 }
 
 acf_status acf_table_file_learnable(const acf_table *t) {
     return t->file ? acf_typing_learnable(acf_table_file_path(t->file), t->file->schema) : ACF_OK;
 }
 
-/* ---- holes ------------------------------------------------------------------------------------------------------ */
+/* ---- missing cells ----------------------------------------------------------------------------------------------- */
 
-/* What column c of the file is; NULL: the model does not know it. */
+/* The schema entry of column c of the file; NULL: the model does not have it. */
 static const acf_field_spec *spec_at(const acf_table_file *f, int64_t c) {
     return f->spec[c] < 0 ? NULL : &f->schema->column[f->spec[c]];
 }
@@ -55,8 +59,8 @@ int64_t acf_table_file_missing(const acf_table_file *f) {
     return n;
 }
 
-/* An identifier could be filled in if the user says what else it is, and a constant if the user wants it; an empty
- * column has nothing to learn from. */
+/* An identifier can be imputed if the user gives it another kind, and a constant on request; an empty column gives no
+ * data to learn from. */
 void acf_table_file_unfilled(const acf_table_file *f, acf_text *out) {
     char words[LEFT_SHOWN * (ACF_EXCERPT_MAX + 48) + 64], name[ACF_EXCERPT_MAX];
     acf_text list = acf_text_into(words, sizeof words);
@@ -81,6 +85,6 @@ void acf_table_file_unfilled(const acf_table_file *f, acf_text *out) {
                           "that value");
     if (identifier && !f->known)
         acf_text_add(
-            out,
-            "; nothing is made up for an identifier: if such a column is something else, say what in the option 'types' to have it filled in");
+            out, "; nothing is made up for an identifier: if such a column is something else, say what in the option "
+                 "'types' to have it filled in");
 }

@@ -1,4 +1,4 @@
-/* Tests of table_file.h and match.h: files of every nasty kind, new files against a model's schema, tables without a file. */
+/* Tests of table_file.h and match.h: difficult files, new files for a model, tables without a file. */
 #include "table/table_file.h"
 
 #include "harness/table_file_lab.h"
@@ -62,7 +62,7 @@ static void names_are_made_up_where_there_are_none(void **state) {
     acf_table_free(t);
 }
 
-static void markers_are_the_users_too(void **state) {
+static void users_add_na_strings(void **state) {
     (void)state;
     const char *file = "x,y\n1.5,a\n-99,none\n2.5,None\n-,b\n3.5,b\n";
     acf_table *t = acf_table_file_lab_read(file, OPTIONS("missing=-99,none"), NULL);
@@ -86,12 +86,13 @@ static void dialects_can_be_given(void **state) {
     acf_table_free(t);
 }
 
-/* ---- nasty files ------------------------------------------------------------------------------------------------ */
+/* ---- difficult files --------------------------------------------------------------------------------------------- */
 
-/* What was found, in a line; where it is as in most files, only who asks is told. */
-static void dialects_are_said(void **state) {
+/* The dialect in a line; usual parts are reported only on request. */
+static void dialects_are_reported(void **state) {
     (void)state;
-#define FOUND_NONE "no header found: columns are called V1, V2, ...; the option 'header=yes' says otherwise"
+#define FOUND_NONE                                                                                                     \
+    "no header found: columns are called V1, V2, ...; use the option 'header=yes' if the first line has the names"
     static const struct {
         const char *text, *option, *line;
         bool odd;
@@ -116,18 +117,19 @@ static void dialects_are_said(void **state) {
     }
 }
 
-static void nasty_files_are_refused(void **state) {
+static void difficult_files_are_refused(void **state) {
     (void)state;
     acf_table_file_lab_refused("a,b\n", OPTIONS("header=yes"), NULL, ACF_EDATA,
                                "FILE: it has 2 columns and no rows; expected at least one");
     acf_table_file_lab_refused(
         "a,b,a\n1,2,3\n", OPTIONS("header=yes"), NULL, ACF_EDATA,
-        "FILE: columns 1 and 3 are both named 'a'; rename one, or use the option 'header=no' if the first line is data");
+        "FILE: columns 1 and 3 are both named 'a'; rename one, or use the option 'header=no' if the first line is "
+        "data");
     acf_table_file_lab_unlearnable("a,b\nNA,?\n,\n", "FILE: all cells are missing: there is nothing to learn from");
     acf_table_file_lab_refused("", NULL, NULL, ACF_EDATA, "FILE is empty, expected a table");
 }
 
-/* Constants are filled where the user says so, also where there is no column beside them. */
+/* Constants are filled on request, even if there is no other column. */
 static void tables_of_constants_are_completed(void **state) {
     (void)state;
     acf_table *t =
@@ -163,7 +165,8 @@ static void small_tables_are_read(void **state) {
     acf_table_free(table);
 }
 
-/* Rows of one column are lines, also those that are empty; at the end of the file they are noted, as an editor may have left them. */
+/* Rows of one column are lines, including empty ones. Empty lines at the end of the file give a warning, because an
+ * editor may have added them. */
 static void blank_lines_are_missing_cells(void **state) {
     (void)state;
     static const struct {
@@ -199,7 +202,7 @@ static void gzip_is_read(void **state) {
     acf_table_file_lab_close(&l);
 }
 
-/* As in `impute <(zcat table.csv.gz)`: what is read from a pipe is gone. */
+/* As in `impute <(zcat table.csv.gz)`: bytes read from a pipe cannot be read again. */
 static void pipes_are_read(void **state) {
     (void)state;
     int ends[2];
@@ -236,13 +239,13 @@ static acf_status read_with_schema(const char *text, const char *schema, const c
     return status;
 }
 
-static void schema_files_say_what_columns_are(void **state) {
+static void schema_files_set_kinds(void **state) {
     (void)state;
     const char *file = "size,day,age,code\nlow,5/3/2021,17,7\nhigh,6/3/2021,99,8\nmiddle,1/2/2021,-1,9\nhuge,?,44,7\n";
     const char *schema =
         "{\"columns\": [{\"name\": \"size\", \"kind\": \"ordinal\", \"levels\": [\"low\", \"middle\", \"high\"]}, "
-        "{\"name\": \"day\", \"kind\": \"date\", \"format\": \"D/M/YYYY\", \"min\": \"1/1/2021\", \"max\": \"2/2/2021\"}, "
-        "{\"name\": \"age\", \"kind\": \"integer\", \"min\": 0, \"max\": 120, \"markers\": [\"-1\"]}, "
+        "{\"name\": \"day\", \"kind\": \"date\", \"format\": \"D/M/YYYY\", \"min\": \"1/1/2021\", \"max\": "
+        "\"2/2/2021\"}, {\"name\": \"age\", \"kind\": \"integer\", \"min\": 0, \"max\": 120, \"markers\": [\"-1\"]}, "
         "{\"name\": \"code\", \"kind\": \"category\"}]}";
     acf_table *t;
     if (read_with_schema(file, schema, "", &t) != ACF_OK) fail_msg("%s", acf_error());
@@ -252,13 +255,14 @@ static void schema_files_say_what_columns_are(void **state) {
     for (int i = 0; i < 4; i++)
         for (int j = 0; j < 4; j++) assert_cell(t, i, j, expected[i][j]);
     assert_true(c[2].min == 0 && c[2].max == 120);
-    assert_true(c[1].min == 18628 && c[1].max == 18692); /* as far as the file allows, and as far as there are dates */
+    /* the file's range where it sets one, else the range of the dates */
+    assert_true(c[1].min == 18628 && c[1].max == 18692);
     assert_int_equal(c[2].missing, 1);
     assert_note(
         t, 0,
-        "column 1 ('size'): 1 of 4 cells hold none of the levels of the schema file; they are kept and count as missing");
+        "column 1 ('size'): 1 of 4 cells are not levels of the schema file; they are kept and count as missing");
     acf_table_free(t);
-    assert_int_equal(read_with_schema(file, schema, "size=category", &t), ACF_OK); /* the option is nearer */
+    assert_int_equal(read_with_schema(file, schema, "size=category", &t), ACF_OK); /* the option takes precedence */
     assert_string_equal(t->file->schema->column[0].kind->name, "category");
     assert_int_equal(t->column[0].classes, 4);
     acf_table_free(t);
@@ -268,7 +272,7 @@ static void schema_files_say_what_columns_are(void **state) {
     assert_non_null(strstr(acf_error(), "did you mean 'size'?"));
 }
 
-/* Words that are to be kept among dates, as a schema file lists them. */
+/* Words kept among dates, listed in a schema file. */
 static void schema_files_name_words_among_dates(void **state) {
     (void)state;
     const char *file = "day,x\n2021-03-05,1.5\nsoon,2.5\n2021-02-30,3.5\n";
@@ -282,7 +286,7 @@ static void schema_files_name_words_among_dates(void **state) {
     acf_table_free(t);
 }
 
-/* What describes a table, given back, gives the same table. */
+/* A table's description, used as a schema file, gives the same table. */
 static void descriptions_can_be_given_back(void **state) {
     (void)state;
     char json[1 << 14];
@@ -308,7 +312,8 @@ static void wrong_options_are_refused(void **state) {
         {"types", "a=real,", "option 'types' has '', expected items like age=integer with commas between them"},
         {"types", "=real", "option 'types' has '=real', expected items like age=integer with commas between them"},
         {"types", "a=reel",
-         "option 'types': 'a' can't be 'reel', expected real, integer, ordinal, category, date, dmy, mdy, time, identifier or constant"},
+         "option 'types': 'a' can't be 'reel', expected real, integer, ordinal, category, date, dmy, mdy, time, "
+         "identifier or constant"},
         {"schema", "/nonexistent/schema.json", "cannot open '/nonexistent/schema.json': No such file or directory"},
     };
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
@@ -350,7 +355,7 @@ static void new_rows_mean_what_the_model_learned(void **state) {
     assert_cell(t, 1, 1, (double)NAN);
     assert_int_equal(t->file->warnings.n, 0);
     acf_table_free(t);
-    t = acf_table_file_lab_read("id,age,sex,unit\n99,?,?,?\n", NULL, known()); /* one row, nothing known */
+    t = acf_table_file_lab_read("id,age,sex,unit\n99,?,?,?\n", NULL, known()); /* one row, all missing */
     assert_int_equal(t->N, 1);
     acf_table_free(t);
 }
@@ -361,30 +366,30 @@ static void columns_are_found_by_name(void **state) {
     assert_cell(t, 0, 0, 44);
     assert_cell(t, 0, 1, 1);
     assert_note(t, 0, "column 'unit' (constant) is not in this file; the model does not need it");
-    assert_note(t, 1, "the columns stand in another order than when the model was made; they were found by name");
+    assert_note(t, 1, "the columns are not in the order of the model; they were matched by name");
     acf_table_free(t);
     t = acf_table_file_lab_read("age,unit,sex,id\n44,kg,M,5\n", NULL,
-                                known()); /* what is not modelled may stand anywhere */
+                                known()); /* columns that are not modelled may be at any position */
     assert_cell(t, 0, 0, 44);
     assert_int_equal(t->file->warnings.n, 0);
     acf_table_free(t);
     acf_table_file_lab_refused(
         "sex,id,age\nM,5,44\nF,6,45\n", NULL, known(), ACF_EDATA,
-        "FILE, column 1 ('sex'): the columns stand in another order than when the model was made: this one stood behind 'age'. Put them in the model's order "
-        "('age', 'sex'), or use the option 'any-order' to have them found by name");
+        "FILE, column 1 ('sex'): the columns are not in the order of the model: in the model this one follows 'age'. Put them in the model's order "
+        "('age', 'sex'), or use the option 'any-order' to match them by name");
     acf_table_file_lab_refused(
         "id,sex,unit\n5,M,kg\n6,F,kg\n", NULL, known(), ACF_EDATA,
-        "FILE: it has no column 'age' (integer), which the model needs; add it, with empty cells if its values are not known");
+        "FILE: it has no column 'age' (integer), which the model needs; add it, with empty cells if its values are unknown");
 }
 
-static void strangers_are_carried_along_or_refused(void **state) {
+static void extra_columns_are_kept_or_refused(void **state) {
     (void)state;
     const char *file =
-        "age,sex,name,source,weight\n44,M,n1,here,1.5\n45,F,n2,here,2.5\n46,F,n3,here,7\n47,F,n4,here,8\n48,F,n5,here,8\n"
-        "49,F,n6,here,8\n50,F,n7,here,8\n51,F,n8,here,8\n52,F,n9,here,8\n53,M,n10,here,4\n";
+        "age,sex,name,source,weight\n44,M,n1,here,1.5\n45,F,n2,here,2.5\n46,F,n3,here,7\n47,F,n4,here,8\n"
+        "48,F,n5,here,8\n49,F,n6,here,8\n50,F,n7,here,8\n51,F,n8,here,8\n52,F,n9,here,8\n53,M,n10,here,4\n";
     acf_table_file_lab_refused(
         file, NULL, known(), ACF_EDATA,
-        "FILE, column 5 ('weight'): the model does not know this column (real); it has 'age', 'sex'. Remove it, or use "
+        "FILE, column 5 ('weight'): the model does not have this column (real); it has 'age', 'sex'. Remove it, or use "
         "the option 'types=weight=identifier' to carry it along");
     acf_table *t = acf_table_file_lab_read(file, OPTIONS("types=weight=identifier"), known());
     assert_int_equal(t->file->warnings.n, 5);
@@ -395,7 +400,7 @@ static void strangers_are_carried_along_or_refused(void **state) {
 
 #define STAYS "; a column with one value is not filled in: use the option 'fill-constants' to fill it with that value"
 
-/* Which holes stay, and what would have them filled in. */
+/* Which missing cells stay, and how to have them imputed. */
 static void assert_left(const acf_table *t, int64_t missing, const char *sentence) {
     char text[2048];
     acf_text out = acf_text_into(text, sizeof text);
@@ -404,21 +409,21 @@ static void assert_left(const acf_table *t, int64_t missing, const char *sentenc
     assert_int_equal(acf_table_file_missing(t->file), missing);
 }
 
-static void holes_are_counted(void **state) {
+static void missing_cells_are_counted(void **state) {
     (void)state;
     acf_table *t = acf_table_file_lab_read(mixed, NULL, NULL);
     assert_left(t, 4, "5 missing cells stay as they are: unit (constant) 1, note (empty) 4" STAYS);
     acf_table_free(t);
     const char *ids =
-        "uid,zip,age,unit,note\nu1,z1,41,kg,\nNA,z2,?,kg,\n,z3,39,,\nu4,z4,1.5,kg,\nu5,,41,kg,\nu6,z6,41,kg,\nu7,z7,41,kg,\nu8,z8,41,kg,\n"
-        "u9,z9,41,kg,\nu10,z10,41,kg,\nu11,z11,41,kg,\nu12,z12,41,kg,\n";
+        "uid,zip,age,unit,note\nu1,z1,41,kg,\nNA,z2,?,kg,\n,z3,39,,\nu4,z4,1.5,kg,\nu5,,41,kg,\nu6,z6,41,kg,\n"
+        "u7,z7,41,kg,\nu8,z8,41,kg,\nu9,z9,41,kg,\nu10,z10,41,kg,\nu11,z11,41,kg,\nu12,z12,41,kg,\n";
     t = acf_table_file_lab_read(ids, NULL, NULL);
     assert_left(t, 1,
                 "16 missing cells stay as they are: uid (identifier) 2, zip (identifier) 1, unit (constant) 1, note "
                 "(empty) 12" STAYS "; nothing is made up for an identifier: if such a column is something else, say "
                 "what in the option 'types' to have it filled in");
     acf_table_free(t);
-    /* a word that is kept is no hole; for a model, what the columns are is settled */
+    /* a kept word is not a missing cell; with a model, the kinds of columns are fixed */
     t = acf_table_file_lab_read("id,age,sex,unit,name,gone\n7,?,M,?,n1,\n?,44,Q,kg,?,\n",
                                 OPTIONS("types=name=identifier"), known());
     assert_left(t, 1,
@@ -438,12 +443,12 @@ static void holes_are_counted(void **state) {
     t = acf_table_file_lab_read(many, OPTIONS("header=yes"), NULL);
     assert_left(
         t, 0,
-        "33 missing cells stay as they are: e0 (empty) 3, e1 (empty) 3, e2 (empty) 3, e3 (empty) 3, e4 (empty) 3, e5 (empty) 3, e6 (empty) 3, e7 (empty) 3 "
-        "and 3 more columns");
+        "33 missing cells stay as they are: e0 (empty) 3, e1 (empty) 3, e2 (empty) 3, e3 (empty) 3, e4 (empty) 3, e5 "
+        "(empty) 3, e6 (empty) 3, e7 (empty) 3 and 3 more columns");
     acf_table_free(t);
 }
 
-/* The step of times, where all have one; it is in the schema, and comes back. */
+/* The common step of times is in the schema and is used for writing. */
 static void times_have_the_step_of_all_cells(void **state) {
     (void)state;
     char text[1024];
@@ -470,7 +475,7 @@ static void without_names_places_count(void **state) {
     assert_note(t, 0, "this file has no column names; columns were taken in the order of the model");
     acf_table_file_lab_refused(
         "5,44,M\n6,45,F\n", NULL, known(), ACF_EDATA,
-        "FILE: it has 3 columns and the model was made from 4; without names on both sides they must be as many");
+        "FILE: it has 3 columns and the model was made from 4; without names in both, the numbers must be equal");
     acf_table_free(t);
     acf_table *nameless = acf_table_file_lab_read("1.5,a\n2.5,b\n2.75,a\n", NULL, NULL);
     t = acf_table_file_lab_read("p,q\n7.5,b\n8.5,a\n", NULL, nameless->file->schema);
@@ -480,15 +485,15 @@ static void without_names_places_count(void **state) {
     acf_table_free(nameless);
 }
 
-/* Names that look like numbers are not taken for a header, unless the model knows them. */
-static void headers_of_figures_are_recognised(void **state) {
+/* Names that look like numbers are not taken for a header, unless the model has them. */
+static void headers_of_numbers_are_recognised(void **state) {
     (void)state;
     acf_table *model = acf_table_file_lab_read("2019,2020\n1.5,2.5\n2.5,1.5\n1.25,7\n", OPTIONS("header=yes"), NULL);
     acf_table *t = acf_table_file_lab_read("2020,2019\n7,8.5\n", OPTIONS("any-order=true"), model->file->schema);
     assert_int_equal(t->N, 1);
     assert_cell(t, 0, 0, 8.5);
     acf_table_free(t);
-    t = acf_table_file_lab_read("2020,2018\n7,8.5\n", NULL, model->file->schema); /* these are not its names */
+    t = acf_table_file_lab_read("2020,2018\n7,8.5\n", NULL, model->file->schema); /* not the model's names */
     assert_int_equal(t->N, 2);
     acf_table_free(t);
     acf_table_free(model);
@@ -498,15 +503,15 @@ static void wrong_cells_are_named(void **state) {
     (void)state;
     acf_table_file_lab_refused(
         "id,age,sex,unit\n99,41,M,kg\n98,\"forty\n one\",F,kg\n", NULL, known(), ACF_EDATA,
-        "FILE, line 3, column 2 ('age'): 'forty? one' is not a number, which this column (integer) holds; correct it, or add it to "
-        "the option 'missing' if it stands for a missing value");
+        "FILE, line 3, column 2 ('age'): 'forty? one' is not a number, which this column (integer) holds; correct it, "
+        "or add it to the option 'missing' if it stands for a missing value");
     acf_table *t =
         acf_table_file_lab_read("id,age,sex,unit\n99,41,M,kg\n98,never,F,kg\n", OPTIONS("missing=never"), known());
     assert_cell(t, 1, 0, (double)NAN);
     acf_table_free(t);
 }
 
-static void unseen_values_are_kept_and_said(void **state) {
+static void unseen_values_are_kept_and_reported(void **state) {
     (void)state;
     acf_table *t =
         acf_table_file_lab_read("id,age,sex,unit\n99,41,M,kg\n98,40,X,lb\n97,39,Y,kg\n96,38,X,lb\n", NULL, known());
@@ -515,19 +520,20 @@ static void unseen_values_are_kept_and_said(void **state) {
     assert_int_equal(t->file->warnings.n, 2);
     assert_note(
         t, 0,
-        "column 'sex': 3 cells hold values that the model never saw (the first: 'X', row 2); they are kept as they are and count as missing");
+        "column 'sex': 3 cells hold values that the model never saw (the first: 'X', row 2); they are kept as they "
+        "are and count as missing");
     assert_note(
         t, 1,
-        "column 'unit' was constant when the model was made; now 2 cells hold something else (the first: 'lb', row 2), which is kept and "
-        "not used");
+        "column 'unit' was constant when the model was made; now 2 cells hold something else (the first: 'lb', row "
+        "2), which is kept and not used");
     acf_table_free(t);
 }
 
-static void a_model_has_settled_its_types(void **state) {
+static void a_model_has_fixed_its_types(void **state) {
     (void)state;
     acf_table_file_lab_refused(
         training, OPTIONS("types=age=category"), known(), ACF_EUSAGE,
-        "option 'types': the model has learned column 'age' as integer; it cannot be category now");
+        "option 'types': the model was trained with column 'age' as integer; it cannot be category now");
     acf_table *t = acf_table_file_lab_read(training, OPTIONS("types=age=integer"), known());
     acf_table_free(t);
     acf_table_file_lab_refused("id,age,sex,unit\n", OPTIONS("header=yes"), known(), ACF_EDATA,
@@ -553,7 +559,7 @@ static acf_status read_matrix(const double *x, int64_t rows, int64_t columns, co
 
 static void matrices_are_tables(void **state) {
     (void)state;
-    enum { N = 600, C = 4 }; /* more than is read at a time */
+    enum { N = 600, C = 4 }; /* more than one read takes */
     static double x[N * C];
     for (int i = 0; i < N; i++) x[i * C] = i / 7.0, x[i * C + 1] = i % 2, x[i * C + 2] = 5, x[i * C + 3] = i % 50;
     x[17 * C] = x[18 * C + 1] = x[19 * C + 2] = x[20 * C + 3] = (double)NAN;
@@ -588,7 +594,7 @@ static void blank_tables_have_what_is_given(void **state) {
     assert_int_equal(t->N, 0);
     acf_table_free(t);
     static const char *const wrong[][2] = {
-        {"sex", "'sex' gives no value, expected items like age=40 with commas between them"},
+        {"sex", "'sex' has no value; expected items like age=40, separated by commas"},
         {"sexx=M", "there is no column 'sexx'; the model has 'age', 'sex'"},
         {"age=old", "'age=old': expected a number"},
         {"sex=Q", "'sex=Q': expected a level that the model has seen (F, M)"},
@@ -603,14 +609,15 @@ static void blank_tables_have_what_is_given(void **state) {
     assert_int_equal(acf_table_file_blank(known(), -1, NULL, &t), ACF_ESHAPE);
 }
 
-/* Quotes around names and values, doubled within them, blanks around either; a decimal comma, and a point where the column has commas. */
+/* Quotes around names and values, doubled within them, blanks around either; a decimal comma, and a point although the
+ * column has commas. */
 static void given_values_may_be_quoted(void **state) {
     (void)state;
-    acf_table *
-        like = acf_table_file_lab_read(
-           "Preis;\"a, b=c\"\n3,50;\"x, y\"\n2,25;\"say \"\"no\"\"\"\n3,75;z\n4,25;z\n2,25;\"x, y\"\n1,50;\"say \"\"no\"\"\"\n",
-           NULL, NULL),
-       *t;
+    acf_table *like = acf_table_file_lab_read(
+                  "Preis;\"a, b=c\"\n3,50;\"x, y\"\n2,25;\"say \"\"no\"\"\"\n3,75;z\n4,25;z\n2,25;\"x, y\"\n1,50;\"say "
+                  "\"\"no\"\"\"\n",
+                  NULL, NULL),
+              *t;
     const acf_schema *s = like->file->schema;
     static const struct {
         const char *given, *text;
@@ -632,14 +639,14 @@ static void given_values_may_be_quoted(void **state) {
         acf_table_free(t);
     }
     assert_int_equal(acf_table_file_blank(s, 1, "Preis=\"3,5", &t), ACF_EUSAGE);
-    assert_string_equal(acf_error(), "quotes that begin and do not end: \"3,5");
+    assert_string_equal(acf_error(), "a quote is not closed: \"3,5");
     assert_int_equal(acf_table_file_blank(s, 1, "Preis=3,5", &t), ACF_EUSAGE);
-    assert_non_null(strstr(acf_error(), "a value with a comma in it stands in quotes"));
+    assert_non_null(strstr(acf_error(), "quote a value that contains a comma"));
     acf_table_free(like);
 }
 
-/* What is given is given, and a number that was never near is worth a note. */
-static void numbers_out_of_range_are_taken_and_noted(void **state) {
+/* Given values are used as they are, and a number far from the observed ones gives a warning. */
+static void numbers_out_of_range_give_warnings(void **state) {
     (void)state;
     static const struct {
         const char *given, *note;
@@ -649,10 +656,10 @@ static void numbers_out_of_range_are_taken_and_noted(void **state) {
         {"age=41", NULL, 41},
         {"age=37.5", NULL, 37.5},
         {"age=1000",
-         "'age=1000' is outside of what the model has seen, 25 to 41; it is taken as given, but little is known there",
+         "'age=1000' is outside the training range, 25 to 41; it is used, but the answer is an extrapolation",
          1000},
         {"sex=M,age=-3",
-         "'age=-3' is outside of what the model has seen, 25 to 41; it is taken as given, but little is known there",
+         "'age=-3' is outside the training range, 25 to 41; it is used, but the answer is an extrapolation",
          -3}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         acf_table *t;
@@ -666,7 +673,7 @@ static void numbers_out_of_range_are_taken_and_noted(void **state) {
 
 /* ---- cells as the file has them ---------------------------------------------------------------------------------- */
 
-/* "row,column:text " for each cell, in the order they come. */
+/* "row,column:text " for each cell, in the order of the calls. */
 static acf_status write_down(void *ctx, int64_t row, int64_t column, const char *text, size_t bytes) {
     acf_text *t = ctx;
     acf_text_addf(t, "%d,%d:", (int)row, (int)column);
@@ -680,7 +687,7 @@ static void texts_are_those_of_the_file(void **state) {
     char out[512];
     acf_table *t =
         acf_table_file_lab_read("sex,age,id,unit\n\"M\",041,9,kg\nQ,?,8,kg\n", OPTIONS("any-order=true"), known());
-    for (int k = 0; k < 2; k++) { /* as often as one likes */
+    for (int k = 0; k < 2; k++) { /* repeatable */
         acf_text text = acf_text_into(out, sizeof out);
         assert_int_equal(acf_table_file_texts(t, write_down, &text), ACF_OK);
         assert_string_equal(out, "0,1:M 0,0:041 1,1:Q 1,0:? ");
@@ -696,8 +703,8 @@ static void texts_are_those_of_the_file(void **state) {
     acf_table_free(t);
 }
 
-/* Of all columns, the identifier and the empty one, too; a word that is kept is no hole. */
-static void holes_are_those_of_the_file(void **state) {
+/* For all columns, including the identifier and the empty one; a kept word is not a missing cell. */
+static void missing_cells_are_those_of_the_file(void **state) {
     (void)state;
     acf_table *t = acf_table_file_lab_read(mixed, NULL, NULL);
     static const char *const missing[] = {".....x.", ".x...x.", "..xxxxx",
@@ -708,7 +715,7 @@ static void holes_are_those_of_the_file(void **state) {
         if (isnan(x[c]) != (missing[c / 7][c % 7] == 'x')) fail_msg("row %d, column %d", c / 7, c % 7);
     acf_table_free(t);
     t = acf_table_file_lab_read("id,age,sex,unit,extra\n99,41,Q,kg,n1\n98,?,F,kg,?\n",
-                                OPTIONS("types=extra=identifier"), known()); /* one the model does not know */
+                                OPTIONS("types=extra=identifier"), known()); /* one that the model does not have */
     assert_int_equal(acf_table_file_pattern(t, x), ACF_OK);
     for (int c = 0; c < 2 * 5; c++) assert_int_equal(isnan(x[c]) != 0, c == 6 || c == 9);
     acf_table_free(t);
@@ -728,11 +735,11 @@ static void rows_are_keyed_by_their_id(void **state) {
     for (int i = 0; i < b->file->warnings.n; i++) assert_null(strstr(b->file->warnings.text[i], "another row"));
     acf_table_free(a);
     acf_table_free(b);
-    a = acf_table_file_lab_read(training, NULL, NULL); /* without the option a row is its number */
+    a = acf_table_file_lab_read(training, NULL, NULL); /* without the option, the row number is the key */
     assert_null(a->id);
     assert_int_equal(acf_table_row_id(a, 3), 3);
     acf_table_free(a);
-    a = acf_table_file_lab_read(training, OPTIONS("id=sex"), NULL); /* F and M twice: two are repeated */
+    a = acf_table_file_lab_read(training, OPTIONS("id=sex"), NULL); /* F and M occur twice: two ids are repeated */
     assert_non_null(
         strstr(a->file->warnings.text[a->file->warnings.n - 1], "'sex': 2 rows have the id of another row"));
     acf_table_free(a);
@@ -782,8 +789,8 @@ static void real_tables_are_typed(void **state) {
         {"breast-cancer-wisconsin.data",
          "integer ordinal ordinal ordinal ordinal ordinal ordinal ordinal ordinal ordinal category"},
         {"adult-train.csv",
-         "integer category integer category ordinal category category category category category integer integer integer "
-         "category category"},
+         "integer category integer category ordinal category category category category category integer integer "
+         "integer category category"},
     };
     for (size_t i = 0; i < sizeof tables / sizeof tables[0]; i++) {
         char seen[512];
@@ -803,20 +810,19 @@ static void real_tables_are_typed(void **state) {
 
 #define WITH_MODEL(test) cmocka_unit_test_setup_teardown(test, train, forget)
 ACF_TESTS(table_file, cmocka_unit_test(modelled_columns_become_numbers),
-          cmocka_unit_test(names_are_made_up_where_there_are_none), cmocka_unit_test(markers_are_the_users_too),
-          cmocka_unit_test(dialects_can_be_given), cmocka_unit_test(dialects_are_said),
-          cmocka_unit_test(nasty_files_are_refused), cmocka_unit_test(tables_of_constants_are_completed),
+          cmocka_unit_test(names_are_made_up_where_there_are_none), cmocka_unit_test(users_add_na_strings),
+          cmocka_unit_test(dialects_can_be_given), cmocka_unit_test(dialects_are_reported),
+          cmocka_unit_test(difficult_files_are_refused), cmocka_unit_test(tables_of_constants_are_completed),
           cmocka_unit_test(small_tables_are_read), cmocka_unit_test(blank_lines_are_missing_cells),
-          cmocka_unit_test(gzip_is_read), cmocka_unit_test(pipes_are_read),
-          cmocka_unit_test(schema_files_say_what_columns_are), cmocka_unit_test(schema_files_name_words_among_dates),
-          cmocka_unit_test(descriptions_can_be_given_back), cmocka_unit_test(wrong_options_are_refused),
-          WITH_MODEL(new_rows_mean_what_the_model_learned), WITH_MODEL(columns_are_found_by_name),
-          WITH_MODEL(strangers_are_carried_along_or_refused), WITH_MODEL(holes_are_counted),
-          cmocka_unit_test(times_have_the_step_of_all_cells), WITH_MODEL(without_names_places_count),
-          cmocka_unit_test(headers_of_figures_are_recognised), WITH_MODEL(wrong_cells_are_named),
-          WITH_MODEL(unseen_values_are_kept_and_said), WITH_MODEL(a_model_has_settled_its_types),
-          cmocka_unit_test(matrices_are_tables), WITH_MODEL(blank_tables_have_what_is_given),
-          cmocka_unit_test(given_values_may_be_quoted), WITH_MODEL(texts_are_those_of_the_file),
-          WITH_MODEL(holes_are_those_of_the_file), WITH_MODEL(numbers_out_of_range_are_taken_and_noted),
-          WITH_MODEL(rows_are_keyed_by_their_id), WITH_MODEL(memory_may_run_out),
-          cmocka_unit_test(real_tables_are_typed))
+          cmocka_unit_test(gzip_is_read), cmocka_unit_test(pipes_are_read), cmocka_unit_test(schema_files_set_kinds),
+          cmocka_unit_test(schema_files_name_words_among_dates), cmocka_unit_test(descriptions_can_be_given_back),
+          cmocka_unit_test(wrong_options_are_refused), WITH_MODEL(new_rows_mean_what_the_model_learned),
+          WITH_MODEL(columns_are_found_by_name), WITH_MODEL(extra_columns_are_kept_or_refused),
+          WITH_MODEL(missing_cells_are_counted), cmocka_unit_test(times_have_the_step_of_all_cells),
+          WITH_MODEL(without_names_places_count), cmocka_unit_test(headers_of_numbers_are_recognised),
+          WITH_MODEL(wrong_cells_are_named), WITH_MODEL(unseen_values_are_kept_and_reported),
+          WITH_MODEL(a_model_has_fixed_its_types), cmocka_unit_test(matrices_are_tables),
+          WITH_MODEL(blank_tables_have_what_is_given), cmocka_unit_test(given_values_may_be_quoted),
+          WITH_MODEL(texts_are_those_of_the_file), WITH_MODEL(missing_cells_are_those_of_the_file),
+          WITH_MODEL(numbers_out_of_range_give_warnings), WITH_MODEL(rows_are_keyed_by_their_id),
+          WITH_MODEL(memory_may_run_out), cmocka_unit_test(real_tables_are_typed))

@@ -1,6 +1,6 @@
-/* The texts of a table's cells, and where its file has holes, in all of its columns: see table_file.h (acf_table_file_texts,
- * acf_table_file_pattern). One more pass over the file, with a reader of its own, which makes sure that it is the one that
- * was typed. */
+/* The texts of a table's cells, and the missing cells in all columns of its file: see table_file.h
+ * (acf_table_file_texts, acf_table_file_pattern). Each is one more pass over the file, with its own reader, which
+ * verifies that the file is the one that was typed. */
 #include "table/number.h"
 #include "table/table_file.h"
 
@@ -13,7 +13,7 @@ typedef struct telling {
     void *ctx;
 } telling;
 
-/* The table's column that is column c of the file; -1: none. */
+/* The table's column for column c of the file; -1: none. */
 static int64_t place_of(const acf_table_file *f, int64_t c) {
     return f->spec[c] < 0 ? -1 : f->schema->column[f->spec[c]].place;
 }
@@ -56,18 +56,18 @@ acf_status acf_table_file_texts(const acf_table *t, acf_text_visit visit, void *
     return t->file && t->file->reader ? tell_file(&w) : tell_memory(&w);
 }
 
-/* ---- holes ------------------------------------------------------------------------------------------------------ */
+/* ---- missing cells ----------------------------------------------------------------------------------------------- */
 
-/* NaN in a hole of column c, some number elsewhere. */
-static double hole_at(const acf_table_file *f, int64_t c, const acf_field *cell) {
+/* NaN if the cell of column c is missing, else some number. */
+static double missing_at(const acf_table_file *f, int64_t c, const acf_field *cell) {
     const char *text = cell->text;
     const size_t n = cell->length;
     double ignore;
     if (!text) return cell->number;
-    const bool hole =
+    const bool missing =
         f->spec[c] < 0 ? acf_na_strings_has(&f->schema->na_strings, text, n)
                        : acf_cell_read(f->schema, &f->schema->column[f->spec[c]], text, n, &ignore) == ACF_CELL_MISSING;
-    return hole ? (double)NAN : 0;
+    return missing ? (double)NAN : 0;
 }
 
 acf_status acf_table_file_pattern(const acf_table *t, double *x) {
@@ -79,7 +79,7 @@ acf_status acf_table_file_pattern(const acf_table *t, double *x) {
     for (;;) {
         ACF_TRY_DONE(acf_reader_next(reader, &r));
         if (r.n == 0) break;
-        for (int64_t c = 0; c < r.n; c++) x[r.row * f->columns + c] = hole_at(f, c, &r.field[c]);
+        for (int64_t c = 0; c < r.n; c++) x[r.row * f->columns + c] = missing_at(f, c, &r.field[c]);
     }
 done:
     acf_reader_close(reader);

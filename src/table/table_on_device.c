@@ -1,4 +1,5 @@
-/* Resident tables: see table_on_device.h. Made once per training: a pass over the rows, and one copy of 9 bytes a cell. */
+/* Device tables: see table_on_device.h. Made once per training: a pass over the rows, and one copy of 9 bytes a
+ * cell. */
 #include "table/table_on_device_row.h"
 
 #include "device/cpu.h"
@@ -6,17 +7,17 @@
 
 #include <string.h>
 
-/* ---- layout: every array of a table, one behind the other in one block ------------------------------------------------ */
+/* ---- layout: all arrays of a table in one block ------------------------------------------------------------------ */
 
 #define ALIGN 256
 
-/* Counts of everything that has no fixed size. */
+/* Counts of everything with variable size. */
 typedef struct extent {
     int64_t N, D, knots, listed;
     bool held;
 } extent;
 
-/* Where the arrays lie in a block at `base`; with base NULL only *bytes is of interest. */
+/* Offsets of the arrays in a block at `base`; with base NULL only *bytes is used. */
 static acf_cells_there lay_out(const extent *e, char *base, size_t *bytes) {
     size_t at = 0;
     acf_cells_there c = {.N = e->N, .D = e->D};
@@ -60,7 +61,7 @@ size_t acf_table_on_device_bytes(const acf_table *t, const acf_rows *rows, const
     return bytes;
 }
 
-/* ---- creation ----------------------------------------------------------------------------------------------------------- */
+/* ---- creation ---------------------------------------------------------------------------------------------------- */
 
 static void fill_encoder(const acf_cells_there *c, const acf_encoder *e) {
     int32_t *first = (int32_t *)c->first;
@@ -77,7 +78,7 @@ static void fill_encoder(const acf_cells_there *c, const acf_encoder *e) {
     }
 }
 
-/* What acf_trainer_validate adds for the held-out cells of a row. */
+/* The term that acf_trainer_validate adds for the held-out cells of a row. */
 static double slopes_of(const acf_encoder *e, const double *x, const uint8_t *held, uint64_t seed, uint64_t id) {
     double sum = 0;
     for (int64_t j = 0; j < e->D; j++)
@@ -87,7 +88,7 @@ static double slopes_of(const acf_encoder *e, const double *x, const uint8_t *he
     return sum;
 }
 
-/* Rows on the host, at c; without a hold `held` is room for one row. */
+/* Fills the rows on the host, at c; without held-out cells `held` has memory for one row. */
 static void fill_rows(acf_table_on_device *r, const acf_cells_there *c, const acf_table *t, const acf_rows *rows,
                       const acf_encoder *e, const acf_holdout *hold, uint64_t seed, int64_t size) {
     int64_t empty = 0, batch = 0;
@@ -118,8 +119,8 @@ acf_status acf_table_on_device_create(acf_device *dev, const acf_table *t, const
     size_t bytes;
     acf_status status = ACF_OK;
     lay_out(&all, NULL, &bytes);
-    acf_table_on_device *r = acf_alloc_zero(sizeof *r, "a resident table");
-    char *host = acf_alloc(bytes, "a resident table");
+    acf_table_on_device *r = acf_alloc_zero(sizeof *r, "a device table");
+    char *host = acf_alloc(bytes, "a device table");
     if (!r || !host) {
         status = ACF_EMEMORY;
         goto done;
@@ -130,7 +131,7 @@ acf_status acf_table_on_device_create(acf_device *dev, const acf_table *t, const
     fill_rows(r, &c, t, rows, e, hold, seed, size);
     if (!(r->memory = dev->memory.alloc(dev->memory.ctx, bytes))) {
         status = dev->memory.refuse ? dev->memory.refuse(dev->memory.ctx, bytes, 0)
-                                    : acf_fail(ACF_EMEMORY, "out of memory: %zu bytes for a resident table", bytes);
+                                    : acf_fail(ACF_EMEMORY, "out of memory: %zu bytes for a device table", bytes);
         goto done;
     }
     r->there = lay_out(&all, r->memory, &bytes);
@@ -149,13 +150,13 @@ void acf_table_on_device_free(acf_table_on_device *r) {
     acf_release(r);
 }
 
-/* ---- batches in one block ---------------------------------------------------------------------------------------------------- */
+/* ---- batches in one block ---------------------------------------------------------------------------------------- */
 
 static size_t block_bytes(int64_t capacity, int64_t D) {
     return (size_t)capacity * sizeof(uint64_t) + (size_t)(capacity * D) * (sizeof(acf_real) + sizeof(int32_t) + 2);
 }
 
-/* A batch over a block of memory; the widest array first, so that all are aligned. */
+/* A batch in a block of memory; the widest array comes first, so that all are aligned. */
 static acf_batch over_block(char *p, int64_t capacity, int64_t D) {
     const size_t cells = (size_t)(capacity * D), id = (size_t)capacity * sizeof(uint64_t), x = cells * sizeof(acf_real),
                  code = cells * sizeof(int32_t);
@@ -214,7 +215,7 @@ acf_status acf_batch_send(acf_batch *staged, acf_batch *placed) {
                            ACF_TO_DEVICE);
 }
 
-/* ---- operations ------------------------------------------------------------------------------------------------------------ */
+/* ---- operations -------------------------------------------------------------------------------------------------- */
 
 static acf_status draw_forward(acf_tape *t, acf_node *n) {
     const acf_draw_batch_attrs *a = n->attr;

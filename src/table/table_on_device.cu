@@ -1,7 +1,7 @@
 /* Batches drawn on the GPU: see table_on_device.h.
  *
- * Workload: 512 to 8192 rows of 6 to 500 columns, once a step. Masks go from column to column, so a row has a thread: some microseconds; cells
- * have a thread each. */
+ * Workload: 512 to 8192 rows of 6 to 500 columns, once a step. Masks are drawn column after column, so each row has a
+ * thread, for some microseconds; then each cell has a thread. */
 #include "ops/ops.cuh"
 
 #include "table/table_on_device_row.h"
@@ -23,7 +23,7 @@ static __global__ void fill_cells(acf_draw_batch_attrs a) {
     }
 }
 
-#define ROW_THREADS 32 /* a warp a block: rows are few, and spread over the machine they finish sooner */
+#define ROW_THREADS 32 /* a warp a block: rows are few, and they finish sooner when spread over the GPU */
 
 static acf_status draw_forward(acf_tape *t, acf_node *n) {
     const acf_draw_batch_attrs *a = (const acf_draw_batch_attrs *)n->attr;
@@ -35,7 +35,7 @@ static acf_status draw_forward(acf_tape *t, acf_node *n) {
 
 ACF_CUDA_OP(draw_batch, draw_forward, NULL);
 
-/* One block: numbers in the order of its threads. */
+/* One block; each thread adds its numbers in a fixed order. */
 static __global__ void total(acf_total *out, const acf_real *__restrict__ x, int64_t n) {
     double sum = 0;
     for (int64_t i = threadIdx.x; i < n; i += blockDim.x) sum += (double)x[i];

@@ -1,4 +1,4 @@
-/* One row and one cell of a batch that is drawn from a resident table: what CPU and GPU share. See table_on_device.h. */
+/* One row and one cell of a batch drawn from a device table: shared by CPU and GPU. See table_on_device.h. */
 #ifndef ACF_TABLE_TABLE_ON_DEVICE_ROW_H
 #define ACF_TABLE_TABLE_ON_DEVICE_ROW_H
 
@@ -12,7 +12,7 @@ extern "C" {
 #include "table/table_on_device.h"
 #endif
 
-/* Row i of the batch: where it comes from, its id and its masks; -1 and none behind the ticket's last. */
+/* Row i of the batch: its table row, id and masks; -1 and no cells after the last row of the step. */
 ACF_MASKS_HERE void acf_table_on_device_row(const acf_draw_batch_attrs *a, int64_t i) {
     const acf_batch_step *k = &a->how.batch_steps[*a->how.turn];
     const int64_t D = a->from.D;
@@ -37,14 +37,14 @@ ACF_MASKS_HERE void acf_table_on_device_row(const acf_draw_batch_attrs *a, int64
     acf_masks_row(&a->how.masks, at, D, b, m);
 }
 
-/* A value of column j as networks see it: acf_encode of encode.h. */
+/* The network input for a value of column j: acf_encode of encode.h. */
 ACF_MASKS_HERE acf_real acf_table_on_device_encode(const acf_cells_there *c, int64_t j, double x) {
     const double t = (x - c->mean[j]) / c->scale[j];
     const int32_t first = c->first[j], n = c->first[j + 1] - first;
     return acf_real_from(n ? acf_knots_at(c->t + first, c->z + first, n, t) : t);
 }
 
-/* Cell j of row i, once the row's masks are known. */
+/* Cell j of row i, once the row's masks are drawn. */
 ACF_MASKS_HERE void acf_table_on_device_cell(const acf_draw_batch_attrs *a, int64_t i, int64_t j) {
     const acf_cells_there *c = &a->from;
     const int64_t to = i * c->D + j;

@@ -1,5 +1,5 @@
-/* Batches drawn from a resident table against those that the host makes: the same rows, masks, codes and values. On the CPU bit for bit; with
- * --device cuda to rounding. */
+/* Batches drawn from a device table against those that the host makes: the same rows, masks, codes and values. Bit for
+ * bit on the CPU; with --device cuda up to rounding. */
 #include "table/table_on_device.h"
 
 #include "harness/lab.h"
@@ -10,7 +10,8 @@
 
 enum { ROWS = 203, COLS = 7, CELLS = ROWS * COLS, SIZE = 51, TICKETS = 9, SEED = 5 };
 
-/* What both sides are made from. Column 1 is a category, 2 whole numbers, 3 heavy-tailed (it is warped), 5 a category with a rare class. */
+/* Input of both sides. Column 1 is a category, 2 whole numbers, 3 heavy-tailed (it has normal scores), 5 a category
+ * with a rare class. */
 typedef struct bench {
     acf_device *dev;
     acf_table *table;
@@ -45,7 +46,7 @@ static acf_table *make_table(void) {
 static void open_bench(bench *b, acf_device *dev) {
     acf_row_split split;
     *b = (bench){.dev = dev, .table = make_table()};
-    must(acf_row_split_make(ROWS, 0.1, 0, 3, &split)); /* rows in an order of their own */
+    must(acf_row_split_make(ROWS, 0.1, 0, 3, &split)); /* rows in a random order */
     b->rows = split.train;
     must(acf_holdout_create(b->table, &b->rows, 0.2, SEED, &b->hold));
     must(acf_encoder_fit(b->table, &b->rows, b->hold, &b->encoder));
@@ -67,7 +68,7 @@ static void close_bench(bench *b) {
     acf_table_free(b->table);
 }
 
-/* Draws the batch of tickets[turn] on the device and fetches it. */
+/* Draws the batch of batch_steps[turn] on the device and fetches it. */
 static void draw(bench *b, acf_batch_role role, const char *masks, const acf_batch_step *batch_steps, int n,
                  int64_t turn) {
     acf_tape_begin(b->t, false);
@@ -92,7 +93,7 @@ static void draw(bench *b, acf_batch_role role, const char *masks, const acf_bat
     assert_true(found == batch_steps[turn].lr && step == batch_steps[turn].step);
 }
 
-/* `back` is `host`, and behind its last row empty. */
+/* `back` equals `host`, and is empty after its last row. */
 static void assert_same(const bench *b) {
     const acf_batch *x = b->host, *y = b->back;
     const double tol = b->dev->kind == ACF_DEVICE_CPU ? 0 : 1e-6;
@@ -143,7 +144,7 @@ static void training_on(acf_device *dev) {
     close_bench(&b);
 }
 
-/* Rows with a held-out cell, in their order; the sums that go with them. */
+/* Rows with a held-out cell, in order, and the sums over them. */
 static void validation_on(acf_device *dev) {
     bench b;
     uint8_t held[COLS];
@@ -168,8 +169,8 @@ static void validation_on(acf_device *dev) {
     close_bench(&b);
 }
 
-/* Rows that validate, with masks of training: in their order, with masks and noise that stay. */
-static void asked_rows_on(acf_device *dev) {
+/* Validation rows with training masks: in order, with constant masks and noise. */
+static void validation_rows_on(acf_device *dev) {
     bench b;
     acf_masks masks;
     int64_t row[SIZE];
@@ -192,7 +193,7 @@ static void asked_rows_on(acf_device *dev) {
     close_bench(&b);
 }
 
-static void tally_on(acf_device *dev) {
+static void total_on(acf_device *dev) {
     acf_tape *t;
     acf_total total = {3, 0.25}, *there;
     acf_real x[1500];
@@ -228,18 +229,18 @@ static void draws_validation_batches(void **state) {
     with_cpu(validation_on, 2);
 }
 
-static void draws_rows_that_validate(void **state) {
+static void draws_validation_rows(void **state) {
     (void)state;
-    with_cpu(asked_rows_on, 2);
+    with_cpu(validation_rows_on, 2);
 }
 
-static void tallies(void **state) {
+static void totals(void **state) {
     (void)state;
-    with_cpu(tally_on, 1);
+    with_cpu(total_on, 1);
 }
 
-/* Without cells in many rows a batch may be without any; the trainer must know. */
-static void knows_of_empty_batches(void **state) {
+/* If many rows have no cells, a batch may have none; the trainer must be told. */
+static void detects_empty_batches(void **state) {
     (void)state;
     const double x[] = {1, (double)NAN, 2, (double)NAN, (double)NAN, 3};
     acf_device *dev;
@@ -250,7 +251,7 @@ static void knows_of_empty_batches(void **state) {
     const acf_rows rows = acf_rows_all(6);
     must(acf_encoder_fit(t, &rows, NULL, &e));
     const int64_t sizes[] = {6, 4, 3};
-    for (int k = 0; k < 3; k++) { /* smallest batches of 6, 2 and 3 rows; 3 rows are empty */
+    for (int k = 0; k < 3; k++) { /* the smallest batches have 6, 2 and 3 rows; 3 rows are empty */
         acf_table_on_device *r;
         must(acf_table_on_device_create(dev, t, &rows, e, NULL, 1, sizes[k], &r));
         assert_int_equal(r->every_batch, k == 0);
@@ -287,8 +288,8 @@ static void a_failing_allocation(void **state) {
 }
 
 ACF_TESTS(on_device, cmocka_unit_test(draws_training_batches), cmocka_unit_test(draws_validation_batches),
-          cmocka_unit_test(draws_rows_that_validate), cmocka_unit_test(tallies),
-          cmocka_unit_test(knows_of_empty_batches), cmocka_unit_test(a_failing_allocation))
+          cmocka_unit_test(draws_validation_rows), cmocka_unit_test(totals), cmocka_unit_test(detects_empty_batches),
+          cmocka_unit_test(a_failing_allocation))
 
 static void device_training(void **state) {
     (void)state;
@@ -300,15 +301,15 @@ static void device_validation(void **state) {
     validation_on(acf_test_device());
 }
 
-static void device_asked_rows(void **state) {
+static void device_validation_rows(void **state) {
     (void)state;
-    asked_rows_on(acf_test_device());
+    validation_rows_on(acf_test_device());
 }
 
-static void device_tally(void **state) {
+static void device_total(void **state) {
     (void)state;
-    tally_on(acf_test_device());
+    total_on(acf_test_device());
 }
 
-ACF_DEVICE_TESTS(resident_device, cmocka_unit_test(device_training), cmocka_unit_test(device_validation),
-                 cmocka_unit_test(device_asked_rows), cmocka_unit_test(device_tally))
+ACF_DEVICE_TESTS(table_on_device, cmocka_unit_test(device_training), cmocka_unit_test(device_validation),
+                 cmocka_unit_test(device_validation_rows), cmocka_unit_test(device_total))

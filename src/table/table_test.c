@@ -1,4 +1,4 @@
-/* Tests of table.h: what is kept, what is refused, and that a missing cell is not read. */
+/* Tests of table.h: what is stored, what is refused, and that a missing cell is not read. */
 #include "table/table.h"
 
 #include "harness/check.h"
@@ -53,7 +53,7 @@ static void the_mask_hides_whatever_is_there(void **state) {
     for (int k = 0; k < 5; k++) acf_table_free(t[k]);
 }
 
-/* Present or not, NaN is missing. */
+/* NaN is missing, whatever the mask says. */
 static void nan_is_missing_under_a_mask_too(void **state) {
     (void)state;
     acf_table *t = NULL;

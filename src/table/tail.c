@@ -5,14 +5,14 @@
 
 #include <math.h>
 
-#define FEWEST 10 /* values that a tail is fitted to, */
+#define FEWEST 10 /* least number of values that a tail is fitted to */
 #define MOST 100
-#define PART 10      /* else a tenth of all, */
-#define LEAST_REST 3 /* and a third at most */
-#define PRIOR 10.0   /* values that the prior of the shape is worth */
+#define PART 10      /* else one in PART of all values */
+#define LEAST_REST 3 /* at most one in LEAST_REST */
+#define PRIOR 10.0   /* number of values that the prior of the shape counts for */
 #define SHAPE_LEAST (-0.5)
 #define SHAPE_MOST 0.5
-#define SMALL 1e-6 /* a shape whose formula is that of 0 to rounding */
+#define SMALL 1e-6 /* below, the formula for shape 0 is exact to rounding */
 
 acf_tail_fit acf_tail_find(const double *sorted, int64_t n, bool upper) {
     const int64_t k = acf_min(acf_min(acf_max(n / PART, FEWEST), MOST), n / LEAST_REST);

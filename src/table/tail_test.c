@@ -1,4 +1,4 @@
-/* Tests of tail.h: tails whose shape is known, the mean that is kept, either side, and values that have none. */
+/* Tests of tail.h: tails of known shape, the preserved mean, either side, and values without a tail. */
 #include "table/tail.h"
 
 #include "harness/lab.h"
@@ -8,7 +8,7 @@
 enum { N = 2000, TAKEN = 100 };
 static double x[N];
 
-/* Evenly spread values of a generalised Pareto distribution; of shape 0 the exponential one. */
+/* Evenly spread values of a generalised Pareto distribution; shape 0 is the exponential one. */
 static void fill(double shape) {
     for (int i = 0; i < N; i++) {
         const double left = 1 - (i + 0.5) / N;
@@ -32,7 +32,7 @@ static void shapes_are_found(void **state) {
     }
 }
 
-/* Whatever the shape is taken to be, the mean beyond the threshold is that of the values. */
+/* For any assumed shape, the mean beyond the threshold is that of the values. */
 static void the_mean_is_kept(void **state) {
     (void)state;
     double mean = 0;
@@ -50,11 +50,11 @@ static void either_side_is_the_same(void **state) {
     for (int i = 0; i < N; i++) mirrored[N - 1 - i] = -x[i];
     const acf_tail_fit up = acf_tail_find(x, N, true), down = acf_tail_find(mirrored, N, false);
     assert_true(up.share == down.share && up.scale == down.scale && up.shape == down.shape);
-    assert_true(acf_tail_find(x, N, false).shape < 0); /* which ends at 0 */
+    assert_true(acf_tail_find(x, N, false).shape < 0); /* it ends at 0 */
 }
 
 /* A tenth of the values, 10 to 100 of them, and a third at most. */
-static void how_many_it_takes(void **state) {
+static void fits_a_tenth_of_the_values(void **state) {
     (void)state;
     static const int n[] = {9, 30, 60, 500, N}, taken[] = {3, 10, 10, 50, TAKEN};
     fill(0);
@@ -70,5 +70,5 @@ static void some_have_no_tail(void **state) {
 }
 
 ACF_TESTS(tail, cmocka_unit_test(shapes_are_found), cmocka_unit_test(the_mean_is_kept),
-          cmocka_unit_test(either_side_is_the_same), cmocka_unit_test(how_many_it_takes),
+          cmocka_unit_test(either_side_is_the_same), cmocka_unit_test(fits_a_tenth_of_the_values),
           cmocka_unit_test(some_have_no_tail))

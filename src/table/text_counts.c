@@ -1,4 +1,4 @@
-/* Counting distinct texts: see text_counts.h. Open addressing with linear probing, at most half full. */
+/* Counts of distinct texts: see text_counts.h. Open addressing with linear probing, at most half full. */
 #include "table/text_counts.h"
 
 #include <string.h>
@@ -11,7 +11,7 @@ acf_status acf_text_arena(acf_arena **out) {
     return acf_arena_create(&packed, 0, out);
 }
 
-/* The NUL is for sentences and strcmp; the length is what counts. */
+/* The NUL is for messages and strcmp; comparisons use the length. */
 char *acf_text_keep(acf_arena *texts, const char *text, size_t n) {
     char *copy = acf_arena_alloc(texts, n + 1);
     if (!copy) return NULL;
@@ -20,8 +20,8 @@ char *acf_text_keep(acf_arena *texts, const char *text, size_t n) {
     return copy;
 }
 
-/* 1 to 7 bytes as a number; with the length, which the caller mixes in, it tells them apart. Two loads that overlap instead of a copy of
- * unknown length: most texts of a table are this short. */
+/* 1 to 7 bytes as a number; with the length, which the caller mixes in, it is unique. Two overlapping loads replace a
+ * copy of unknown length, because most texts of a table are this short. */
 static uint64_t few_bytes(const char *p, size_t n) {
     uint32_t low, high;
     if (n < 4)
@@ -31,7 +31,7 @@ static uint64_t few_bytes(const char *p, size_t n) {
     return (uint64_t)high << 32 | low;
 }
 
-/* Eight bytes at a time; the multiplication carries every bit upwards, the shift brings the top down again. */
+/* Eight bytes at a time: the multiplication carries every bit upwards, the shift brings the upper bits down. */
 static uint64_t hash(const char *text, size_t n) {
     const uint64_t odd = 0x9e3779b97f4a7c15u;
     uint64_t h = odd ^ n, word;
@@ -45,7 +45,7 @@ static uint64_t hash(const char *text, size_t n) {
     return h * odd >> 20;
 }
 
-/* No memory yet: a table of a thousand columns has two thousand tallies, and most stay empty. */
+/* No memory yet: a table of a thousand columns has two thousand of these, and most stay empty. */
 acf_text_counts acf_text_counts_make(int64_t cap, acf_arena *texts) {
     ACF_ASSERT(cap <= (int64_t)1 << 30);
     return (acf_text_counts){.cap = cap, .texts = texts};
@@ -57,7 +57,7 @@ void acf_text_counts_clear(acf_text_counts *t) {
     *t = (acf_text_counts){0};
 }
 
-/* The slot where a text is, or where it would go. There is always a free one. */
+/* The slot of a text, or the free slot where it would go. There is always a free one. */
 static int64_t slot_of(const acf_text_counts *t, const char *text, size_t n) {
     int64_t mask = 2 * t->capacity - 1, at = (int64_t)hash(text, n) & mask;
     for (; t->slot[at]; at = (at + 1) & mask) {
@@ -67,7 +67,7 @@ static int64_t slot_of(const acf_text_counts *t, const char *text, size_t n) {
     return at;
 }
 
-/* Twice the room. The texts stay where they are; the slots are found anew. */
+/* Doubles the capacity. The texts stay in place; the slots are recomputed. */
 static acf_status grow(acf_text_counts *t) {
     int64_t capacity = t->capacity ? 2 * t->capacity : FIRST_ROOM;
     acf_text_counts_entry *entry = acf_alloc((size_t)capacity * sizeof *entry, "a list of distinct values");
@@ -84,7 +84,7 @@ static acf_status grow(acf_text_counts *t) {
     return ACF_OK;
 }
 
-/* The room grows before the search, so that the slot that is found stays the right one. */
+/* Grow before the search, so that the slot found stays valid. */
 acf_status acf_text_counts_add(acf_text_counts *t, const char *text, size_t n, int64_t row) {
     if (t->n == t->capacity && t->n < t->cap) ACF_TRY(grow(t));
     int64_t at = t->capacity ? slot_of(t, text, n) : 0;

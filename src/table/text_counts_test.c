@@ -54,7 +54,7 @@ static void thousands_of_texts_keep_their_counts(void **state) {
     acf_arena_free(texts);
 }
 
-static void a_full_tally_counts_what_is_beyond(void **state) {
+static void full_counts_count_what_is_beyond(void **state) {
     (void)state;
     acf_arena *texts;
     assert_int_equal(acf_text_arena(&texts), ACF_OK);
@@ -95,4 +95,4 @@ static void memory_may_run_out(void **state) {
 }
 
 ACF_TESTS(counts, cmocka_unit_test(texts_are_counted_in_order), cmocka_unit_test(thousands_of_texts_keep_their_counts),
-          cmocka_unit_test(a_full_tally_counts_what_is_beyond), cmocka_unit_test(memory_may_run_out))
+          cmocka_unit_test(full_counts_count_what_is_beyond), cmocka_unit_test(memory_may_run_out))

@@ -1,4 +1,4 @@
-/* Typing: see typing.h. What recognises a column, and what it learns of it, is in the files of the kinds. Runs once a column. */
+/* Typing: see typing.h. The files of the kinds recognise columns and learn from them. Runs once a column. */
 #include "table/typing.h"
 
 #include <ctype.h>
@@ -11,7 +11,8 @@ static bool ends_with(const char *s, const char *tail) {
     return n >= m && strcmp(s + n - m, tail) == 0;
 }
 
-/* Names people give to keys. "paid" and "hybrid" end in id and are none: a mark or a capital letter must set it apart. */
+/* Typical names of keys. "paid" and "hybrid" end in id but are no keys: a separator or a capital letter must precede
+ * id. */
 bool acf_typing_is_id_name(const char *name) {
     static const char *const whole[] = {"id", "key", "index", "idx", "uuid", "guid", "rowid", "rownames", "unnamed: 0"};
     char lower[64] = "";
@@ -31,7 +32,7 @@ acf_status acf_typing_refuse(const acf_typing_column *t, const char *why) {
     return acf_fail(ACF_EDATA, "%s, %s: it cannot be read as %s: %s", t->file, t->where, t->user->kind->name, why);
 }
 
-/* The range the user allows, widened to what there is. */
+/* Extends the range that the user set to include the observed values. */
 static void widen(acf_field_spec *out, const acf_field_spec *wish) {
     if (!wish || !wish->has_range || wish->kind != out->kind) return;
     if (wish->min < out->min) out->min = wish->min;
@@ -39,7 +40,7 @@ static void widen(acf_field_spec *out, const acf_field_spec *wish) {
     out->declared = wish->declared;
 }
 
-/* What the user says of the kind counts where there is a value at all: an empty column stays empty, whatever it is called. */
+/* The user's kind applies if there is a value: an empty column stays empty. */
 static acf_status type_column(acf_typing_column *t, const char *name) {
     acf_field_spec *out = t->out;
     const acf_profile_column *c = t->c;
@@ -58,7 +59,7 @@ static acf_status type_column(acf_typing_column *t, const char *name) {
 
 /* ---- the whole table -------------------------------------------------------------------------------------------- */
 
-/* All missing is the plain case; else the sentence says what the columns are taken for. */
+/* All cells missing is the plain case; otherwise the message lists the kinds of the columns. */
 acf_status acf_typing_learnable(const char *file, const acf_schema *s) {
     int64_t constant = 0, identifier = 0, empty = 0;
     if (s->D > 0) return ACF_OK;
@@ -74,7 +75,7 @@ acf_status acf_typing_learnable(const char *file, const acf_schema *s) {
                     file, (long long)constant, (long long)identifier, (long long)empty, s->column[0].name);
 }
 
-/* Columns are judged one by one: nothing a column is depends on another. */
+/* The kind of a column does not depend on other columns. */
 acf_status acf_typing(const char *file, const acf_profile *p, const char *const *name,
                       const acf_field_spec *const *wish, acf_warnings *warnings, acf_schema **out) {
     acf_schema *s;

@@ -4,8 +4,8 @@
  *     put     one pass over the source: a row read, a row written
  *     commit  the file appears
  *
- * What a row is made of does not depend on where it comes from: `row` hands out cells of a record of the source or of a table in memory,
- * and one function writes them. */
+ * Rows of all sources are written alike: `row` gives the cells of a record of the source or of a table in memory, and
+ * one function writes them. */
 #include "table/writer.h"
 
 #include "base/rng.h"
@@ -22,13 +22,13 @@
 struct acf_writer {
     const acf_table *t;
     acf_table_file *f;  /* of the table; NULL: made from memory */
-    acf_reader *reader; /* of its own, of the table's file; NULL: it has none */
-    acf_schema *schema; /* of f, or own */
+    acf_reader *reader; /* a separate reader of the table's file; NULL: there is no file */
+    acf_schema *schema; /* of f, or `own` */
     acf_schema *own;
     acf_sink *sink;
     acf_write_plan plan;
     acf_dialect dialect;
-    int done; /* imputations put */
+    int done; /* number of imputations written */
 };
 
 /* ---- small pieces ----------------------------------------------------------------------------------------------- */
@@ -37,7 +37,8 @@ static acf_status bytes(acf_writer *w, const char *text, size_t n) { return acf_
 static acf_status separator(acf_writer *w) { return bytes(w, &w->dialect.separator, 1); }
 static acf_status line_end(acf_writer *w) { return w->dialect.crlf ? bytes(w, "\r\n", 2) : bytes(w, "\n", 1); }
 
-/* A value as a field of the file's dialect; quoted: with quotes even where it needs none, as its column has them. */
+/* Writes a value as a field of the file's dialect; quoted: with quotes even if it needs none, as its column has
+ * them. */
 static acf_status field(acf_writer *w, const char *text, size_t n, bool quoted) {
     char out[CELL_MAX], seen[ACF_EXCERPT_MAX];
     bool clean;
@@ -74,13 +75,14 @@ static acf_status number_field(acf_writer *w, int64_t v) {
 
 /* ---- one row ---------------------------------------------------------------------------------------------------- */
 
-/* What a row is written from. value NULL: the original, with NA in its holes. */
+/* The source of a row. value NULL: the original, with NA in its missing cells. */
 typedef struct row {
     int64_t i, imputation;
     const double *value, *low, *high; /* (D) of this row */
 } row;
 
-/* A hole's value. Which of the levels that share a class it is, if it was drawn, is drawn here: the model knows only the class. */
+/* Writes the value of a missing cell. In a draw, the level of a shared class is drawn here, because the model has only
+ * the class. */
 static acf_status filled_field(acf_writer *w, const acf_field_spec *c, const row *r) {
     const double value = c->place >= 0 ? r->value[c->place] : 0;
     if (!w->plan.drawn || c->pooled == 0) return value_field(w, c, value);
@@ -92,24 +94,24 @@ static acf_status filled_field(acf_writer *w, const acf_field_spec *c, const row
     return level_field(w, c, acf_cell_level(c, value, acf_rng_uniform(at)));
 }
 
-/* Numbers have ends; between categories there is nothing. */
+/* Numbers have interval ends; categories have none. */
 static bool has_interval(const acf_writer *w, const acf_field_spec *c) {
     return w->plan.intervals && c && c->place >= 0 && acf_kind_is_numeric(c->kind);
 }
 
-/* New rows have what every row had. */
+/* A new row of a constant gets its value if every row had it. */
 static bool is_always(const acf_writer *w, const acf_field_spec *c) {
     return w->f && !w->f->path && c->kind->role == ACF_ROLE_ONE_VALUE && c->missing == 0;
 }
 
-/* Has this column something to write into a hole? */
+/* Is there a value for a missing cell of this column? */
 static bool can_fill(const acf_writer *w, const acf_field_spec *c, const row *r) {
     if (!c || !r->value) return false;
     if (c->place < 0) return acf_spec_is_filled(c) || is_always(w, c);
     return !isnan(r->value[c->place]);
 }
 
-/* NA for an observed cell: there is nothing uncertain about it, and so the columns also show which cells were filled. */
+/* NA for an observed cell, which has no uncertainty; so the columns also show which cells were imputed. */
 static acf_status interval(acf_writer *w, const acf_field_spec *c, const row *r, bool observed) {
     for (int k = 0; k < 2; k++) {
         const double *end = k ? r->high : r->low;
@@ -132,8 +134,8 @@ static acf_status row_tail(acf_writer *w, const row *r) {
 
 static bool is_blank(char c) { return c == ' ' || c == '\t'; }
 
-/* The white space around a cell stays: a hole written " ?" is filled with " 12". */
-static acf_status fill_hole(acf_writer *w, const acf_field_spec *c, const acf_field *f, const row *r) {
+/* The white space around a cell stays: a missing cell written " ?" becomes " 12". */
+static acf_status fill_missing(acf_writer *w, const acf_field_spec *c, const acf_field *f, const row *r) {
     size_t lead = 0, tail = 0;
     while (lead < f->raw_length && is_blank(f->raw[lead])) lead++;
     while (tail < f->raw_length - lead && is_blank(f->raw[f->raw_length - 1 - tail])) tail++;
@@ -142,33 +144,33 @@ static acf_status fill_hole(acf_writer *w, const acf_field_spec *c, const acf_fi
     return bytes(w, f->raw + f->raw_length - tail, tail);
 }
 
-/* c NULL: the model does not know the column. */
-static bool is_hole(const acf_writer *w, const acf_field_spec *c, const acf_field *f) {
+/* c NULL: the model does not have the column. */
+static bool is_missing(const acf_writer *w, const acf_field_spec *c, const acf_field *f) {
     double ignore;
     if (!f->text) return isnan(f->number);
     return c ? acf_cell_read(w->schema, c, f->text, f->length, &ignore) == ACF_CELL_MISSING
              : acf_na_strings_has(&w->schema->na_strings, f->text, f->length);
 }
 
-/* The heart of it: what is not a hole is copied, whatever it holds. */
+/* Copies every cell that is not missing, byte for byte. */
 static acf_status source_cell(acf_writer *w, const acf_field_spec *c, const acf_field *f, const row *r) {
-    const bool hole = is_hole(w, c, f);
-    if (!hole)
+    const bool missing = is_missing(w, c, f);
+    if (!missing)
         ACF_TRY(bytes(w, f->raw, f->raw_length));
     else if (can_fill(w, c, r))
-        ACF_TRY(fill_hole(w, c, f, r));
+        ACF_TRY(fill_missing(w, c, f, r));
     else if (w->plan.stacked)
         ACF_TRY(bytes(w, "NA", 2));
     else
         ACF_TRY(bytes(w, f->raw, f->raw_length));
-    return has_interval(w, c) ? interval(w, c, r, !hole) : ACF_OK;
+    return has_interval(w, c) ? interval(w, c, r, !missing) : ACF_OK;
 }
 
 static const acf_field_spec *spec_of(const acf_writer *w, int64_t c) {
     return w->f->spec[c] < 0 ? NULL : &w->schema->column[w->f->spec[c]];
 }
 
-/* Fields lie in the record one behind the other, so the byte before one is the separator as it was written. */
+/* Fields are adjacent in the record, so the byte before a field is the separator as written. */
 static acf_status source_row(acf_writer *w, const acf_record *record, const row *r) {
     for (int64_t c = 0; c < record->n; c++) {
         if (c > 0) ACF_TRY(bytes(w, record->field[c].raw - 1, 1));
@@ -176,14 +178,14 @@ static acf_status source_row(acf_writer *w, const acf_record *record, const row 
     }
     ACF_TRY(row_tail(w, r));
     const bool bare =
-        record->end_length == 0 || *record->end == w->dialect.separator; /* more columns and rows follow */
+        record->end_length == 0 || *record->end == w->dialect.separator; /* more columns, or more rows, follow */
     if (w->plan.stacked && bare) return line_end(w);
     return bytes(w, record->end, record->end_length);
 }
 
-/* ---- rows of a file that cannot be copied ------------------------------------------------------------------------- */
+/* ---- rows of a file that cannot be copied ------------------------------------------------------------------------ */
 
-/* A cell of a file that is no text with separators, as a field of CSV: its own text, or its number as short as it can be. */
+/* A cell of a file that is not separated text, as a CSV field: its text, or the shortest text of its number. */
 static acf_status own_field(acf_writer *w, const acf_field *f) {
     char text[ACF_NUMBER_MAX];
     if (f->text) return field(w, f->text, f->length, false);
@@ -196,26 +198,27 @@ static acf_status fresh_row(acf_writer *w, const acf_record *record, const row *
     for (int64_t c = 0; c < record->n; c++) {
         const acf_field_spec *spec = spec_of(w, c);
         const acf_field *f = &record->field[c];
-        const bool hole = is_hole(w, spec, f);
+        const bool missing = is_missing(w, spec, f);
         if (c > 0) ACF_TRY(separator(w));
-        if (hole && can_fill(w, spec, r))
+        if (missing && can_fill(w, spec, r))
             ACF_TRY(filled_field(w, spec, r));
-        else if (hole)
+        else if (missing)
             ACF_TRY(bytes(w, "NA", 2));
         else
             ACF_TRY(own_field(w, f));
-        if (has_interval(w, spec)) ACF_TRY(interval(w, spec, r, !hole));
+        if (has_interval(w, spec)) ACF_TRY(interval(w, spec, r, !missing));
     }
     ACF_TRY(row_tail(w, r));
     return line_end(w);
 }
 
-/* ---- rows of memory --------------------------------------------------------------------------------------------- */
+/* ---- rows from memory ------------------------------------------------------------------------------------------- */
 
-/* Without a source an identifier has nothing to say. */
+/* Without a source an identifier has no value to write. */
 static bool is_shown(const acf_field_spec *c) { return c->place >= 0 || c->kind->role == ACF_ROLE_ONE_VALUE; }
 
-/* What the table itself has wins over what was put: an observed value is not drawn. What a user gave is written as it was given, rounded to nothing. */
+/* An observed value takes precedence over an imputed one. A value that the user gave is written as given, without
+ * rounding. */
 static acf_status memory_cell(acf_writer *w, const acf_field_spec *c, const row *r) {
     double own = c->place >= 0 ? acf_table_row(w->t, r->i)[c->place] : (double)NAN;
     bool observed = !isnan(own);
@@ -252,7 +255,7 @@ static acf_status memory_rows(acf_writer *w, row r, const double *value, const d
 
 /* ---- rows of a matrix ------------------------------------------------------------------------------------------- */
 
-/* A matrix in, a matrix out: doubles, little-endian, row after row, NaN for what is missing. */
+/* A matrix stays a matrix: doubles, little-endian, row after row, NaN for missing values. */
 static acf_status matrix_number(acf_writer *w, double v) { return bytes(w, (const char *)&v, sizeof v); }
 
 static acf_status matrix_row(acf_writer *w, const acf_record *record, const row *r) {
@@ -271,9 +274,9 @@ static acf_status matrix_row(acf_writer *w, const acf_record *record, const row 
     return matrix_number(w, (double)(r->i + 1));
 }
 
-#define MATRIX_HEADER 128 /* bytes, so that the numbers behind it are aligned */
+#define MATRIX_HEADER 128 /* bytes; aligns the numbers after it */
 
-/* NumPy's format, version 1.0. The shape is known before the first number: it follows from the plan. */
+/* NumPy's format, version 1.0. The shape is known before the first number, from the plan. */
 static acf_status matrix_header(acf_writer *w) {
     char text[MATRIX_HEADER];
     int64_t columns = w->f->columns + (w->plan.stacked ? 2 : 0);
@@ -297,7 +300,7 @@ static acf_status file_row(acf_writer *w, const acf_record *record, const row *r
     }
 }
 
-/* One pass. The reader compares the file with what it was when it was typed, so rows and values belong together. */
+/* One pass. The reader verifies that the file is the one that was typed, so rows and values match. */
 static acf_status file_rows(acf_writer *w, row r, const double *value, const double *low, const double *high) {
     acf_record record;
     int64_t D = w->t->D;
@@ -321,7 +324,7 @@ static acf_status rows(acf_writer *w, int64_t imputation, const double *value, c
 
 /* ---- the header ------------------------------------------------------------------------------------------------- */
 
-/* NAME.low and NAME.high; an existing column of that name would make two. */
+/* NAME.low and NAME.high; refused if a column already has that name. */
 static acf_status interval_names(acf_writer *w, const char *name, bool quoted) {
     char text[CELL_MAX];
     for (int k = 0; k < 2; k++) {
@@ -346,7 +349,7 @@ static acf_status name_cell(acf_writer *w, const char *name, const acf_field *ra
     return field(w, name, strlen(name), false);
 }
 
-/* Copied where there is one. Columns are only added under names, so a file without a header gets one then. */
+/* Copied if there is one. A file without a header gets one if columns are added, because these have names. */
 static acf_status source_header(acf_writer *w) {
     const acf_record h = w->f->reader->header;
     bool adds = w->plan.stacked || w->plan.intervals;
@@ -356,7 +359,7 @@ static acf_status source_header(acf_writer *w) {
     for (int64_t c = 0; c < w->f->columns; c++) {
         const acf_field *raw = h.n > 0 ? &h.field[c] : NULL;
         bool nameless = raw && raw->length == 0 && adds;       /* R would call it X */
-        const bool first_name = c == 1 && w->dialect.rownames; /* nothing stands in front of it */
+        const bool first_name = c == 1 && w->dialect.rownames; /* no separator before it */
         if (c > 0 && (!first_name || adds)) ACF_TRY(raw && !first_name ? bytes(w, raw->raw - 1, 1) : separator(w));
         ACF_TRY(name_cell(w, w->f->name[c], nameless ? NULL : raw));
         if (has_interval(w, spec_of(w, c))) ACF_TRY(interval_names(w, w->f->name[c], raw && raw->quoted));
@@ -365,7 +368,7 @@ static acf_status source_header(acf_writer *w) {
     return h.n > 0 && h.end_length > 0 ? bytes(w, h.end, h.end_length) : line_end(w);
 }
 
-/* All columns, with the names that the file has or was given. */
+/* All columns, with the names that the file has or that were generated. */
 static acf_status fresh_header(acf_writer *w) {
     for (int64_t c = 0; c < w->f->columns; c++) {
         if (c > 0) ACF_TRY(separator(w));
@@ -409,7 +412,7 @@ static acf_status check_plan(acf_write_plan plan) {
     return ACF_OK;
 }
 
-/* Reading and replacing one file at the same time would end with neither. */
+/* Reading and replacing one file at the same time would destroy it. */
 static acf_status check_target(const acf_writer *w, const char *path) {
     struct stat source, target;
     if (!w->f || !w->f->path || strcmp(w->f->path, "-") == 0 || strcmp(path, "-") == 0) return ACF_OK;
@@ -422,7 +425,7 @@ static acf_completed completed_as(const acf_writer *w) {
     return w->f && w->f->reader ? w->f->reader->format->completed : ACF_COMPLETED_CSV;
 }
 
-/* The output is a matrix or text, so a name that promises anything else would hold what no program expects there. */
+/* The output is a matrix or text. A file name that promises another format would mislead programs. */
 static acf_status refuse_ending(const acf_writer *w, const char *path, const acf_file_format *promised) {
     char seen[ACF_EXCERPT_MAX];
     if (completed_as(w) == ACF_COMPLETED_MATRIX)
@@ -445,7 +448,7 @@ static acf_status check_ending(const acf_writer *w, const char *path) {
     return ACF_OK;
 }
 
-/* A new column must not have the name of one that is there. */
+/* A new column must not have the name of an existing one. */
 static acf_status check_new_names(const acf_writer *w) {
     static const char *const tails[] = {".low", ".high"};
     char name[CELL_MAX];
@@ -466,7 +469,7 @@ static acf_status check_new_names(const acf_writer *w) {
     return ACF_OK;
 }
 
-/* Everything that can be refused is, before the target is touched. */
+/* All refusals come before the target is touched. */
 static acf_status prepare(acf_writer *w, const char *path) {
     ACF_TRY(check_target(w, path));
     ACF_TRY(check_ending(w, path));

@@ -1,4 +1,5 @@
-/* Tests of writer.h: what was observed comes back byte for byte, what is made up looks like its column, and a file is whole or not there. */
+/* Tests of writer.h: observed cells come back byte for byte, imputed cells look like their column, and a file is
+ * complete or absent. */
 #include "table/writer.h"
 
 #include "base/file.h"
@@ -26,11 +27,11 @@ static void completes(const char *file, const char *const *options, acf_write_pl
     acf_table_free(t);
 }
 
-/* ---- the file with its holes filled ------------------------------------------------------------------------------ */
+/* ---- the file with its missing cells imputed --------------------------------------------------------------------- */
 
 static void observed_cells_come_back_byte_for_byte(void **state) {
     (void)state;
-    /* byte order mark, CRLF, quotes that are not needed, white space, quoted separators and line ends, no newline at the end */
+    /* byte order mark, CRLF, unnecessary quotes, white space, quoted separators and line ends, no newline at the end */
     completes("\xef\xbb\xbf\"id\";\"age\"; sex ;visit;score;text\r\n"
               "1;\"41\"; M;25/12/2020;1,50;\"a;b\"\r\n"
               "2; ? ;F;03/01/2021; 2,25;\"two\r\nlines\"\r\n"
@@ -53,12 +54,12 @@ static void kinds_are_written_as_their_columns_are(void **state) {
               OPTIONS("types=o=ordinal,id=identifier,k=constant"), plain,
               "i,r,f,c,o,d,t,k,e,id\n"
               "7,0.125,1.50,b,3,2021-01-02,12:00,kg,,a1\n"
-              "9,0.5,2.25,a,3,2021-01-05,13:30,kg,NA,?\n" /* identifiers and empty columns keep their markers */
+              "9,0.5,2.25,a,3,2021-01-05,13:30,kg,NA,?\n" /* identifiers and empty columns keep their NA strings */
               "0,0.3,0.30,a,3,2021-01-02,12:00,kg,?,a3\n");
 }
 
-/* What programs write around a table comes back, too. */
-static void what_programs_add_comes_back(void **state) {
+/* Row names and similar additions of programs come back too. */
+static void additions_of_programs_come_back(void **state) {
     (void)state;
     completes("sep=;\r\nx;y\r\n1,5;a\r\n;b\r\n2,5;\r\n", NULL, plain, "sep=;\r\nx;y\r\n1,5;a\r\n0,3;b\r\n2,5;a\r\n");
     completes("x,y\n1.5,a,\n,b,\n2.5,,\n", NULL, plain, "x,y\n1.5,a,\n0.3,b,\n2.5,a,\n");
@@ -73,14 +74,14 @@ static void what_programs_add_comes_back(void **state) {
     completes("x,y\n1.5,a\ninf,b\n2.5,\n", NULL, plain, "x,y\n1.5,a\n0.3,b\n2.5,a\n");
 }
 
-/* One value says nothing of a cell that is missing: men are not asked whether they are pregnant. */
+/* One value says nothing about a missing cell: men are not asked whether they are pregnant. */
 static void constants_stay_as_they_are(void **state) {
     (void)state;
     const char *file = "x,y\n1.5,b\n2.5,\n,b\n";
     completes(file, NULL, plain, "x,y\n1.5,b\n2.5,\n0.3,b\n");
     completes(file, OPTIONS("fill-constants=true"), plain, "x,y\n1.5,b\n2.5,b\n0.3,b\n");
     acf_table *t = acf_table_file_lab_read(file, OPTIONS("fill-constants=true"), NULL), *fresh;
-    fresh = acf_table_file_lab_read(file, NULL, t->file->schema); /* the model remembers */
+    fresh = acf_table_file_lab_read(file, NULL, t->file->schema); /* the model stores the option */
     assert_string_equal(acf_table_file_lab_write(fresh, plain, acf_table_file_lab_constant),
                         "x,y\n1.5,b\n2.5,b\n0.3,b\n");
     acf_table_free(fresh);
@@ -94,7 +95,7 @@ static void constants_stay_as_they_are(void **state) {
     acf_table_free(t);
 }
 
-static void a_constant_by_wish_is_the_most_frequent_value(void **state) {
+static void a_constant_on_request_is_the_most_frequent_value(void **state) {
     (void)state;
     completes("x,y\n1.5,b\n2.5,a\n3.5,a\n4.5,?\n", OPTIONS("types=y=constant"), plain,
               "x,y\n1.5,b\n2.5,a\n3.5,a\n4.5,a\n");
@@ -106,8 +107,8 @@ static void white_space_columns_keep_their_shape(void **state) {
               "a1   1.5\t  x\na2     0.3   y\na3 2.25     x\n");
 }
 
-/* mammography writes its classes in single quotes: so are the imputed ones. */
-static void quotes_are_the_columns(void **state) {
+/* mammography writes its classes in single quotes, so imputed classes have them too. */
+static void quotes_are_those_of_the_column(void **state) {
     (void)state;
     completes("1.5,'-1'\n2.5,'1'\n3.5,?\n?,'1'\n", OPTIONS("types=V2=category"), plain,
               "1.5,'-1'\n2.5,'1'\n3.5,'-1'\n0.3,'1'\n");
@@ -131,7 +132,7 @@ static double nowhere(int64_t i, int64_t j, int64_t imputation) {
     return (double)NAN;
 }
 
-static void nan_leaves_the_hole(void **state) {
+static void nan_leaves_the_cell_missing(void **state) {
     (void)state;
     acf_table *t = acf_table_file_lab_read("x,y\n1.5,a\n?,b\n2.5,NA\n", NULL, NULL);
     assert_string_equal(acf_table_file_lab_write(t, plain, nowhere), "x,y\n1.5,a\n?,b\n2.5,NA\n");
@@ -179,7 +180,7 @@ static void imputations_are_stacked(void **state) {
               "V1;V2;.imp;.id\r\n1.5;a;0;1\r\nNA;b;0;2\r\n2.5;NA;0;3\r\n1.5;a;1;1\r\n0.3;b;1;2\r\n2.5;a;1;3\r\n");
 }
 
-static void intervals_stand_behind_their_column(void **state) {
+static void intervals_follow_their_column(void **state) {
     (void)state;
     completes("x,\"n\",c\n1.5,5,a\n?,7,?\n2.5,?,b\n", NULL, with_intervals,
               "x,x.low,x.high,\"n\",\"n.low\",\"n.high\",c\n"
@@ -202,7 +203,7 @@ static void new_columns_need_new_names(void **state) {
     acf_table_free(t);
 }
 
-/* ---- tables from memory ------------------------------------------------------------------------------------------- */
+/* ---- tables from memory ------------------------------------------------------------------------------------------ */
 
 static void tables_from_memory_are_plain_csv(void **state) {
     (void)state;
@@ -224,7 +225,7 @@ static void tables_from_memory_are_plain_csv(void **state) {
     acf_table_free(t);
 }
 
-/* New rows of a model: its modelled and constant columns, identifiers left out. */
+/* New rows of a model: its modelled and constant columns, without identifiers. */
 static void blank_tables_are_written(void **state) {
     (void)state;
     acf_table *model = acf_table_file_lab_read("id,x,c,u\n11,1.50,a,k\n17,2.25,b,k\n", OPTIONS("types=id=id"), NULL),
@@ -233,18 +234,19 @@ static void blank_tables_are_written(void **state) {
     assert_string_equal(acf_table_file_lab_write(t, plain, acf_table_file_lab_constant), "x,c,u\n0.30,b,k\n0.30,b,k\n");
     acf_table_free(t);
     assert_int_equal(acf_table_file_blank(model->file->schema, 1, "x=9.12500", &t),
-                     ACF_OK); /* as it was given, whatever the column has */
+                     ACF_OK); /* as given, whatever the column's notation */
     assert_string_equal(acf_table_file_lab_write(t, plain, acf_table_file_lab_constant), "x,c,u\n9.12500,a,k\n");
     acf_table_free(t);
     acf_table_free(model);
-    model = acf_table_file_lab_read("x,u\n1.50,k\n2.25,\n", NULL, NULL); /* not every row had it */
+    model = acf_table_file_lab_read("x,u\n1.50,k\n2.25,\n", NULL, NULL); /* not every row had the value */
     assert_int_equal(acf_table_file_blank(model->file->schema, 1, NULL, &t), ACF_OK);
     assert_string_equal(acf_table_file_lab_write(t, plain, acf_table_file_lab_constant), "x,u\n0.30,NA\n");
     acf_table_free(t);
     acf_table_free(model);
 }
 
-/* 300 levels, of which few have a class of their own. Drawn, the class of the others is any of them, those that come twice twice as often; the same for any order of rows. */
+/* 300 levels, few with a class of their own. A draw of the shared class is any of its levels, in proportion to their
+ * counts; the order of rows does not matter. */
 static double second_class(int64_t i, int64_t j, int64_t imputation) {
     (void)i, (void)imputation;
     return j == 1 ? 1 : 0.3;
@@ -281,7 +283,7 @@ static void levels_that_share_a_class_are_drawn(void **state) {
     plan = (acf_write_plan){.imputations = 2, .stacked = 1, .drawn = 1, .seed = 7};
     const char *both = acf_table_file_lab_write(t, plan, second_class), *last = strstr(both, ",2,3408\n"),
                *before = strstr(both, ",1,3408\n");
-    assert_true(last && before); /* one imputation is not the other, and the first is the one alone */
+    assert_true(last && before); /* imputations differ, and the first equals a single imputation */
     int as_alone = 0, as_other = 0, w[3];
     for (int i = 3209; i <= 3408; i++) {
         char tail[2][32];
@@ -298,7 +300,7 @@ static void levels_that_share_a_class_are_drawn(void **state) {
     acf_table_free(t);
 }
 
-/* ---- matrices ------------------------------------------------------------------------------------------------------ */
+/* ---- matrices ---------------------------------------------------------------------------------------------------- */
 
 static void matrices_stay_matrices(void **state) {
     (void)state;
@@ -326,8 +328,8 @@ static void matrices_stay_matrices(void **state) {
         const double done[4] = {0.123456789, 100, 1, 5}, wide[10] = {0.123456789, 0, 0, 100, 0, 0, 1, 5, 1, 2};
         if (k == 0) assert_memory_equal(y, x, 4 * sizeof *y);
         assert_memory_equal(k ? y + 40 : y + 4, k ? wide : done, (k ? 10 : 4) * sizeof *y);
-        if (k == 1)
-            assert_true(isnan(y[10]) && isnan(y[17]) && y[18] == 0 && y[19] == 2); /* the original has its holes */
+        /* the original has its missing cells */
+        if (k == 1) assert_true(isnan(y[10]) && isnan(y[17]) && y[18] == 0 && y[19] == 2);
     }
     acf_table_free(t);
     acf_table_file_lab_close(&l);
@@ -342,8 +344,8 @@ static void refuses_name(const acf_table *t, const char *path, const char *says)
     assert_int_equal(acf_writer_begin(t, path, plain, &w), ACF_EUSAGE);
 }
 
-/* A name must not promise what the file will not hold; where it promises nothing it may be any. */
-static void names_say_what_is_in_a_file(void **state) {
+/* A name must not promise another format; a name that promises none may be anything. */
+static void names_match_the_format_of_a_file(void **state) {
     (void)state;
     const double x[4] = {1, 2, 3, 4};
     char in[] = "/tmp/acflow-matrix-XXXXXX";
@@ -367,7 +369,7 @@ static void names_say_what_is_in_a_file(void **state) {
     unlink(in);
 }
 
-/* What opening refuses is known before, without a file. */
+/* The check refuses what opening would refuse, without a file. */
 static void a_check_refuses_what_opening_would(void **state) {
     (void)state;
     acf_table *t = acf_table_file_lab_read("x,x.low\n1.5,1\n?,2\n2.5,3\n", NULL, NULL);
@@ -378,9 +380,9 @@ static void a_check_refuses_what_opening_would(void **state) {
     acf_table_free(t);
 }
 
-/* ---- pipes ---------------------------------------------------------------------------------------------------------- */
+/* ---- pipes ------------------------------------------------------------------------------------------------------- */
 
-/* Standard input in, standard output out, as in a pipe: both are files here. */
+/* Standard input and standard output, as in a pipe: here both are files. */
 static void pipes_work(void **state) {
     (void)state;
     acf_memfile in = acf_memfile_create(), out = acf_memfile_create();
@@ -410,7 +412,7 @@ static void pipes_work(void **state) {
     acf_memfile_free(&in), acf_memfile_free(&out);
 }
 
-/* ---- whole or not there --------------------------------------------------------------------------------------------- */
+/* ---- complete or absent ------------------------------------------------------------------------------------------ */
 
 static void gzip_is_written(void **state) {
     (void)state;
@@ -430,7 +432,7 @@ static void gzip_is_written(void **state) {
     acf_table_free(t);
 }
 
-/* A folder of its own, so that a temporary file left behind would be seen. */
+/* A folder of its own, so that a leftover temporary file would be counted. */
 static int files_in(const char *folder) {
     int n = 0;
     DIR *d = opendir(folder);
@@ -471,7 +473,7 @@ static void the_output_is_not_the_input(void **state) {
     assert_int_equal(rmdir(folder), 0);
 }
 
-/* The disk is full after 4000 bytes: nothing of the new file stays, and the old one does. */
+/* The disk is full after 4000 bytes: nothing of the new file stays, and the old one is unchanged. */
 static void a_full_disk_leaves_nothing(void **state) {
     (void)state;
     char folder[] = "/tmp/acflow-folder-XXXXXX", path[64], file[16384], *old;
@@ -524,7 +526,7 @@ static void a_changed_source_is_noticed(void **state) {
     const double v[6] = {0};
     acf_table_file_lab_open(&l, "", NULL);
     assert_int_equal(acf_table_file_read(path, l.read_options, &t), ACF_OK);
-    FILE *f = fopen(path, "r+"); /* in place: the reader has this very file open */
+    FILE *f = fopen(path, "r+"); /* in place: the reader has the same file open */
     assert_non_null(f);
     fputs("x,y\n9.5,a", f);
     fclose(f);
@@ -600,9 +602,10 @@ static void memory_may_run_out(void **state) {
     unlink(path);
 }
 
-/* ---- real tables, real readers ---------------------------------------------------------------------------------------- */
+/* ---- real tables, real readers ----------------------------------------------------------------------------------- */
 
-/* A table without holes comes back as it is, whatever its dialect: these have spaces behind commas, semicolons, runs of spaces, quotes. */
+/* A table without missing cells comes back unchanged, whatever its dialect: these have spaces after commas, semicolons,
+ * runs of spaces, quotes. */
 static void real_tables_come_back(void **state) {
     (void)state;
     static const char *const file[] = {"abalone.csv", "winequality-white.csv", "yeast.data", "mammography.csv",
@@ -618,7 +621,7 @@ static void real_tables_come_back(void **state) {
         const char *done = acf_table_file_lab_write(t, plain, nowhere);
         if (strncmp(done, text, strlen(done)) != 0) fail_msg("%s did not come back as it was", file[i]);
         assert_int_equal(strspn(text + strlen(done), "\r\n"),
-                         n - strlen(done)); /* blank lines at the end are no rows */
+                         n - strlen(done)); /* blank lines at the end are not rows */
         acf_release(text);
         acf_table_free(t);
         acf_table_file_lab_close(&l);
@@ -629,7 +632,7 @@ static double by_cell(int64_t i, int64_t j, int64_t imputation) {
     return (double)((i * 7 + j * 3 + imputation) % 5) / 2;
 }
 
-/* mice reads the stacked format, finds the holes where they were and the imputations where they belong. */
+/* mice reads the stacked format and finds missing cells and imputations in the right places. */
 static void mice_reads_the_stacked_format(void **state) {
     (void)state;
     if (system("Rscript -e 'library(mice)' >/dev/null 2>&1") != 0)
@@ -643,9 +646,10 @@ static void mice_reads_the_stacked_format(void **state) {
     acf_table_free(t);
     snprintf(
         command, sizeof command,
-        "Rscript -e 'suppressMessages(library(mice)); d <- read.csv(\"%s\", stringsAsFactors = TRUE); m <- as.mids(d);"
-        "stopifnot(m$m == 3, sum(m$where) == 4, is.na(m$data$x[2]), is.na(m$data$c[2]), nrow(m$imp$x) == 2, !anyNA(complete(m, 2)),"
-        "isTRUE(all.equal(complete(m, 2)$x[4], d$x[d$.imp == 2][4])), complete(m, 1)$x[1] == 1.5)' 2>%s/log",
+        "Rscript -e 'suppressMessages(library(mice)); d <- read.csv(\"%s\", stringsAsFactors = TRUE); m <- "
+        "as.mids(d);stopifnot(m$m == 3, sum(m$where) == 4, is.na(m$data$x[2]), is.na(m$data$c[2]), nrow(m$imp$x) == "
+        "2, !anyNA(complete(m, 2)),isTRUE(all.equal(complete(m, 2)$x[4], d$x[d$.imp == 2][4])), complete(m, 1)$x[1] "
+        "== 1.5)' 2>%s/log",
         path, folder);
     int status = system(command);
     if (status != 0) fail_msg("R refused it; see %s/log", folder);
@@ -654,15 +658,16 @@ static void mice_reads_the_stacked_format(void **state) {
 }
 
 ACF_TESTS(writer, cmocka_unit_test(observed_cells_come_back_byte_for_byte),
-          cmocka_unit_test(kinds_are_written_as_their_columns_are), cmocka_unit_test(what_programs_add_comes_back),
-          cmocka_unit_test(constants_stay_as_they_are), cmocka_unit_test(a_constant_by_wish_is_the_most_frequent_value),
-          cmocka_unit_test(white_space_columns_keep_their_shape), cmocka_unit_test(quotes_are_the_columns),
-          cmocka_unit_test(words_among_numbers_stay), cmocka_unit_test(nan_leaves_the_hole),
+          cmocka_unit_test(kinds_are_written_as_their_columns_are), cmocka_unit_test(additions_of_programs_come_back),
+          cmocka_unit_test(constants_stay_as_they_are),
+          cmocka_unit_test(a_constant_on_request_is_the_most_frequent_value),
+          cmocka_unit_test(white_space_columns_keep_their_shape), cmocka_unit_test(quotes_are_those_of_the_column),
+          cmocka_unit_test(words_among_numbers_stay), cmocka_unit_test(nan_leaves_the_cell_missing),
           cmocka_unit_test(unseen_categories_stay), cmocka_unit_test(a_level_may_not_fit_a_file_without_quotes),
-          cmocka_unit_test(imputations_are_stacked), cmocka_unit_test(intervals_stand_behind_their_column),
+          cmocka_unit_test(imputations_are_stacked), cmocka_unit_test(intervals_follow_their_column),
           cmocka_unit_test(new_columns_need_new_names), cmocka_unit_test(tables_from_memory_are_plain_csv),
           cmocka_unit_test(blank_tables_are_written), cmocka_unit_test(levels_that_share_a_class_are_drawn),
-          cmocka_unit_test(matrices_stay_matrices), cmocka_unit_test(names_say_what_is_in_a_file),
+          cmocka_unit_test(matrices_stay_matrices), cmocka_unit_test(names_match_the_format_of_a_file),
           cmocka_unit_test(a_check_refuses_what_opening_would), cmocka_unit_test(gzip_is_written),
           cmocka_unit_test(pipes_work), cmocka_unit_test(the_output_is_not_the_input),
           cmocka_unit_test(a_full_disk_leaves_nothing), cmocka_unit_test(a_changed_source_is_noticed),

@@ -63,7 +63,7 @@ static bool grow(acf_params *ps) {
     return true;
 }
 
-/* Can this be declared? Fewer than 2^32 elements: an initial value is a function of 32 bits of its place. */
+/* Checks a declaration. Fewer than 2^32 elements: an initial value is a function of a 32-bit index. */
 static acf_status declarable(const acf_params *ps, const char *name, acf_init init, const acf_tensor *t) {
     char shape[ACF_SHAPE_TEXT];
     int64_t n = 1;
@@ -100,13 +100,13 @@ acf_param *acf_param_add(acf_params *ps, const char *name, acf_init init, double
 
 /* ---- initial values ---------------------------------------------------------------------------------------------- */
 
-/* Of the parameter's first element; `column` counts them. */
+/* The random counter of the parameter's first element; `column` counts the elements. */
 static acf_rng_counter place_of(const acf_param *p, uint64_t seed) {
     return (acf_rng_counter){.seed = seed, .row = acf_rng_name(p->name), .stream = ACF_STREAM_INIT};
 }
 
-/* Rows of a (R,C) matrix made orthonormal by Gram-Schmidt, twice for accuracy, in blocks of at most C rows (a GRU's
- * recurrent matrix (3H,H) is three square blocks). A row that vanishes cannot happen with normal entries. */
+/* Makes rows of a (R,C) matrix orthonormal by Gram-Schmidt, twice for accuracy, in blocks of at most C rows (a GRU's
+ * recurrent matrix (3H,H) is three square blocks). With normal entries no row vanishes. */
 static void orthonormal_rows(acf_real *w, int64_t R, int64_t C) {
     for (int64_t i = 0; i < R; i++) {
         acf_real *row = w + i * C;
@@ -166,7 +166,7 @@ static acf_status new_slab(acf_params *ps, const char *what, acf_real **slab) {
     return acf_device_zero(ps->dev, *slab, bytes);
 }
 
-/* Step size 0, until someone paces it. */
+/* Step size 0, until the caller sets it. */
 static acf_status new_pace(acf_params *ps) {
     if (!ps->dev->plugin) return ACF_OK;
     ps->pace = ps->dev->memory.alloc(ps->dev->memory.ctx, sizeof *ps->pace);
@@ -174,7 +174,7 @@ static acf_status new_pace(acf_params *ps) {
     return acf_device_zero(ps->dev, ps->pace, sizeof *ps->pace);
 }
 
-/* Fills `value` by way of a host copy of one parameter at a time. */
+/* Fills `value` through a host copy of one parameter at a time. */
 static acf_status fill_values(acf_params *ps, uint64_t seed) {
     acf_status status = ACF_OK;
     int64_t most = 1;
@@ -203,7 +203,7 @@ acf_status acf_params_restart(acf_params *ps, uint64_t seed) {
     return acf_device_copy(ps->dev, ps->ema, ps->value, bytes, ACF_ON_DEVICE);
 }
 
-/* The slabs, all 0. */
+/* Allocates the slabs, all 0. */
 static acf_status new_slabs(acf_params *ps, bool train) {
     ACF_ASSERT(!ps->value);
     lay_out(ps);
@@ -216,7 +216,7 @@ static acf_status new_slabs(acf_params *ps, bool train) {
     return new_pace(ps);
 }
 
-/* Every parameter finds its place in the slabs. */
+/* Points every parameter into the slabs. */
 static void point(acf_params *ps) {
     for (int i = 0; i < ps->n; i++) {
         acf_param *p = ps->list[i];

@@ -1,11 +1,12 @@
-/* Parameters: declared once by name and shape, laid out in one slab, with twin slabs for gradient, Adam's two moments and
- * the averaged weights.
+/* Parameters: declared once by name and shape, laid out in one slab, with further slabs of the same layout for the
+ * gradient, Adam's two moments and the exponential moving average of the weights.
  *
- * So the optimiser, the gradient norm, an all-reduce, a checkpoint or a finite check is one loop over one buffer:
+ * The optimiser, the gradient norm, an all-reduce, a checkpoint or a finite check is therefore one loop over one
+ * buffer:
  *
  *     value  [ w1 .. | w2 .. | gru.wh ..  | b1 | b2 | ... ]     decayed parameters first, then the others,
  *     grad   [ same layout                                ]     each aligned to 64 bytes; the gaps are zero
- *     m, v, average                                             and stay zero
+ *     m, v, ema                                                 and stay zero
  */
 #ifndef ACF_TENSOR_PARAMS_H
 #define ACF_TENSOR_PARAMS_H
@@ -16,9 +17,9 @@
 typedef enum acf_init {
     ACF_INIT_CONST,    /* every element = scale */
     ACF_INIT_IDENTITY, /* ones on the diagonal times scale, zero elsewhere; 2-D */
-    ACF_INIT_UNIFORM, /* uniform in +-scale / sqrt(fan_in), fan_in = elements per row: the usual choice for linear layers */
-    ACF_INIT_NORMAL, /* normal with standard deviation scale */
-    ACF_INIT_ORTHO   /* each square block of rows orthogonal, times scale: recurrent weights; 2-D */
+    ACF_INIT_UNIFORM,  /* uniform in +-scale / sqrt(fan_in), fan_in = elements per row: usual for linear layers */
+    ACF_INIT_NORMAL,   /* normal with standard deviation scale */
+    ACF_INIT_ORTHO     /* each square block of rows orthogonal, times scale: recurrent weights; 2-D */
 } acf_init;
 
 typedef struct acf_param {
@@ -31,32 +32,33 @@ typedef struct acf_param {
 } acf_param;
 
 /* Adam's constants in one step, rounded once: with c1 = 1/(1-β1^t) and c2 = 1/(1-β2^t) of the bias correction,
- *     w -= lr c1 m / (sqrt(c2 v) + eps)  =  rate m / (sqrt(v) + floor),   rate = lr c1 / sqrt(c2),  floor = eps / sqrt(c2)
+ *     w -= lr c1 m / (sqrt(c2 v) + eps)
+ *        = rate m / (sqrt(v) + floor),   rate = lr c1 / sqrt(c2),  floor = eps / sqrt(c2)
  * which saves two multiplications an element. */
 typedef struct acf_adam_constants {
     acf_real scale, beta1, beta2, left1, left2, rate, floor;
     acf_real keep; /* 1 - lr·decay */
 } acf_adam_constants;
 
-/* What a captured step leaves behind. */
+/* Results of a step that is captured in a CUDA graph. */
 typedef struct acf_pace_record {
     double loss, norm;
-    int64_t finite; /* 0: the step changed nothing */
+    int64_t finite; /* 0: the step was not finite and changed nothing */
 } acf_pace_record;
 
-/* What changes from step to step, in device memory, so that a captured step finds it there. */
+/* Values that change from step to step, in device memory, where a captured step reads them. */
 typedef struct acf_pace {
-    double lr;               /* set by whoever paces training, or by the step's ticket (table/table_on_device.h) */
-    int64_t step;            /* of Adam, counted from 1; a step that changes the weights counts it on */
-    uint32_t now;            /* of training: keys dropout */
-    int64_t turn;            /* of the steps that were asked for in one go: which one this is */
-    acf_pace_record *record; /* (as many) in device memory; NULL: none are kept, and turn stays */
-    acf_real loss[2];        /* its terms: what is not finite here skips the step, too */
+    double lr;               /* set by the training schedule, or by the batch sampler (table/table_on_device.h) */
+    int64_t step;            /* of Adam, counted from 1; incremented by each step that changes the weights */
+    uint32_t now;            /* step of training: key of dropout */
+    int64_t turn;            /* index of the step among those enqueued together */
+    acf_pace_record *record; /* one per step, in device memory; NULL: none are kept, and turn is not incremented */
+    acf_real loss[2];        /* its terms: a step with a non-finite loss is skipped, too */
     double norm;             /* of the last gradient */
-    int64_t skipped;         /* steps that were not finite: they changed nothing */
-    int64_t finite;          /* whether the last one was */
+    int64_t skipped;         /* number of steps that were not finite: they changed nothing */
+    int64_t finite;          /* whether the last step was finite */
     acf_adam_constants constants;
-    acf_real left; /* 1 - beta of the averaged weights; 0: they stay */
+    acf_real left; /* 1 - beta of the moving average; 0: it is not updated */
 } acf_pace;
 
 typedef struct acf_params {
@@ -64,8 +66,8 @@ typedef struct acf_params {
     acf_param **list; /* in order of declaration */
     int n, cap;
     int64_t total;                        /* elements of a slab, gaps included */
-    int64_t decayed;                      /* the first so many are subject to weight decay */
-    acf_real *value, *grad, *m, *v, *ema; /* average..grad are NULL when built for inference */
+    int64_t decayed;                      /* the first elements, to which weight decay applies */
+    acf_real *value, *grad, *m, *v, *ema; /* ema..grad are NULL when built for inference */
     acf_pace *pace;                       /* on a GPU, for training; else NULL */
 } acf_params;
 
@@ -73,27 +75,27 @@ typedef struct acf_params {
 acf_status acf_params_create(acf_device *dev, acf_params **out);
 void acf_params_free(acf_params *ps);
 
-/* Declares a parameter before the slabs are built. Borrows name. The pointer stays valid until acf_params_free. With decay
- * left to the set: matrices decay, vectors and scalars do not (change p->decay before the build where that is wrong).
- * NULL on failure: ACF_EMEMORY, ACF_EUSAGE (a name that exists, a shape that cannot be). */
+/* Declares a parameter before the slabs are built. Borrows name. The pointer stays valid until acf_params_free. By
+ * default weight decay applies to matrices, not to vectors and scalars (set p->decay before the build to change it).
+ * NULL on failure: ACF_EMEMORY, ACF_EUSAGE (a name that exists, an invalid shape). */
 acf_param *acf_param_add(acf_params *ps, const char *name, acf_init init, double scale, int ndim, const int64_t *dim);
 
-/* Lays out and fills the slabs; values depend on (seed, name, element) only. For inference (train = false) only `value`
- * is allocated. Fails: ACF_EMEMORY, ACF_EUSAGE. */
+/* Lays out and fills the slabs; values depend only on (seed, name, element). For inference (train = false) only
+ * `value` is allocated. Fails: ACF_EMEMORY, ACF_EUSAGE. */
 acf_status acf_params_build(acf_params *ps, uint64_t seed, bool train);
 
-/* The slab `value` alone, all 0: for a set whose values come from elsewhere, such as a file, so that none are made
- * first. Fails: ACF_EMEMORY, ACF_EDEVICE. */
+/* Allocates only the slab `value`, all 0, for a set whose values come from elsewhere, such as a file. No initial
+ * values are computed. Fails: ACF_EMEMORY, ACF_EDEVICE. */
 acf_status acf_params_allocate(acf_params *ps);
 
-/* The values of a fresh build with this seed in the slabs that are there; gradient and moments are zero again.
- * Fails: ACF_EMEMORY; then values are undefined. */
+/* Resets the values to those of a new build with this seed; gradient and moments are zero again. Fails: ACF_EMEMORY;
+ * then values are undefined. */
 acf_status acf_params_restart(acf_params *ps, uint64_t seed);
 
-/* ACF_EUSAGE unless the set has been built for training; `who` begins the sentence. */
+/* ACF_EUSAGE unless the set was built for training; `who` begins the message. */
 acf_status acf_params_trainable(const acf_params *ps, const char *who);
 
-/* Clears the gradients: before each step. Fails: ACF_EUSAGE (built for inference). */
+/* Clears the gradients; call before each step. Fails: ACF_EUSAGE (built for inference). */
 acf_status acf_params_zero_grad(acf_params *ps);
 
 /* By name, or NULL. */

@@ -1,4 +1,4 @@
-/* The parameter slabs: layout, initial values, names, failures. */
+/* Tests of the parameter slabs: layout, initial values, names, failures. */
 #include "tensor/params.h"
 
 #include "harness/lab.h"
@@ -38,7 +38,7 @@ static acf_params *mixed_set(void) {
     acf_params *ps = new_set();
     add(ps, "w1", ACF_INIT_NORMAL, 1, 3, 5);
     add(ps, "b1", ACF_INIT_NORMAL, 1, 3, 0);
-    add(ps, "w2", ACF_INIT_NORMAL, 1, 7, 3)->decay = false; /* against the rule, on request */
+    add(ps, "w2", ACF_INIT_NORMAL, 1, 7, 3)->decay = false; /* overrides the default */
     assert_non_null(acf_param_add(ps, "a", ACF_INIT_CONST, 2, 0, NULL));
     add(ps, "embed", ACF_INIT_UNIFORM, 1, 17, 4);
     return ps;
@@ -115,7 +115,7 @@ static void inference_has_values_only(void **state) {
     acf_params_free(trained);
 }
 
-/* A set whose values come from a file: laid out as ever, but nothing is drawn for it. */
+/* A set whose values come from a file: the layout is the same, but nothing is initialised. */
 static void allocated_values_are_zero(void **state) {
     (void)state;
     acf_params *ps = mixed_set(), *built = mixed_set();
@@ -131,7 +131,7 @@ static void allocated_values_are_zero(void **state) {
     acf_params_free(built);
 }
 
-/* More parameters than the list first has room for; pointers handed out stay valid. */
+/* More parameters than the initial capacity of the list; earlier pointers stay valid. */
 static void the_list_grows(void **state) {
     (void)state;
     acf_params *ps = new_set();
@@ -175,7 +175,7 @@ static void initial_values_have_their_distribution(void **state) {
     acf_params_free(ps);
 }
 
-/* Every block of C rows of w (R,C) is orthonormal, times scale: also a last one that is not full. */
+/* Every block of C rows of w (R,C) is orthonormal, times scale, including a last partial one. */
 static void orthogonal_blocks(void **state) {
     (void)state;
     const int64_t size[][2] = {{1, 1}, {6, 6}, {48, 16}, {5, 9}, {25, 10}};
@@ -195,7 +195,7 @@ static void orthogonal_blocks(void **state) {
     }
 }
 
-/* What a parameter starts with depends on its name and the seed: not on what else there is, nor on the order. */
+/* A parameter's initial values depend only on its name and the seed, not on other parameters or on their order. */
 static void initial_values_depend_on_seed_and_name_alone(void **state) {
     (void)state;
     acf_params *a = new_set(), *b = new_set(), *other = new_set();
@@ -214,7 +214,7 @@ static void initial_values_depend_on_seed_and_name_alone(void **state) {
     acf_params_free(a), acf_params_free(b), acf_params_free(other);
 }
 
-/* Parameters without elements: a table without columns of some kind has them. */
+/* Parameters without elements: they occur in tables that have no columns of some kind. */
 static void empty_parameters(void **state) {
     (void)state;
     acf_params *ps = new_set();
@@ -231,7 +231,7 @@ static void empty_parameters(void **state) {
     acf_params_free(ps);
 }
 
-/* ---- refusals and failures ---------------------------------------------------------------------------------------- */
+/* ---- refusals and failures ------------------------------------------------------------------------------------- */
 
 static void refuses_what_cannot_be_declared(void **state) {
     (void)state;
@@ -249,11 +249,11 @@ static void refuses_what_cannot_be_declared(void **state) {
                         "from 0, fewer than 2^32 elements in all");
     assert_null(acf_param_add(ps, "minus", ACF_INIT_CONST, 1, 2, (int64_t[]){3, -1}));
     assert_int_equal(ps->n, 1);
-    assert_int_equal(acf_params_build(ps, 1, true), ACF_OK); /* what was accepted still builds */
+    assert_int_equal(acf_params_build(ps, 1, true), ACF_OK); /* declarations that succeeded still build */
     acf_params_free(ps);
 }
 
-/* One step of life; every allocation in it may be the one that fails. */
+/* One full use of a set; any allocation in it may be the one that fails. */
 static acf_status live_once(acf_params *ps) {
     for (int i = ps->n; i < 40; i++) {
         char name[16];
@@ -263,7 +263,7 @@ static acf_status live_once(acf_params *ps) {
     return acf_params_build(ps, 7, true);
 }
 
-/* The n-th allocation fails, for every n: a clean refusal, no leak, and the set can be completed afterwards. */
+/* The n-th allocation fails, for every n: a clean error, no leak, and the set can be completed afterwards. */
 static void every_allocation_may_fail(void **state) {
     (void)state;
     int64_t live = acf_alloc_live();

@@ -1,12 +1,12 @@
-/* Ragged masks to the packed layout: see subset.h. One pass over the masks, a counting sort, one pass over the packed
- * elements; a few microseconds for a batch, so nothing here is threaded. */
+/* Ragged masks to the packed layout: see subset.h. One pass over the masks, a counting sort, one pass over the
+ * packed elements. It takes a few microseconds for a batch, so nothing here is threaded. */
 #include "tensor/subset.h"
 
 #include "base/rng.h"
 
 #include <string.h>
 
-/* The arrays, writable while they are being built. */
+/* The arrays, writable during construction. */
 typedef struct builder {
     int32_t *size, *row, *rank, *active, *first, *cols, *row_of, *col_of, *cell, *prev, *mirror;
     int64_t *square;
@@ -15,7 +15,7 @@ typedef struct builder {
 /* n int32 from the arena; at least one, so that no pointer is NULL. */
 static int32_t *ints(acf_arena *mem, int64_t n) { return acf_arena_alloc(mem, (size_t)(n + 1) * sizeof(int32_t)); }
 
-/* Ranks rows by falling size, ties by row; counts the rows alive at each step and where the steps begin. */
+/* Ranks rows by decreasing size, ties by row; counts the rows of each step and finds where the steps begin. */
 static void sort_rows(builder *w, acf_subset *u) {
     int64_t N = u->N, D = u->D;
     /* active[t] = rows with size > t. Rows of size s follow all the larger ones, which are active[s] in number. */
@@ -24,7 +24,7 @@ static void sort_rows(builder *w, acf_subset *u) {
         if (w->size[i] > 0) w->active[w->size[i] - 1]++;
     for (int64_t t = D - 1; t >= 0; t--) w->active[t] += w->active[t + 1];
     memcpy(w->first, w->active,
-           (size_t)(D + 1) * sizeof(int32_t)); /* while ranks are dealt: the next free one for each size */
+           (size_t)(D + 1) * sizeof(int32_t)); /* while ranks are assigned: the next free one for each size */
     for (int64_t i = 0; i < N; i++) {
         int32_t rank = w->first[w->size[i]]++;
         w->rank[i] = rank;
@@ -61,7 +61,7 @@ static void publish(acf_subset *u, const builder *w) {
     u->mirror = w->mirror, u->square = w->square;
 }
 
-/* Everything from w->size and w->cols, which the caller has filled. */
+/* Computes all arrays from w->size and w->cols, which the caller has filled. */
 static acf_status finish(acf_arena *mem, builder *w, acf_subset *u) {
     w->row = ints(mem, u->N), w->rank = ints(mem, u->N);
     w->active = ints(mem, u->D + 1), w->first = ints(mem, u->D + 1);
@@ -78,7 +78,8 @@ static acf_status finish(acf_arena *mem, builder *w, acf_subset *u) {
 }
 
 acf_status acf_subset_fits(int64_t N, int64_t D) {
-    /* Also N and D alone: with the other one 0 there are no cells, but there are arrays of N and of D+1. */
+    /* Checks N and D. They are also checked alone: if one is 0 there are no cells, but there are arrays of N and of
+     * D+1. */
     if (N < 0 || D < 0 || N > INT32_MAX - 1 || D > INT32_MAX - 1 || (D > 0 && N > (INT32_MAX - 1) / D))
         return acf_fail(ACF_ESHAPE,
                         "subset: %lld rows of %lld columns are more cells than a batch may have (2^31-1); "
@@ -118,7 +119,7 @@ acf_status acf_subset_build(acf_arena *mem, const uint8_t *b, const uint8_t *m, 
 
 static int64_t words_of(const acf_order *o, int64_t D) { return o->column ? o->columns : D; }
 
-/* What a row is sorted by: the stage in the high half, 0 for given cells, and what shuffles it in the low one. */
+/* The sort key of a cell: the stage in the high half, 0 for given cells, and the random shuffle key in the low half. */
 static void keys_of(uint64_t *key, uint32_t *word, const uint8_t *b, const acf_order *o, int64_t i, int64_t D) {
     const acf_rng_counter at = {.seed = o->seed,
                                 .row = o->row_id ? o->row_id[i] : 0,
@@ -132,7 +133,7 @@ static void keys_of(uint64_t *key, uint32_t *word, const uint8_t *b, const acf_o
     }
 }
 
-/* cols (n) by key, ties by column; n is some dozens, and the columns are in order where nothing shuffles them. */
+/* Sorts cols (n) by key, ties by column. n is some dozens, and without shuffling the columns are already in order. */
 static void sort_columns(int32_t *cols, const uint64_t *key, int64_t n) {
     for (int64_t k = 1; k < n; k++) {
         const int32_t col = cols[k];

@@ -1,13 +1,14 @@
 /* Ragged masks to the packed layout, on the GPU: see subset.h.
  *
- * Workload: N = 512 to 65,536 rows, D = 2 to 1,000 columns, at the beginning of every training step, and a split for every coupling. Three
- * launches (four for a sequence), whose shapes depend on N, D and the capacity T alone:
+ * Workload: N = 512 to 65,536 rows, D = 2 to 1,000 columns, at the beginning of every training step, and one split
+ * per coupling. There are three launches (four for a sequence), whose shapes depend only on N, D and the capacity T:
  *
- *     list     a warp a row: how many columns it models, and which
+ *     list     one warp per row: how many columns it models, and which
  *     rank     one block: a counting sort by size, ties by row
- *     pack     a thread a (step, rank): the maps of its element
+ *     pack     one thread per (step, rank): the maps of its element
  *
- * One block sorts, because what it does is short (a batch has some thousand rows) and every row's rank depends on all others. */
+ * One block sorts, because the work is short (a batch has some thousand rows) and every row's rank depends on all
+ * others. */
 #include "tensor/subset.cuh"
 
 #include "base/rng.cuh"
@@ -18,7 +19,7 @@ extern "C" {
 
 #define WARPS 32 /* of the block that sorts */
 
-/* The arrays, writable while they are being built. */
+/* The arrays, writable during construction. */
 typedef struct builder {
     int32_t *size, *row, *rank, *active, *first, *cols, *row_of, *col_of, *cell, *prev, *mirror, *parent, *place;
     int64_t *square;
@@ -26,7 +27,7 @@ typedef struct builder {
     int64_t N, D, T;
 } builder;
 
-/* ---- list ---------------------------------------------------------------------------------------------------------------- */
+/* ---- list ------------------------------------------------------------------------------------------------------ */
 
 static __global__ void list_columns(builder w, const uint8_t *b, const uint8_t *m) {
     const int64_t i = acf_thread() / 32;
@@ -55,12 +56,12 @@ static __global__ void list_half(builder w, const int32_t *size, const int32_t *
     w.place[at] = -1;
 }
 
-/* ---- sequences ----------------------------------------------------------------------------------------------------------- */
+/* ---- sequences ------------------------------------------------------------------------------------------------- */
 
-#define ABSENT UINT64_MAX /* behind all other keys: a stage is below 2^31 */
+#define ABSENT UINT64_MAX /* after all other keys: a stage is below 2^31 */
 
-/* What the cells of a row are sorted by (acf_subset_order), and ABSENT where there is none; a thread for four columns, whose words are one
- * block of bits. */
+/* Sort keys of a row's cells (acf_subset_order), ABSENT for missing ones. One thread for four columns, whose words
+ * are one block of random bits. */
 static __global__ void order_keys(builder w, uint64_t *__restrict__ key, const uint8_t *__restrict__ b,
                                   const uint8_t *__restrict__ m, acf_order o) {
     const int64_t blocks = (w.D + 3) / 4, n = acf_thread();
@@ -82,7 +83,8 @@ static __global__ void order_keys(builder w, uint64_t *__restrict__ key, const u
     }
 }
 
-/* cols by key, ties by column: each cell counts those before it. A thread a cell, as rows have some dozens. */
+/* Sorts cols by key, ties by column: each cell counts those before it. One thread per cell, because rows have some
+ * dozens. */
 static __global__ void list_ordered(builder w, const uint64_t *__restrict__ key) {
     const int64_t at = acf_thread();
     if (at >= w.N * w.D) return;
@@ -97,7 +99,7 @@ static __global__ void list_ordered(builder w, const uint64_t *__restrict__ key)
     if (j == 0) w.size[i] = present;
 }
 
-/* ---- rank ---------------------------------------------------------------------------------------------------------------- */
+/* ---- rank ------------------------------------------------------------------------------------------------------ */
 
 /* Inclusive sum over the block's threads, in their order; *total is the whole. Every thread must call it. */
 static __device__ int32_t block_scan(int32_t x, int32_t *total) {
@@ -107,7 +109,7 @@ static __device__ int32_t block_scan(int32_t x, int32_t *total) {
         int32_t y = __shfl_up_sync(0xffffffffu, x, d);
         if (lane >= d) x += y;
     }
-    __syncthreads(); /* the call before may still be reading */
+    __syncthreads(); /* the previous call may still be reading */
     if (lane == 31) warp[k] = x;
     __syncthreads();
     int32_t before = 0, all = 0;
@@ -119,7 +121,7 @@ static __device__ int32_t block_scan(int32_t x, int32_t *total) {
     return before + x;
 }
 
-/* Rows are taken in order as long as they fit into T; the first that does not, and all behind it, model nothing. */
+/* Rows are accepted in order as long as they fit into T. The first that does not, and all after it, model nothing. */
 static __device__ void drop_rows(const builder &w, int32_t *left_out) {
     int32_t before = 0, dropped = 0;
     for (int64_t i0 = 0; i0 < w.N; i0 += blockDim.x) {
@@ -132,8 +134,8 @@ static __device__ void drop_rows(const builder &w, int32_t *left_out) {
     __syncthreads();
 }
 
-/* active and first from what the bins hold: the rows of each warp by size. Then bins[k] becomes where warp k's rows of that size begin,
- * which is behind all larger ones and behind those of the warps before it. */
+/* active and first from the bins, which hold each warp's rows by size. Then bins[k] becomes the start of warp k's
+ * rows of that size, after all larger ones and after those of earlier warps. */
 static __device__ void count_steps(const builder &w) {
     int32_t *bins = w.bins;
     const int64_t D = w.D;
@@ -144,10 +146,10 @@ static __device__ void count_steps(const builder &w) {
             bins[k * (D + 1) + s] = sum;
             sum += n;
         }
-        w.first[s] = sum; /* at first the rows of size s */
+        w.first[s] = sum; /* at first the number of rows of size s */
     }
     __syncthreads();
-    /* active[t] = rows larger than t: sums from the top, a block's width at a time. */
+    /* active[t] = rows larger than t: sums from the top, one block width at a time. */
     int32_t larger = 0;
     for (int64_t s0 = D; s0 >= 0; s0 -= blockDim.x) {
         const int64_t s = s0 - threadIdx.x;
@@ -169,7 +171,7 @@ static __device__ void count_steps(const builder &w) {
     __syncthreads();
 }
 
-/* Each warp has a run of rows of its own and goes through it 32 rows at a time, so that the order of rows is kept. */
+/* Each warp has a contiguous run of rows and processes 32 at a time, so that the order of rows is kept. */
 static __global__ void __launch_bounds__(32 * WARPS) rank_rows(builder w, int32_t *left_out) {
     const int lane = threadIdx.x % 32, k = threadIdx.x / 32;
     const int64_t per = (w.N + 32 * WARPS - 1) / (32 * WARPS) * 32, from = k * per, to = min(from + per, w.N);
@@ -196,11 +198,11 @@ static __global__ void __launch_bounds__(32 * WARPS) rank_rows(builder w, int32_
     }
 }
 
-/* ---- pack ---------------------------------------------------------------------------------------------------------------- */
+/* ---- pack ------------------------------------------------------------------------------------------------------ */
 
-/* Thread (t,k) makes element t of the row of rank k, at first[t] + k: neighbours write neighbours. Counted through, the threads are as many
- * as there are cells, so thread p also clears the maps at p when there is no such element. whole_first and whole_rank are those of the
- * subset that was split; NULL: none. */
+/* Thread (t,k) makes element t of the row of rank k, at first[t] + k: neighbouring threads write neighbouring
+ * elements. There are as many threads as cells, so thread p also clears the maps at p if that element does not
+ * exist. whole_first and whole_rank are those of the subset that was split; NULL: none. */
 static __global__ void pack(builder w, const int32_t *whole_first, const int32_t *whole_rank, int parity) {
     const int64_t p0 = acf_thread();
     if (p0 >= w.N * w.D) return;
@@ -220,9 +222,9 @@ static __global__ void pack(builder w, const int32_t *whole_first, const int32_t
     if (w.parent) w.parent[p] = whole_first[2 * t + parity] + whole_rank[i];
 }
 
-/* ---- host side ------------------------------------------------------------------------------------------------------------ */
+/* ---- host side ------------------------------------------------------------------------------------------------- */
 
-/* n ints, or one more, so that no pointer is NULL; the tape has failed when there is no memory. */
+/* n ints, or one more, so that no pointer is NULL; the tape has failed if there is no memory. */
 static int32_t *ints(acf_tape *t, int64_t n) { return acf_tape_ints(t, n + 1); }
 
 static acf_status start(acf_tape *t, const acf_subset *u, builder *w) {

@@ -1,5 +1,5 @@
-/* Ragged masks: every field of a subset against its definition, for random masks and the edges of the shape; the order of
- * sequences. */
+/* Tests of ragged masks: every field of a subset against its definition, for random masks and extreme shapes; the
+ * order of sequences. */
 #include "tensor/subset.h"
 
 #include "base/rng.h"
@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A mask with cells set with this probability; chance 0 and 1 give the empty and the full one. */
+/* A mask with cells set with this probability; 0 and 1 give the empty and the full mask. */
 static void draw(uint8_t *mask, int64_t n, uint64_t seed, double chance) {
     for (int64_t i = 0; i < n; i++) mask[i] = acf_lab_random(seed, i, 0, 1) < chance ? 255 : 0;
 }
@@ -28,7 +28,7 @@ static void check_ranks(const acf_subset *u, const uint8_t *want) {
         assert_int_equal(u->size[i], n);
         total += n;
         largest = n > largest ? n : largest;
-        /* The rank is how many rows come before: the larger ones, and the equal ones above. */
+        /* The rank is the number of rows that come before: the larger ones, and earlier rows of equal size. */
         for (int64_t k = 0; k < u->N; k++) rank += u->size[k] > n || (u->size[k] == n && k < i);
         assert_int_equal(u->rank[i], rank);
         assert_int_equal(u->row[rank], i);
@@ -39,7 +39,7 @@ static void check_ranks(const acf_subset *u, const uint8_t *want) {
     assert_int_equal(u->square[0], 0);
 }
 
-/* And its columns, in order. */
+/* Its columns, in order. */
 static void check_rows(const acf_subset *u, const uint8_t *want) {
     check_ranks(u, want);
     for (int64_t i = 0; i < u->N; i++)
@@ -47,7 +47,7 @@ static void check_rows(const acf_subset *u, const uint8_t *want) {
             if (want[i * u->D + j]) assert_int_equal(u->cols[i * u->D + n++], j);
 }
 
-/* Checks what belongs to steps and to packed elements, from sizes, columns and ranks. */
+/* Checks the arrays of steps and packed elements, given sizes, columns and ranks. */
 static void check_packed(const acf_subset *u) {
     int64_t at = 0;
     for (int64_t t = 0; t <= u->D; t++) {
@@ -127,7 +127,7 @@ static void fields_follow_the_definition(void **state) {
             }
 }
 
-/* The drawing in subset.h. */
+/* The example of subset.h. */
 static void the_example_of_the_header(void **state) {
     (void)state;
     static const uint8_t b[] = {1, 0, 1, 1, /* */ 0, 1, 0, 0, /* */ 1, 0, 1, 0};
@@ -178,7 +178,7 @@ static void refuses_too_many_cells(void **state) {
     acf_arena_free(mem);
 }
 
-/* Every allocation made to fail in turn: a clean status, nothing written, nothing leaked. */
+/* Each allocation fails once: a clean error, nothing written, nothing leaked. */
 static void survives_failing_allocations(void **state) {
     (void)state;
     int64_t live = acf_alloc_live();
@@ -200,9 +200,9 @@ static void survives_failing_allocations(void **state) {
     assert_true(n > 2);
 }
 
-/* ---- sequences ------------------------------------------------------------------------------------------------------------- */
+/* ---- sequences ------------------------------------------------------------------------------------------------- */
 
-/* The low half of what column j of row i is sorted by, from the definition. */
+/* The low half of the sort key of column j of row i, from the definition. */
 static uint32_t low_key(const acf_order *o, int64_t i, int64_t j) {
     uint32_t word[4];
     if (!o->shuffle) return (uint32_t)j;
@@ -249,7 +249,7 @@ static void check_order(const uint8_t *b, const uint8_t *m, const acf_order *o, 
     acf_arena_free(mem);
 }
 
-/* The stages of 130 columns, 64 of them as a part, and numbers of 64 rows beyond 32 bits. */
+/* The stages of 130 columns, 64 of them as a part, and ids of 64 rows beyond 32 bits. */
 static int32_t stages[130], part[64];
 static uint64_t ids[64];
 
@@ -278,7 +278,7 @@ static void orders_follow_the_definition(void **state) {
         }
 }
 
-/* cols (D) of row i in such an order, all cells being there and none given. */
+/* cols (D) of row i in such an order, with all cells present and none given. */
 static void columns_of_row(int32_t *cols, const acf_order *o, int64_t i, int64_t N, int64_t D) {
     acf_arena *mem;
     const acf_subset *u;
@@ -332,12 +332,12 @@ static void a_shuffle_depends_on_seed_draw_and_row(void **state) {
         columns_of_row(cols, &o, i, N, D);
         assert_true((memcmp(cols, first, sizeof cols) == 0) == (id[i] == id[0]));
     }
-    o.row_id = other; /* the same row elsewhere in a batch of other rows */
+    o.row_id = other; /* the same row in a batch of other rows */
     columns_of_row(cols, &o, 1, 2, D);
     assert_memory_equal(cols, first, sizeof cols);
 }
 
-/* All orders of three columns equally often: chi-square with 5 degrees of freedom at 0.1 %. */
+/* All orders of three columns are equally frequent: chi-square with 5 degrees of freedom at 0.1 %. */
 static void shuffles_are_even(void **state) {
     (void)state;
     enum { n = 6000, D = 3 };
@@ -414,9 +414,9 @@ static void a_tape_makes_the_same_orders(void **state) {
     acf_lab_close(&l);
 }
 
-/* ---- on another device ------------------------------------------------------------------------------------------------------- */
+/* ---- on another device ----------------------------------------------------------------------------------------- */
 
-/* n integers of device memory against what they should be; NULL: -1 throughout. */
+/* Compares n integers of device memory with the expected ones; NULL: -1 throughout. */
 static void same_ints(acf_lab *l, const int32_t *there, const int32_t *want, int64_t n, const char *what) {
     int32_t *found = acf_lab_ints(n);
     assert_int_equal(acf_device_copy(l->dev, found, there, (size_t)n * sizeof *found, ACF_TO_HOST), ACF_OK);
@@ -450,7 +450,7 @@ static void same_subset(acf_lab *l, const acf_subset *u, const acf_subset *v) {
     for (size_t k = 0; k < sizeof all / sizeof all[0]; k++) {
         same_ints(l, all[k].there, all[k].want, all[k].n, all[k].name);
         same_ints(l, all[k].there + all[k].n, NULL, all[k].capacity - all[k].n,
-                  all[k].name); /* behind the last element */
+                  all[k].name); /* after the last element */
     }
     int32_t *place = acf_lab_ints(N * D);
     for (int64_t p = 0; p < T; p++) place[v->cell[p]] = (int32_t)p;
@@ -520,8 +520,9 @@ static void a_device_makes_the_same_orders(void **state) {
     }
 }
 
-/* With room for part of the cells, rows are taken in order as long as they fit; the others model nothing, and are counted. */
-static void rows_without_room_are_left_out(void **state) {
+/* With capacity for part of the cells, rows are accepted in order as long as they fit; the others model nothing, and
+ * are counted. */
+static void rows_beyond_the_capacity_are_left_out(void **state) {
     (void)state;
     acf_lab l;
     acf_lab_open_on(&l, acf_test_device(), 700, 12, ACF_MASK_RANDOM, 3);
@@ -529,7 +530,7 @@ static void rows_without_room_are_left_out(void **state) {
     assert_int_equal(l.dev->plugin->take_left_out(l.dev, &left_out), ACF_OK);
     l.t->capacity = 0.25;
     acf_lab_begin(&l, false);
-    assert_int_equal(l.u->T, 2112); /* 2,100 and up to a multiple of 64 */
+    assert_int_equal(l.u->T, 2112); /* 2,100, rounded up to a multiple of 64 */
     for (int64_t i = 0, fits = true; i < l.N; i++) {
         fits = fits && taken + l.host->size[i] <= l.u->T;
         if (fits)
@@ -547,7 +548,8 @@ static void rows_without_room_are_left_out(void **state) {
 }
 
 ACF_DEVICE_TESTS(subset, cmocka_unit_test(a_device_makes_the_same_subsets),
-                 cmocka_unit_test(a_device_makes_the_same_orders), cmocka_unit_test(rows_without_room_are_left_out))
+                 cmocka_unit_test(a_device_makes_the_same_orders),
+                 cmocka_unit_test(rows_beyond_the_capacity_are_left_out))
 
 ACF_TESTS(subset, cmocka_unit_test(fields_follow_the_definition), cmocka_unit_test(the_example_of_the_header),
           cmocka_unit_test(nothing_observed_nothing_missing), cmocka_unit_test(no_rows_no_columns),

@@ -119,7 +119,7 @@ static int64_t first_nonfinite(const acf_real *x, int64_t n) {
     return -1;
 }
 
-/* Fetches a tensor's values to the host, into the step's host arena; on the CPU they are there already. */
+/* A tensor's values in the step's host arena; on the CPU the values themselves. */
 static const acf_real *on_host(acf_tape *t, const acf_tensor *x) {
     if (t->dev->kind == ACF_DEVICE_CPU) return x->data;
     size_t bytes = (size_t)acf_tensor_count(x) * sizeof(acf_real);
@@ -128,14 +128,14 @@ static const acf_real *on_host(acf_tape *t, const acf_tensor *x) {
     return copy;
 }
 
-/* An integer of a subset's arrays; 0 where it cannot be read. */
+/* An integer of a subset's arrays; 0 if it cannot be read. */
 static int32_t peek(acf_tape *t, const int32_t *p) {
     int32_t x = 0;
     if (!t->dev->plugin) return *p;
     return acf_device_copy(t->dev, &x, p, sizeof x, ACF_TO_HOST) || acf_device_sync(t->dev) ? 0 : x;
 }
 
-/* acf_tensor_place for a subset in device memory, where matrices lie D·D apart. */
+/* acf_tensor_place for a subset in device memory, where the stride of matrices is D·D. */
 static void place_of(acf_tape *t, const acf_tensor *x, int64_t i, int64_t *row, int64_t *column) {
     const int64_t width = acf_max(acf_tensor_width(x), 1), first = i / width;
     if (!t->dev->plugin) {
@@ -150,7 +150,7 @@ static void place_of(acf_tape *t, const acf_tensor *x, int64_t i, int64_t *row, 
     }
 }
 
-/* Says where the first non-finite value of the step came from. Walks backwards, so the last hit is the earliest node. */
+/* Reports the origin of the step's first non-finite value. Goes backwards, so the last match is the earliest node. */
 static acf_status blame(acf_tape *t, const acf_tensor *x, int64_t at) {
     const acf_op *op = NULL;
     for (acf_node *n = t->last; n; n = n->before)
@@ -196,7 +196,7 @@ int32_t *acf_tape_ints(acf_tape *t, int64_t n) {
     return p;
 }
 
-/* Sizes come from data and users; a product that wraps around would become a small allocation and a large write. */
+/* Sizes come from data and users. An overflowing product would become a small allocation and a large write. */
 static bool countable(int ndim, const int64_t *dim) {
     int64_t n = 1;
     for (int i = 0; i < ndim; i++)
@@ -212,7 +212,7 @@ static acf_tensor *header(acf_tape *t, int ndim, const int64_t *dim) {
         char shape[ACF_SHAPE_TEXT];
         acf_tensor x = {.ndim = ndim};
         for (int i = 0; i < ndim; i++) x.dim[i] = dim[i];
-        acf_fail(ACF_ESHAPE, "there can be no tensor of shape %s", acf_tensor_shape(&x, shape));
+        acf_fail(ACF_ESHAPE, "a tensor cannot have the shape %s", acf_tensor_shape(&x, shape));
         acf_tape_fail(t, NULL);
         return &t->empty;
     }
@@ -267,9 +267,9 @@ acf_tensor *acf_tensor_const(acf_tape *t, const acf_subset *u, double value, int
     return &t->empty;
 }
 
-/* ---- subsets ------------------------------------------------------------------------------------------------------------ */
+/* ---- subsets --------------------------------------------------------------------------------------------------- */
 
-/* What acf_tape_steps fetches. The memory is there from the beginning, as a loop drops what it makes in between. */
+/* Memory for acf_tape_steps. It is allocated with the subset, because a loop releases what it allocates in between. */
 struct acf_counts {
     bool known;
     int32_t *active, *first; /* (D+1) */
@@ -289,7 +289,8 @@ static acf_subset *new_subset(acf_tape *t, int64_t N, int64_t D, int64_t T) {
 static acf_status fetch_counts(acf_tape *t, const acf_subset *u) {
     const size_t bytes = (size_t)(u->D + 1) * sizeof(int32_t);
     if (t->captured)
-        return acf_fail(ACF_EDEVICE, "a loop over steps reads their number back, which a captured step cannot");
+        return acf_fail(ACF_EDEVICE,
+                        "a loop over steps copies their number from the device; a captured step cannot do that");
     ACF_TRY(acf_device_copy(t->dev, u->counts->active, u->active, bytes, ACF_TO_HOST));
     ACF_TRY(acf_device_copy(t->dev, u->counts->first, u->first, bytes, ACF_TO_HOST));
     ACF_TRY(acf_device_sync(t->dev));
@@ -309,9 +310,9 @@ acf_steps acf_tape_steps(acf_tape *t, const acf_subset *u) {
     return s;
 }
 
-#define ROOM_STEP 64 /* capacities are multiples, where the cells allow it: products want round numbers */
+#define CAPACITY_STEP 64 /* capacities are multiples, if the cells allow: products want round sizes */
 static int64_t capacity(int64_t T, int64_t N, int64_t D) {
-    return acf_min(acf_ceil_div(T, ROOM_STEP) * ROOM_STEP, N * D);
+    return acf_min(acf_ceil_div(T, CAPACITY_STEP) * CAPACITY_STEP, N * D);
 }
 
 const acf_subset *acf_tape_subset(acf_tape *t, const uint8_t *b, const uint8_t *m, int64_t N, int64_t D) {
@@ -336,8 +337,8 @@ const acf_subset *acf_tape_sequence(acf_tape *t, const uint8_t *b, const uint8_t
     acf_status status = acf_subset_fits(N, D);
     if (!status && !t->dev->plugin) status = acf_subset_order(t->mem, b, m, o, N, D, &u);
     if (!status && t->dev->plugin) {
-        const double room = o->modelled ? t->capacity : 1;
-        acf_subset *made = new_subset(t, N, D, capacity((int64_t)ceil(room * (double)(N * D)), N, D));
+        const double share = o->modelled ? t->capacity : 1;
+        acf_subset *made = new_subset(t, N, D, capacity((int64_t)ceil(share * (double)(N * D)), N, D));
         status = made ? t->dev->plugin->subset_order(t, b, m, o, made) : ACF_EMEMORY;
         u = made;
     }
@@ -364,10 +365,10 @@ const acf_subset *acf_tape_half(acf_tape *t, const acf_subset *u, int parity) {
     return NULL;
 }
 
-/* ---- gradients: at any time only those between the nodes that have run back and the others are needed, some per cent of all.
- * Shapes repeat from layer to layer, so a list of what was handed back finds nearly always one that fits. */
+/* ---- gradients: only those between the nodes whose backward has run and the others are alive, some per cent of
+ * all. Shapes repeat from layer to layer, so a list of released pieces nearly always has one that fits. */
 
-#define ALIGNED 64 /* numbers that a piece of the slab is a multiple of */
+#define ALIGNED 64 /* pieces of the slab are multiples of this many numbers */
 
 typedef struct acf_spare {
     struct acf_spare *next;
@@ -375,7 +376,7 @@ typedef struct acf_spare {
     int64_t n;
 } acf_spare;
 
-/* The smallest spare piece of n numbers, or up to a quarter more (which are lost when it comes back); else new ones. */
+/* The smallest spare piece of n numbers, or up to a quarter more (the excess is lost on release); else new ones. */
 static acf_real *take_spare(acf_tape *t, int64_t n) {
     acf_spare **best = NULL;
     for (acf_spare **s = &t->spare; *s; s = &(*s)->next)
@@ -386,15 +387,15 @@ static acf_real *take_spare(acf_tape *t, int64_t n) {
     return data;
 }
 
-/* The gradient of what a node made, once its backward has read it. */
+/* Releases the gradient of a node's output, once its backward has read it. */
 static void hand_back(acf_tape *t, acf_tensor *x) {
-    if (t->lasting) return; /* work that was left behind may still read it */
+    if (t->lasting) return; /* work on the second stream may still read it */
     acf_spare *s = x->grad ? acf_arena_alloc(t->host, sizeof *s) : NULL;
-    if (!s) return; /* no memory to remember it: it waits for the next begin */
+    if (!s) return; /* no memory to list it: it is released at the next begin */
     *s = (acf_spare){t->spare, x->grad, acf_tensor_count(x)};
     t->spare = s;
     x->grad = NULL;
-#ifdef ACF_DEBUG /* NaN for whoever still looks */
+#ifdef ACF_DEBUG /* NaN, to detect later reads */
     const acf_memory *m = &t->dev->memory;
     if (m->host)
         memset(s->data, 0xFF, (size_t)s->n * sizeof *s->data);
@@ -407,7 +408,7 @@ void acf_tape_done(acf_tape *t, acf_mark mark) {
     if (!t->lasting) acf_arena_release(t->mem, mark);
 }
 
-/* n zeros of the slab; NULL when it has no room for them. */
+/* n zeros of the slab; NULL if the slab is full. */
 static acf_real *take_slab(acf_tape *t, int64_t n) {
     struct acf_slab *s = &t->slab;
     acf_real *g = t->lasting && s->capacity - s->used >= n ? s->data + s->used : NULL;
@@ -430,7 +431,7 @@ acf_real *acf_grad(acf_tape *t, acf_tensor *x) {
     return x->grad;
 }
 
-/* A view shares numbers, so its gradient must be there before anyone writes to either: allocated now when needed. */
+/* A view shares numbers, so its gradient must exist before anyone writes to either: allocated now if needed. */
 static acf_tensor *shared(acf_tape *t, acf_tensor *x, acf_tensor *view) {
     if (view == &t->empty || x == &t->empty) return &t->empty;
     view->data = x->data;
@@ -444,7 +445,8 @@ acf_tensor *acf_tensor_view(acf_tape *t, acf_tensor *x, int ndim, const int64_t 
     if (view == &t->empty) return view;
     if (acf_tensor_count(view) != acf_tensor_count(x)) {
         char a[ACF_SHAPE_TEXT], b[ACF_SHAPE_TEXT];
-        acf_fail(ACF_ESHAPE, "view: %s cannot be seen as %s", acf_tensor_shape(x, a), acf_tensor_shape(view, b));
+        acf_fail(ACF_ESHAPE, "view: x is %s; it cannot be viewed as %s", acf_tensor_shape(x, a),
+                 acf_tensor_shape(view, b));
         acf_tape_fail(t, NULL);
         return &t->empty;
     }
@@ -457,7 +459,7 @@ acf_tensor *acf_tensor_as_packed(acf_tape *t, acf_tensor *x, const acf_subset *u
     if (view == &t->empty) return view;
     if (u && acf_tensor_rows(x) != u->T) {
         char a[ACF_SHAPE_TEXT];
-        acf_fail(ACF_ESHAPE, "as_packed: %s has not the %lld rows of the subset", acf_tensor_shape(x, a),
+        acf_fail(ACF_ESHAPE, "as_packed: x is %s; expected the %lld rows of the subset", acf_tensor_shape(x, a),
                  (long long)u->T);
         acf_tape_fail(t, NULL);
         return &t->empty;
@@ -469,7 +471,7 @@ acf_tensor *acf_tensor_as_packed(acf_tape *t, acf_tensor *x, const acf_subset *u
 /* ---- nodes ------------------------------------------------------------------------------------------------------ */
 
 acf_node *acf_node_new(acf_tape *t, const acf_op *op, size_t attr_bytes, int n_in, acf_tensor *const *in) {
-    if (t->failure.status) return NULL; /* of what comes behind a failure, nothing runs */
+    if (t->failure.status) return NULL; /* after a failure nothing runs */
     t->op = op;
     acf_node *n = acf_arena_alloc(t->host, sizeof *n);
     acf_tensor **inputs = n ? acf_arena_alloc(t->host, (size_t)n_in * sizeof *inputs) : NULL;
@@ -491,12 +493,12 @@ acf_node *acf_node_new(acf_tape *t, const acf_op *op, size_t attr_bytes, int n_i
     return n;
 }
 
-/* An operation outside the list brings its kernels with it. */
+/* An operation outside the list has its own kernels. */
 static const acf_kernel *kernel_of(const acf_tape *t, const acf_op *op) {
     return t->kernels && op->id >= 0 ? &t->kernels[op->id] : &op->cpu;
 }
 
-/* Another device may lack what the CPU has; a derivative that is missing must not look like one that does not exist. */
+/* Another device may lack a kernel that the CPU has. A missing derivative must not be treated as a nonexistent one. */
 static acf_status has_kernel(const acf_tape *t, const acf_node *n, const acf_kernel *k) {
     if (!k->forward)
         return acf_fail(ACF_EDEVICE, "the operation has no kernel for %s; use the device cpu", t->dev->table->name);
@@ -538,7 +540,7 @@ acf_status acf_tape_backward(acf_tape *t, acf_tensor *loss) {
         return acf_tape_fail(t, NULL);
     }
     if (t->ran_back) {
-        acf_fail(ACF_EUSAGE, "backward: it has run already since begin; add the losses up and call it once");
+        acf_fail(ACF_EUSAGE, "backward: it was already called since begin; add the losses and call it once");
         return acf_tape_fail(t, NULL);
     }
     ACF_TRY(acf_tape_check(t, loss));

@@ -1,14 +1,14 @@
-/* Replayed work: see tape_graph.h. */
+/* Repeated work on a tape: see tape_graph.h. */
 #include "tensor/tape_graph.h"
 
 #include "device/plugin.h"
 
-#define ROOMY 4 /* free memory, in what a run took so far, that lasting steps ask for */
+#define MEMORY_FACTOR 4 /* free memory required for steps without reuse, in multiples of the memory of a run so far */
 
-/* Is there room for steps that use no memory twice? */
-static bool roomy(acf_tape *t) {
+/* True if memory suffices for steps that use no memory twice. */
+static bool memory_suffices(acf_tape *t) {
     size_t left, all, used = acf_arena_reserved(t->mem) + (size_t)t->slab.asked * sizeof(acf_real);
-    return t->record && !acf_device_memory(t->dev, &left, &all) && left / ROOMY > used;
+    return t->record && !acf_device_memory(t->dev, &left, &all) && left / MEMORY_FACTOR > used;
 }
 
 static acf_status capture(acf_tape_graph *r, acf_tape *t, acf_status (*enqueue)(void *), void *ctx) {
@@ -18,8 +18,8 @@ static acf_status capture(acf_tape_graph *r, acf_tape *t, acf_status (*enqueue)(
     return status ? status : ended;
 }
 
-/* One run by hand; *n counts it off. */
-static acf_status by_hand(acf_tape_graph *r, acf_status (*enqueue)(void *), void *ctx, int64_t *n) {
+/* One run without a graph; *n is decremented. */
+static acf_status run_directly(acf_tape_graph *r, acf_status (*enqueue)(void *), void *ctx, int64_t *n) {
     ACF_TRY(enqueue(ctx));
     r->ran++, --*n;
     return ACF_OK;
@@ -28,12 +28,12 @@ static acf_status by_hand(acf_tape_graph *r, acf_status (*enqueue)(void *), void
 static acf_status run(acf_tape_graph *r, acf_tape *t, acf_status (*enqueue)(void *), void *ctx, int64_t n) {
     const acf_plugin *p = t->dev->plugin;
     if (n > 0 && !r->ran) {
-        ACF_TRY(by_hand(r, enqueue, ctx, &n));
-        r->lasting = roomy(t);
+        ACF_TRY(run_directly(r, enqueue, ctx, &n));
+        r->lasting = memory_suffices(t);
     }
     if (n > 0 && !r->graph) {
         ACF_TRY(acf_tape_last(t, r->lasting));
-        if (r->lasting && r->ran == 1) ACF_TRY(by_hand(r, enqueue, ctx, &n));
+        if (r->lasting && r->ran == 1) ACF_TRY(run_directly(r, enqueue, ctx, &n));
     }
     if (n > 0 && !r->graph) ACF_TRY(capture(r, t, enqueue, ctx));
     while (n-- > 0) ACF_TRY(p->graph_run(t->dev, r->graph));
@@ -54,7 +54,7 @@ acf_status acf_tape_graph_run(acf_tape_graph *r, acf_tape *t, acf_status (*enque
 
 void acf_tape_graph_free(acf_tape_graph *r, acf_device *dev) {
     if (r->graph) {
-        acf_device_sync(dev); /* it may be running */
+        acf_device_sync(dev); /* the graph may be running */
         dev->plugin->graph_free(dev, r->graph);
     }
     *r = (acf_tape_graph){0};

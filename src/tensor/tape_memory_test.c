@@ -1,10 +1,10 @@
-/* The tape: views, and the memory and time it takes. */
+/* Tests of the tape: views, and its use of memory and time. */
 #include "harness/tape_lab.h"
 
 #include <math.h>
 #include <time.h>
 
-/* ---- views ---------------------------------------------------------------------------------------------------------- */
+/* ---- views ----------------------------------------------------------------------------------------------------- */
 
 static void views_share_data_and_gradient(void **state) {
     (void)state;
@@ -31,12 +31,12 @@ static void views_keep_and_change_the_packing(void **state) {
     assert_ptr_equal(acf_tensor_as_packed(l.t, plain, l.u)->sub, l.u);
     assert_ptr_equal(acf_tensor_as_packed(l.t, acf_tensor_new(l.t, 1, (int64_t[]){5}), l.u), &l.t->empty);
     assert_int_equal(acf_tape_status(l.t), ACF_ESHAPE);
-    assert_string_equal(acf_error(), "as_packed: (5) has not the 12 rows of the subset");
+    assert_string_equal(acf_error(), "as_packed: x is (5); expected the 12 rows of the subset");
     acf_lab_begin(&l, false);
     x = acf_leaf_packed(&l, "x", -1, 1, 2);
     assert_ptr_equal(acf_tensor_view(l.t, x, 1, (int64_t[]){23}), &l.t->empty);
     assert_int_equal(acf_tape_status(l.t), ACF_ESHAPE);
-    assert_string_equal(acf_error(), "view: (12 packed, 2) cannot be seen as (23)");
+    assert_string_equal(acf_error(), "view: x is (12 packed, 2); it cannot be viewed as (23)");
     acf_lab_close(&l);
 }
 
@@ -51,7 +51,7 @@ static void wrapping_borrows_memory(void **state) {
     close_bench(&b);
 }
 
-/* ---- memory --------------------------------------------------------------------------------------------------------- */
+/* ---- memory ---------------------------------------------------------------------------------------------------- */
 
 static acf_status step(acf_tape *t, acf_tensor *w, acf_tensor *v, bool record) {
     acf_tape_begin(t, record);
@@ -61,7 +61,7 @@ static acf_status step(acf_tape *t, acf_tensor *w, acf_tensor *v, bool record) {
     return record ? acf_tape_backward(t, loss) : acf_tape_status(t);
 }
 
-/* A loop of sampling steps: memory does not grow, and the count of nodes is what is there. */
+/* A loop of sampling steps: memory does not grow, and the count of nodes is that of the live ones. */
 static void rewinding_frees_what_came_after(void **state) {
     (void)state;
     bench b;
@@ -97,7 +97,8 @@ static void no_allocation_after_the_first_step(void **state) {
     close_bench(&b);
 }
 
-/* The n-th allocation fails, for every n of create, forward and backward: a clean refusal, no leak, the tape goes on. */
+/* The n-th allocation fails, for every n of create, forward and backward: a clean error, no leak, the tape remains
+ * usable. */
 static void every_allocation_may_fail(void **state) {
     (void)state;
     bench b;

@@ -1,13 +1,13 @@
-/* The tape: backward and failures. Views and memory are in tape_memory_test.c. */
+/* Tests of the tape: backward and failures. Views and memory are in tape_memory_test.c. */
 #include "harness/tape_lab.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-/* ---- operations that fail -------------------------------------------------------------------------------------------- */
+/* ---- operations that fail -------------------------------------------------------------------------------------- */
 
-/* Fails when it runs, as an operation does that meets a singular matrix; forward or backward. */
+/* Fails when it runs, like an operation on a singular matrix; forward or backward. */
 static acf_status fail_forward(acf_tape *t, acf_node *n) {
     (void)t, (void)n;
     return acf_fail(ACF_ENUMERIC, "row 4, column 2: the matrix is singular");
@@ -28,7 +28,7 @@ static acf_tensor *scalar_op(acf_tape *t, const acf_op *op, acf_tensor *x) {
     return acf_node_run(t, n);
 }
 
-/* ---- backward ------------------------------------------------------------------------------------------------------- */
+/* ---- backward -------------------------------------------------------------------------------------------------- */
 
 static void gradients_of_a_product(void **state) {
     (void)state;
@@ -41,7 +41,7 @@ static void gradients_of_a_product(void **state) {
     close_bench(&b);
 }
 
-/* Used twice in one node, and again later; and over two steps without clearing: gradients add up. */
+/* Used twice in one node, and again later, and over two steps without clearing: gradients add up. */
 static void a_weight_used_twice_accumulates(void **state) {
     (void)state;
     bench b;
@@ -65,15 +65,16 @@ static void what_is_not_needed_is_not_computed(void **state) {
     acf_tensor *x = acf_tensor_input(b.t, ones, 2, b.w->dim);
     acf_tensor *unused = mul(b.t, b.w, b.v), *fixed = mul(b.t, x, x), *y = mul(b.t, fixed, b.w);
     assert_int_equal(acf_tape_backward(b.t, sum(b.t, y)), ACF_OK);
-    assert_true(!unused->grad && !fixed->grad && !x->grad); /* nothing flows where no parameter is */
+    assert_true(!unused->grad && !fixed->grad && !x->grad); /* no gradients where no parameter is */
     assert_true(!fixed->needs_grad && y->needs_grad);
     expect(b.w->grad, 1, 1, 1, 1, 1, 1);
     expect(b.v->grad, 0, 0, 0, 0, 0, 0);
     close_bench(&b);
 }
 
-/* A chain of products x ← x·v: however long, two of its gradients are alive at a time, and what it made can still be read. */
-static void gradients_are_used_again(void **state) {
+/* A chain of products x ← x·v. For any length, two of its gradients are alive at a time, and all outputs can still
+ * be read. */
+static void gradient_memory_is_reused(void **state) {
     (void)state;
     size_t extra[2];
     for (int k = 0; k < 2; k++) {
@@ -130,8 +131,8 @@ static acf_status total_backward(acf_tape *t, acf_node *n) {
 static const acf_op op_spread = {"spread", -1, {spread_forward, spread_backward}};
 static const acf_op op_total = {"total", -1, {total_forward, total_backward}};
 
-/* Gradients of many sizes, some alive all the time, others handed on: none touches another. With a = Σw and y = a repeated s times,
- * the loss is the sum of y + y³ over all sizes. */
+/* Gradients of many sizes, some alive all the time, others reused: none overlaps another. With a = Σw and y = a
+ * repeated s times, the loss is the sum of y + y³ over all sizes. */
 static void gradients_do_not_overlap(void **state) {
     (void)state;
     static const int64_t size[] = {70, 8, 64, 9, 40, 1, 32, 33, 8, 100, 16, 24};
@@ -154,7 +155,7 @@ static void gradients_do_not_overlap(void **state) {
     close_bench(&b);
 }
 
-/* Nothing to do is not a failure: a loss without parameters, behind an operation without derivative, while not recording. */
+/* Not failures: a loss without parameters, after an operation without derivative, while not recording. */
 static void a_loss_that_depends_on_no_parameter(void **state) {
     (void)state;
     bench b;
@@ -193,7 +194,7 @@ static void refuses_a_second_backward(void **state) {
     close_bench(&b);
 }
 
-/* ---- failures ------------------------------------------------------------------------------------------------------- */
+/* ---- failures -------------------------------------------------------------------------------------------------- */
 
 static void the_first_failure_sticks_until_begin(void **state) {
     (void)state;
@@ -238,8 +239,8 @@ static void a_failing_kernel_is_named(void **state) {
     close_bench(&b);
 }
 
-/* Memory for results comes from the tape, not from the operation's own code; the sentence names the operation all the
- * same, and no operation when none was called. */
+/* Memory for results comes from the tape, not from the operation's own code. The message still names the operation,
+ * and no operation if none was called. */
 static void out_of_memory_names_the_operation(void **state) {
     (void)state;
     const int64_t many = (int64_t)1 << 20;
@@ -275,8 +276,8 @@ static void out_of_memory_names_the_operation(void **state) {
     close_bench(&b);
 }
 
-/* Products of sizes that wrap around are refused, not allocated as something small. */
-static void refuses_shapes_that_cannot_be(void **state) {
+/* Overflowing products of sizes are refused, not allocated as something small. */
+static void refuses_invalid_shapes(void **state) {
     (void)state;
     const int64_t big = (int64_t)1 << 32;
     const int64_t dims[][2] = {{big, big}, {-1, -1}, {3, -2}, {big / 2, big}, {0, -1}};
@@ -286,13 +287,13 @@ static void refuses_shapes_that_cannot_be(void **state) {
         acf_tape_begin(b.t, true);
         assert_ptr_equal(acf_tensor_new(b.t, 2, dims[i]), &b.t->empty);
         assert_int_equal(acf_tape_status(b.t), ACF_ESHAPE);
-        assert_non_null(strstr(acf_error(), "there can be no tensor of shape ("));
+        assert_non_null(strstr(acf_error(), "a tensor cannot have the shape ("));
     }
     close_bench(&b);
 }
 
 /* After a failure a subset may be NULL (acf_tape_half says so). */
-static void a_failed_tape_looks_at_no_subset(void **state) {
+static void a_failed_tape_reads_no_subset(void **state) {
     (void)state;
     bench b;
     open_bench(&b);
@@ -303,7 +304,7 @@ static void a_failed_tape_looks_at_no_subset(void **state) {
     close_bench(&b);
 }
 
-/* Nothing is finite; an older error of the thread is none of the tape's. */
+/* All values are non-finite; an earlier error of the thread does not affect the tape. */
 static void checking_nothing_succeeds(void **state) {
     (void)state;
     bench b;
@@ -337,11 +338,11 @@ static void the_first_nonfinite_output_is_named(void **state) {
     assert_int_equal(acf_tape_backward(b.t, sum(b.t, second)), ACF_ENUMERIC);
     assert_string_equal(acf_error(),
                         "mul: the output is inf at row 1, column 1; look at that row's input, or lower the step size");
-    expect(b.w->grad, 0, 0, 0, 0, 0, 0); /* nothing ran back */
+    expect(b.w->grad, 0, 0, 0, 0, 0, 0); /* no backward ran */
     acf_tape_begin(b.t, true);
     acf_tensor *x = acf_tensor_input(b.t, b.v->data, 2, b.v->dim);
     assert_int_equal(acf_tape_check(b.t, b.w), ACF_OK);
-    assert_int_equal(acf_tape_check(b.t, x), ACF_ENUMERIC); /* no operation made it */
+    assert_int_equal(acf_tape_check(b.t, x), ACF_ENUMERIC); /* made by no operation */
     assert_string_equal(
         acf_error(), "input: the output is inf at row 1, column 1; look at that row's input, or lower the step size");
     close_bench(&b);
@@ -367,11 +368,11 @@ static void a_packed_output_is_named_by_its_cell(void **state) {
 }
 
 ACF_TESTS(tape, cmocka_unit_test(gradients_of_a_product), cmocka_unit_test(a_weight_used_twice_accumulates),
-          cmocka_unit_test(what_is_not_needed_is_not_computed), cmocka_unit_test(gradients_are_used_again),
+          cmocka_unit_test(what_is_not_needed_is_not_computed), cmocka_unit_test(gradient_memory_is_reused),
           cmocka_unit_test(gradients_do_not_overlap), cmocka_unit_test(a_loss_that_depends_on_no_parameter),
           cmocka_unit_test(refuses_a_loss_that_is_not_one_number), cmocka_unit_test(refuses_a_second_backward),
           cmocka_unit_test(the_first_failure_sticks_until_begin), cmocka_unit_test(a_failing_kernel_is_named),
-          cmocka_unit_test(out_of_memory_names_the_operation), cmocka_unit_test(refuses_shapes_that_cannot_be),
-          cmocka_unit_test(a_failed_tape_looks_at_no_subset), cmocka_unit_test(checking_nothing_succeeds),
+          cmocka_unit_test(out_of_memory_names_the_operation), cmocka_unit_test(refuses_invalid_shapes),
+          cmocka_unit_test(a_failed_tape_reads_no_subset), cmocka_unit_test(checking_nothing_succeeds),
           cmocka_unit_test(usable_before_the_first_begin), cmocka_unit_test(the_first_nonfinite_output_is_named),
           cmocka_unit_test(a_packed_output_is_named_by_its_cell))

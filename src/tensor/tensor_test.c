@@ -1,4 +1,4 @@
-/* Shapes of tensors: counts, text, places. */
+/* Tests of shapes of tensors: counts, text, cells. */
 #include "tensor/tensor.h"
 
 #include "harness/check.h"
@@ -67,7 +67,7 @@ static void same_shape(void **state) {
     assert_true(acf_tensor_same_shape(&a, &b));
 }
 
-/* Where a message says that a number sits. */
+/* The cell that a message reports. */
 static void places(void **state) {
     (void)state;
     int64_t row, column;

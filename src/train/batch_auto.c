@@ -1,4 +1,4 @@
-/* Rows of a step from what memory is free: see batch_auto.h. */
+/* Chooses the rows of a step by free memory: see batch_auto.h. */
 #include "train/batch_auto.h"
 
 #include "model/config.h"
@@ -6,9 +6,10 @@
 #include <math.h>
 
 #define PROBE_ROWS 8
-#define SHARE 0.5 /* of free memory that a step may take */
+#define SHARE 0.5 /* share of free memory that a step may take */
 
-/* The first N rows of the data, again from the beginning where there are fewer, with every cell present and modelled: no masks need more. */
+/* The first N rows of the data, repeated where there are fewer, with every cell present and modelled: the upper bound
+ * of any masks. */
 static void fill(acf_device *dev, acf_batch *b, const acf_train_data *data, int64_t *row, int64_t N) {
     const acf_rows rows = data->rows ? *data->rows : acf_rows_all(data->table->N);
     for (int64_t i = 0; i < N; i++) row[i] = acf_rows_at(&rows, i % rows.n);
@@ -19,7 +20,8 @@ static void fill(acf_device *dev, acf_batch *b, const acf_train_data *data, int6
     }
 }
 
-/* What a step on N rows takes from the arenas of a fresh tape at most. A loss that is not finite has no backward: *out is 0. */
+/* Peak memory of a step on N rows, from the arenas of a fresh tape. A loss that is not finite has no backward: *out is
+ * 0. */
 static acf_status probe(acf_net *net, const acf_train_data *data, const acf_train_settings *set, int64_t N,
                         double *out) {
     acf_device *dev = acf_net_params(net)->dev;
@@ -58,7 +60,7 @@ acf_status acf_step_memory_measure(acf_net *net, const acf_train_data *data, con
     return ACF_OK;
 }
 
-/* What the trainer will take besides its steps: the best weights, and on a GPU the encoded table. */
+/* Memory of the trainer besides its steps: the best weights, and on a GPU the encoded table. */
 static double kept(const acf_net *net, const acf_train_data *data) {
     const acf_params *ps = acf_net_params((acf_net *)(uintptr_t)net);
     double slab = data->hold || data->valid_rows ? (double)ps->total * sizeof(acf_real) : 0;
@@ -76,7 +78,7 @@ acf_status acf_batch_auto(acf_net *net, const acf_train_data *data, const acf_op
     int64_t rows =
         dev->kind == ACF_DEVICE_CUDA ? acf_max(usual, acf_min(ACF_AUTO_GPU_ROWS, n / ACF_AUTO_STEPS)) : usual;
     *out = acf_max(rows, 1);
-    if (n < 1 || acf_net_columns(net) != data->table->D) return ACF_OK; /* the trainer says what is wrong with it */
+    if (n < 1 || acf_net_columns(net) != data->table->D) return ACF_OK; /* the trainer reports the error */
     ACF_TRY(acf_step_memory_measure(net, data, o, &need));
     if (need.row <= 0) return ACF_OK;
     ACF_TRY(acf_device_memory(dev, &left, &all));
@@ -84,8 +86,8 @@ acf_status acf_batch_auto(acf_net *net, const acf_train_data *data, const acf_op
     if (fits < 1)
         return acf_fail(
             ACF_EMEMORY,
-            "out of memory on %s: a training step needs %.3f GiB and %.3f GiB a row; %.2f of %.2f GiB are free, of which "
-            "it may have %.3f; try a smaller model",
+            "out of memory on %s: a training step needs %.3f GiB and %.3f GiB a row; %.2f of %.2f GiB are free, of "
+            "which it may have %.3f; try a smaller model",
             dev->table->name, gib(need.fixed), gib(need.row), gib((double)left), gib((double)all), gib(capacity));
     if (fits < (double)rows) rows = (int64_t)fits;
     *out = rows > 8 ? rows / 8 * 8 : rows;

@@ -1,4 +1,4 @@
-/* Tests of batch_auto.h, and of a fit whose memory runs out: on a CPU whose memory has a limit that the test sets. */
+/* Tests of batch_auto.h, and of a fit that runs out of memory: on a CPU device with a memory limit set by the test. */
 #include "train/batch_auto.h"
 
 #include "harness/train_lab.h"
@@ -11,12 +11,12 @@
 
 enum { N = 600, D = 6 };
 
-/* ---- a device with little memory --------------------------------------------------------------------------------------------- */
+/* ---- a device with little memory ------------------------------------------------------------------------------- */
 
-/* The heap behind a limit. What is held is counted by a size in front of each block. */
+/* The heap behind a limit. The size in front of each block counts the memory in use. */
 static struct small {
     size_t held, limit;
-    bool nothing_left; /* it says so, and gives all the same */
+    bool nothing_left; /* report no free memory, but allocate all the same */
 } small;
 
 static void *small_alloc(void *ctx, size_t bytes) {
@@ -55,7 +55,7 @@ static void make_small(acf_device *dev, size_t limit) {
     dev->memory = (acf_memory){&small, small_alloc, small_free, ACF_HOST_ALIGN, true, NULL, NULL};
 }
 
-/* ---- how many rows ------------------------------------------------------------------------------------------------------------- */
+/* ---- how many rows --------------------------------------------------------------------------------------------- */
 
 static const char *const by_itself[] = {"batch=auto", NULL};
 
@@ -67,7 +67,7 @@ static void open_small(acf_train_lab *l, const char *const *settings) {
 
 static acf_train_data data_of(const acf_train_lab *l) { return (acf_train_data){l->table, NULL, l->encoder, l->hold}; }
 
-/* Rows for so much free memory. */
+/* Rows for this free memory. */
 static int64_t rows_in(acf_train_lab *l, double bytes) {
     const acf_train_data data = data_of(l);
     int64_t rows = -1;
@@ -84,16 +84,17 @@ static void rows_follow_free_memory(void **state) {
     const acf_train_data data = data_of(&l);
     if (acf_step_memory_measure(l.net, &data, l.o, &need)) fail_msg("%s", acf_error());
     assert_true(need.row > 1000 && need.row < 1e6 && need.fixed >= 0);
-    double best = (double)acf_net_params(l.net)->total * sizeof(acf_real);          /* kept beside */
-    assert_int_equal(rows_in(&l, best + 2 * (need.fixed + 103.98 * need.row)), 96); /* eights, and just not the next */
+    double best = (double)acf_net_params(l.net)->total * sizeof(acf_real); /* kept by the trainer */
+    assert_int_equal(rows_in(&l, best + 2 * (need.fixed + 103.98 * need.row)),
+                     96); /* a multiple of 8, just below 104 */
     assert_int_equal(rows_in(&l, best + 2 * (need.fixed + 104.02 * need.row)), 104);
     assert_int_equal(rows_in(&l, best + 2 * (need.fixed + 200.5 * need.row)), 200);
-    assert_int_equal(rows_in(&l, 1e12), 256); /* a CPU has no use for more */
+    assert_int_equal(rows_in(&l, 1e12), 256); /* a CPU gains nothing from more */
     acf_train_lab_close(&l);
 }
 
-/* The prediction holds: steps of that many rows get along with the memory that was free, where every cell is modelled and both terms of
- * the loss are there. */
+/* The prediction holds: steps of that many rows fit into the free memory, with every cell modelled and both terms of
+ * the loss. */
 static void the_rows_fit(void **state) {
     (void)state;
     for (int guess = 0; guess < 2; guess++) {
@@ -118,7 +119,7 @@ static void the_rows_fit(void **state) {
     }
 }
 
-static void too_little_for_a_row_is_a_sentence(void **state) {
+static void too_little_for_a_row_is_reported(void **state) {
     (void)state;
     acf_train_lab l;
     open_small(&l, by_itself);
@@ -132,11 +133,11 @@ static void too_little_for_a_row_is_a_sentence(void **state) {
     acf_train_lab_close(&l);
 }
 
-/* ---- a fit that runs out ------------------------------------------------------------------------------------------------------- */
+/* ---- a fit that runs out --------------------------------------------------------------------------------------- */
 
 static char path[64];
 
-/* Where `path` will be: nothing is there. */
+/* Makes `path` the name of a file that does not exist. */
 static int make_path(void **state) {
     (void)state;
     strcpy(path, "/tmp/acflow-memory-XXXXXX");
@@ -150,7 +151,7 @@ static int remove_path(void **state) {
     return 0;
 }
 
-/* Four rows a step, of whose many columns most are given, and now and then none: what a step needs goes up and down. */
+/* Four rows a step, of whose many columns most are given, and sometimes none: the memory of a step varies. */
 enum { WIDE = 40 };
 static acf_table *wide_table(void) { return acf_train_lab_table(N, WIDE, 0.2, 0, 3); }
 
@@ -159,7 +160,7 @@ static acf_table *wide_table(void) { return acf_train_lab_table(N, WIDE, 0.2, 0,
         "valid=0", "refit=false"
 static const char *const uneven[] = {"batch=4", UNEVEN, NULL};
 
-/* From the first report on there is no more memory than is held. */
+/* From the first report on, no memory beyond that in use can be allocated. */
 static int cut(void *ctx, const acf_fit_report *r) {
     int64_t *steps = ctx;
     *steps = r->step;
@@ -196,8 +197,8 @@ static void same_weights(const acf_model *a, const acf_model *b) {
     assert_memory_equal(x->value, y->value, (size_t)x->total * sizeof *x->value);
 }
 
-/* Memory ends between two steps: status 5 with numbers, the state of the last good step in the file, from which the run goes on to the
- * very model of one that was never short of memory. */
+/* Memory ends between two steps: status 5 with numbers, and the state of the last good step in the file. Resumed, the
+ * run gives the same model as one that never ran out. */
 static void a_run_out_of_memory_can_be_resumed(void **state) {
     (void)state;
     acf_table *t = wide_table();
@@ -221,7 +222,7 @@ static void a_run_out_of_memory_can_be_resumed(void **state) {
     acf_table_free(t);
 }
 
-/* It may go on with fewer rows a step. */
+/* The run may continue with fewer rows a step. */
 static void a_smaller_batch_may_resume(void **state) {
     (void)state;
     static const char *const one[] = {"batch=2", UNEVEN, NULL};
@@ -237,7 +238,7 @@ static void a_smaller_batch_may_resume(void **state) {
     acf_table_free(t);
 }
 
-/* No memory for anything, not even for saving: the file of the last save is whole, and the run goes on from there. */
+/* No memory at all, not even for saving: the file of the last save is intact, and the run resumes from it. */
 static int starve(void *ctx, const acf_fit_report *r) {
     const int64_t *n = ctx;
     if (r->step == 1) acf_alloc_fail_at(*n);
@@ -268,7 +269,7 @@ static void the_last_checkpoint_outlives_any_failure(void **state) {
     acf_table_free(t);
 }
 
-/* `auto` becomes a number that the model records; a resumed run keeps its own, where that fits. */
+/* `auto` becomes a number that the model records; a resumed run keeps its own number, where that fits. */
 static void auto_is_settled_and_recorded(void **state) {
     (void)state;
     static const char *const set[] = {"batch=auto", "steps=3", "valid=0", "refit=false", NULL};
@@ -290,6 +291,6 @@ static void auto_is_settled_and_recorded(void **state) {
 
 #define WITH_PATH(test) cmocka_unit_test_setup_teardown(test, make_path, remove_path)
 ACF_TESTS(batch_auto, cmocka_unit_test(rows_follow_free_memory), cmocka_unit_test(the_rows_fit),
-          cmocka_unit_test(too_little_for_a_row_is_a_sentence), WITH_PATH(a_run_out_of_memory_can_be_resumed),
+          cmocka_unit_test(too_little_for_a_row_is_reported), WITH_PATH(a_run_out_of_memory_can_be_resumed),
           WITH_PATH(a_smaller_batch_may_resume), WITH_PATH(the_last_checkpoint_outlives_any_failure),
           WITH_PATH(auto_is_settled_and_recorded))

@@ -1,4 +1,5 @@
-/* Tests of calibrate.h: that the numbers are where the objective is least, when there is nothing to ask, and that kept weights have them. */
+/* Tests of calibrate.h: the numbers minimise the objective, cases without calibration, and that kept weights are
+ * calibrated. */
 #include "train/calibrate.h"
 
 #include "harness/train_lab.h"
@@ -9,7 +10,7 @@
 
 enum { D = 4, N = 300 };
 
-/* Correlated reals and, as the first column, a class that goes with the second. */
+/* Correlated reals and, as the first column, a class that depends on the second. */
 static acf_table *mixed_table(void) {
     static const acf_column columns[D] = {{"class", 3}, {"a", 0}, {"b", 0}, {"c", 0}};
     double *x = malloc(sizeof(double) * N * D);
@@ -26,12 +27,12 @@ static void open_lab(acf_train_lab *l, const char *const *settings, acf_table *t
     acf_train_lab_open(l, 1, settings);
     acf_train_lab_ready(l, t);
     if (acf_trainer_run(l->tr, NULL, NULL)) fail_msg("%s", acf_error());
-    l->tr->set.ema = 0; /* what is validated is `value` */
+    l->tr->set.ema = 0; /* validate the weights in `value` */
 }
 
 static const char *const many_held[] = {"valid=0.3", "steps=40", "valid-every=20", "lr=0.01", NULL};
 
-/* The objective, by another way. */
+/* The objective, computed another way. */
 static double objective(acf_train_lab *l, double scale_factor, double temperature) {
     const acf_params *ps = acf_net_params(l->net);
     const size_t bytes = (size_t)ps->total * sizeof(acf_real);
@@ -50,20 +51,20 @@ static void calibrate(acf_train_lab *l) {
     if (acf_calibrate(l->tr)) fail_msg("%s", acf_error());
 }
 
-static void both_are_where_it_is_least(void **state) {
+static void both_minimise_the_objective(void **state) {
     (void)state;
     acf_train_lab l;
     open_lab(&l, many_held, mixed_table());
     const double before = objective(&l, 0, 0);
     calibrate(&l);
     const double w = l.tr->scale_factor, s = l.tr->temperature;
-    assert_true(w != 0 && s != 0 && objective(&l, 0, 0) == before); /* the weights are as they were */
+    assert_true(w != 0 && s != 0 && objective(&l, 0, 0) == before); /* the weights are unchanged */
     const double least = objective(&l, w, s);
     for (double other = -0.5; other <= 1; other += 0.05) {
         assert_true(least <= objective(&l, other, s) + 0.05);
         assert_true(least <= objective(&l, w, other) + 0.05);
     }
-    /* Weights that are too sure by a known factor: the cells want it back, and what was expected holds against them. */
+    /* Weights that are overconfident by a known factor: calibration undoes it, but for the prior's pull. */
     if (acf_net_calibrate(l.net, -0.4, -0.4)) fail_msg("%s", acf_error());
     calibrate(&l);
     assert_true(l.tr->scale_factor > w + 0.2 && l.tr->scale_factor < w + 0.42);
@@ -71,21 +72,21 @@ static void both_are_where_it_is_least(void **state) {
     acf_train_lab_close(&l);
 }
 
-/* With next to nothing held out it is what was expected. */
-static void few_cells_say_little(void **state) {
+/* With next to nothing held out the numbers stay at their prior. */
+static void few_cells_stay_near_the_prior(void **state) {
     (void)state;
     acf_train_lab l;
     open_lab(&l, (const char *[]){"valid=0.01", "steps=4", "valid-every=2", NULL}, mixed_table());
     assert_in_range(l.hold->held, 1, 25);
-    l.hold->held = 1; /* counted as one */
+    l.hold->held = 1; /* counts as one cell */
     calibrate(&l);
-    acf_assert_close(l.tr->scale_factor, 0.1, 0.03, "what is expected");
-    acf_assert_close(l.tr->temperature, 0, 0.03, "what is expected");
+    acf_assert_close(l.tr->scale_factor, 0.1, 0.03, "the prior's scale_factor");
+    acf_assert_close(l.tr->temperature, 0, 0.03, "the prior's temperature");
     acf_train_lab_close(&l);
 }
 
-/* A Gaussian mixture that no step was better than is not expected to be too sure, as a network is. */
-static void a_kept_mixture_is_as_sure_as_it_is(void **state) {
+/* The prior for a kept Gaussian mixture assumes no overconfidence, unlike that for a network. */
+static void a_kept_mixture_has_another_prior(void **state) {
     (void)state;
     acf_train_lab l;
     open_lab(&l, (const char *[]){"valid=0.01", "steps=1", "valid-every=1", "gmm=2", "lr=1e-9", NULL},
@@ -93,7 +94,7 @@ static void a_kept_mixture_is_as_sure_as_it_is(void **state) {
     assert_true(acf_trainer_kept_mixture(l.tr));
     l.hold->held = 1;
     calibrate(&l);
-    acf_assert_close(l.tr->scale_factor, 0, 0.03, "what is expected");
+    acf_assert_close(l.tr->scale_factor, 0, 0.03, "the prior's scale_factor");
     acf_train_lab_close(&l);
     open_lab(&l, (const char *[]){"valid=0.01", "steps=1", "valid-every=1", "gmm=0", "lr=1e-9", NULL},
              acf_train_lab_table(199, 2, 0, 0, 3));
@@ -101,7 +102,7 @@ static void a_kept_mixture_is_as_sure_as_it_is(void **state) {
     acf_train_lab_close(&l);
 }
 
-static void sometimes_nothing_is_asked(void **state) {
+static void sometimes_nothing_is_calibrated(void **state) {
     (void)state;
     static const struct {
         int64_t rows;
@@ -123,7 +124,7 @@ static void sometimes_nothing_is_asked(void **state) {
     }
 }
 
-/* The best weights, and both numbers; no file but what it records says so. */
+/* The best weights, with both numbers applied; the record has them. */
 static void kept_weights_are_calibrated(void **state) {
     (void)state;
     acf_train_lab l;
@@ -144,6 +145,6 @@ static void kept_weights_are_calibrated(void **state) {
     acf_train_lab_close(&l);
 }
 
-ACF_TESTS(calibrate, cmocka_unit_test(both_are_where_it_is_least), cmocka_unit_test(few_cells_say_little),
-          cmocka_unit_test(a_kept_mixture_is_as_sure_as_it_is), cmocka_unit_test(sometimes_nothing_is_asked),
+ACF_TESTS(calibrate, cmocka_unit_test(both_minimise_the_objective), cmocka_unit_test(few_cells_stay_near_the_prior),
+          cmocka_unit_test(a_kept_mixture_has_another_prior), cmocka_unit_test(sometimes_nothing_is_calibrated),
           cmocka_unit_test(kept_weights_are_calibrated))

@@ -1,4 +1,4 @@
-/* Checkpoints: see checkpoint.h. A save is bound by the disk; the hash of the table runs at some GB/s. */
+/* Checkpoints: see checkpoint.h. Saving is bound by the disk; the hash of the table runs at some GB/s. */
 #include "train/checkpoint.h"
 
 #include "model/checksum.h"
@@ -11,19 +11,19 @@
 #include <sys/stat.h>
 
 #define KIND "acflow checkpoint"
-#define MEMBER_NAME "member.%d" /* of the tensor with the weights of an earlier member */
+#define MEMBER_NAME "member.%d" /* tensor with the weights of an earlier member */
 #define MEMBER_NAME_MAX 24
 
-/* ---- what a checkpoint belongs to ------------------------------------------------------------------------------------------ */
+/* ---- fingerprints of data, network and options ----------------------------------------------------------------- */
 
-/* FNV-1a over words of 64 bits. Not against an adversary: against a file that was edited, or another one. */
+/* FNV-1a over words of 64 bits. It detects another or an edited file; it is no protection against an adversary. */
 #define HASH_START 0xcbf29ce484222325u
 static uint64_t mix(uint64_t hash, uint64_t word) { return (hash ^ word) * 0x100000001b3u; }
 
 static uint64_t mix_real(uint64_t hash, double x) {
-    uint64_t word = UINT64_MAX; /* every NaN is one: missing */
+    uint64_t word = UINT64_MAX; /* any NaN: missing */
     if (x == x) memcpy(&word, &x, sizeof word);
-    return mix(hash ^ hash >> 32, word); /* products only move bits up: the high ones are brought back down */
+    return mix(hash ^ hash >> 32, word); /* products only move bits up: bring the high ones back down */
 }
 
 static uint64_t mix_cells(uint64_t hash, const acf_table *t) {
@@ -43,14 +43,14 @@ static uint64_t data_hash(const acf_train_data *d) {
     if (d->hold) hash = mix_real(mix(mix(hash, d->hold->seed), (uint64_t)d->hold->held), d->hold->fraction);
     if (d->valid_rows) hash = mix(hash, (uint64_t)d->valid_rows->n);
     if (d->valid_rows && d->valid_table != d->table) hash = mix_cells(hash, d->valid_table);
-    const acf_rows *rows = d->rows; /* which rows, in which order: by three of them */
+    const acf_rows *rows = d->rows; /* three of them identify rows and order */
     const int64_t probe[] = {0, rows->n / 2, rows->n - 1};
     for (int k = 0; k < 3; k++) hash = mix(hash, (uint64_t)acf_rows_at(rows, probe[k]));
     for (int64_t i = 0; d->table->id && i < d->table->N; i++) hash = mix(hash, d->table->id[i]);
     return mix(hash, d->table->first_id);
 }
 
-/* A number of 64 bits as text: JSON's have 53. */
+/* A 64-bit number as text: JSON's have 53 bits. */
 static json_t *hash_text(uint64_t hash) { return json_sprintf("%016llx", (unsigned long long)hash); }
 
 json_t *acf_checkpoint_table(const acf_trainer *tr) {
@@ -61,7 +61,7 @@ json_t *acf_checkpoint_table(const acf_trainer *tr) {
 json_t *acf_checkpoint_images(const acf_images *im, int64_t learned) {
     uint64_t hash = HASH_START, word = 0;
     const int64_t n = im->N * im->H * im->W * im->C;
-    for (int64_t i = 0; i < n; i++) { /* eight numbers a word */
+    for (int64_t i = 0; i < n; i++) { /* eight levels a word */
         word = word << 8 | im->pixel[i];
         if (i % 8 == 7 || i == n - 1) hash = mix(hash ^ hash >> 32, word), word = 0;
     }
@@ -70,7 +70,7 @@ json_t *acf_checkpoint_images(const acf_images *im, int64_t learned) {
                      im->bits, "checksum", hash_text(hash));
 }
 
-/* Shapes by name, and last, so that a sentence names a parameter where it can, a hash of their places in the slab. */
+/* Shapes by name, so that a message can name a parameter; and last a hash of their offsets in the slab. */
 static json_t *describe_network(const acf_trainer *tr) {
     const acf_params *ps = tr->ps;
     uint64_t layout = mix(HASH_START, (uint64_t)ps->total);
@@ -103,7 +103,7 @@ static json_t *describe_state(const acf_trainer *tr) {
     return NULL;
 }
 
-/* The members before this one; NULL: no memory. */
+/* The members before this one; NULL: out of memory. */
 static json_t *describe_members(const acf_trainer *tr) {
     json_t *kept = json_array();
     bool ok = kept;
@@ -119,9 +119,9 @@ static json_t *describe_members(const acf_trainer *tr) {
     return o;
 }
 
-/* ---- saving ---------------------------------------------------------------------------------------------------------------- */
+/* ---- saving ---------------------------------------------------------------------------------------------------- */
 
-/* A value as text. Gives *out (acf_release). NULL value: jansson had no memory. */
+/* A value as text. Gives *out (acf_release). value NULL: jansson was out of memory. */
 static acf_status write_json(const json_t *value, char **out) {
     if (!value) return acf_fail(ACF_EMEMORY, "out of memory: a checkpoint's metadata");
     acf_text size = acf_text_into(NULL, 0);
@@ -137,17 +137,17 @@ static acf_status write_json(const json_t *value, char **out) {
 enum { VALUE, M, V, AVERAGE, BEST, SLABS };
 static const char *const slab_name[SLABS] = {"value", "m", "v", "ema", "best"};
 
-/* Before the first validation there is no best; a second pass has the first one's. */
+/* Before the first validation there is no best; a second pass keeps that of the first. */
 static bool has_best(const acf_trainer *tr) { return tr->best && (tr->pass == 2 || isfinite(tr->state.best)); }
 
-/* The slabs, where the device has them. best NULL where the trainer has none. */
+/* The slabs in device memory. best NULL where the trainer has none. */
 static void slabs_of(const acf_trainer *tr, acf_real *slab[SLABS]) {
     const acf_params *ps = tr->ps;
     slab[VALUE] = ps->value, slab[M] = ps->m, slab[V] = ps->v, slab[AVERAGE] = ps->ema, slab[BEST] = tr->best;
 }
 
-/* The first n of them in host memory: a CPU's are there, of a GPU's there is room for a copy, in one block *copy, which the caller frees
- * (acf_release); NULL on a CPU. */
+/* The first n slabs in host memory. On a CPU they are there; for a GPU this allocates one block *copy for them, which
+ * the caller frees (acf_release); NULL on a CPU. */
 static acf_status slabs_on_host(const acf_trainer *tr, int n, acf_real *slab[SLABS], acf_real **copy) {
     const acf_params *ps = tr->ps;
     size_t bytes;
@@ -160,7 +160,7 @@ static acf_status slabs_on_host(const acf_trainer *tr, int n, acf_real *slab[SLA
     return ACF_OK;
 }
 
-/* Between the two, where they are two. */
+/* Copies between device and host, where they differ. */
 static acf_status move_slabs(const acf_trainer *tr, int n, acf_real *host[SLABS], acf_copy_kind kind) {
     const acf_params *ps = tr->ps;
     const size_t bytes = (size_t)ps->total * sizeof(acf_real);
@@ -172,7 +172,8 @@ static acf_status move_slabs(const acf_trainer *tr, int n, acf_real *host[SLABS]
     return acf_device_sync(ps->dev);
 }
 
-/* The weights of earlier members as tensors in host memory: n of them, names[k] and copy[k] the caller's to keep, copy[k] to free (acf_release). */
+/* The weights of earlier members as n tensors in host memory. Their names and copy[k] belong to the caller; free
+ * copy[k] with acf_release. */
 static acf_status members_on_host(const acf_trainer *tr, acf_safetensors_tensor *tensor, char (*name)[MEMBER_NAME_MAX],
                                   acf_real **copy) {
     int k = 0;
@@ -222,7 +223,7 @@ done:
     return status;
 }
 
-/* ---- loading: everything is compared before anything is changed ----------------------------------------------------------- */
+/* ---- loading: everything is compared before anything is changed ------------------------------------------------ */
 
 /* The JSON text of a metadata key, which must be an object. Gives *out (json_decref). */
 static acf_status read_json(const acf_safetensors *f, acf_json_source from, const char *key, json_t **out) {
@@ -238,7 +239,7 @@ static acf_status read_json(const acf_safetensors *f, acf_json_source from, cons
     return ACF_OK;
 }
 
-/* A value on one line for a sentence, cut where it is long; "nothing" for NULL. */
+/* A value on one line for a message, cut where it is long; "nothing" for NULL. */
 static const char *shown(char out[ACF_EXCERPT_MAX], const json_t *value) {
     char text[4 * ACF_EXCERPT_MAX] = "nothing";
     acf_text t = acf_text_into(text, sizeof text);
@@ -246,7 +247,7 @@ static const char *shown(char out[ACF_EXCERPT_MAX], const json_t *value) {
     return acf_text_excerpt(out, text);
 }
 
-/* Refuses the first key in which the two objects differ; `except` (ended by NULL) may. */
+/* Refuses the first key in which the two objects differ, other than those in `except` (ended by NULL). */
 static acf_status same(acf_json_source from, const char *what, json_t *saved, json_t *here, const char *const *except) {
     char a[ACF_EXCERPT_MAX], b[ACF_EXCERPT_MAX], name[ACF_EXCERPT_MAX];
     json_t *side[2] = {here, saved};
@@ -284,7 +285,7 @@ static acf_status same_library(const acf_safetensors *f, acf_json_source from) {
                     from.name, acf_text_excerpt(shown_version, version));
 }
 
-/* Is it a whole checkpoint that this library wrote? */
+/* Is it a complete checkpoint in this version of the format? */
 static acf_status readable(const acf_safetensors *f, acf_json_source from) {
     int64_t version;
     const char *kind = acf_safetensors_text_find(f, "kind");
@@ -310,7 +311,7 @@ static acf_status belongs(const acf_safetensors *f, acf_json_source from, const 
     const int settled = pass == 2 ? 1 : tr->member > 0 ? 2 : 0;
     acf_status status = ACF_OK;
     json_t *network = describe_network(tr), *data = tr->task->describe(tr);
-    /* What the user has said first: data (cells are held out by seed) and network follow from it. */
+    /* Options first, as the user set them: data (cells are held out by seed) and network follow from them. */
     ACF_TRY_DONE(compare(f, from, "options", what[settled], tr->options, settled ? NULL : free_ones));
     ACF_TRY_DONE(compare(f, from, "data", tr->task->other, data, NULL));
     ACF_TRY_DONE(compare(f, from, "network", "another network", network, NULL));
@@ -320,7 +321,7 @@ done:
     return status;
 }
 
-/* A count of the state, from 0 to most. */
+/* Reads an integer of the state, from 0 to most. */
 static acf_status count(acf_json_source from, const json_t *o, const char *key, int64_t most, int64_t *out) {
     ACF_TRY(acf_json_int(from, o, key, out));
     if (*out >= 0 && *out <= most) return ACF_OK;
@@ -334,7 +335,7 @@ static acf_status parse_pass(acf_json_source from, const json_t *o, int64_t *out
     return acf_fail(ACF_EMODEL, "%s: 'pass' is %lld, expected 1 or 2; the file is damaged", from.name, (long long)*out);
 }
 
-/* A second pass is entered with what the first one found. */
+/* The result of the first pass, needed to enter a second one. */
 static acf_status parse_first(acf_json_source from, const json_t *o, acf_trainer *to) {
     acf_fit_record first;
     char name[ACF_EXCERPT_MAX + 16];
@@ -369,7 +370,7 @@ acf_status acf_checkpoint_load(acf_trainer *tr, const char *path) {
     acf_json_source from = {path, ACF_EMODEL};
     acf_safetensors *f = NULL;
     json_t *state = NULL;
-    acf_trainer to = *tr; /* what of it changes is held by value, but for the encoder of a second pass */
+    acf_trainer to = *tr; /* all fields that change are held by value, but for the encoder of a second pass */
     int64_t pass = 1;
     acf_real *slab[SLABS], *copy = NULL;
     const acf_safetensors_tensor *found;
@@ -425,7 +426,7 @@ done:
     return status;
 }
 
-/* ---- several members ------------------------------------------------------------------------------------------------------- */
+/* ---- ensembles ------------------------------------------------------------------------------------------------- */
 
 static acf_status parse_kept(acf_json_source from, const json_t *o, acf_checkpoint_ensemble *out) {
     const json_t *kept = json_object_get(o, "kept");

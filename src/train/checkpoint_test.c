@@ -1,4 +1,4 @@
-/* Tests of checkpoint.h: a resumed run is the uninterrupted one, and what does not belong to a trainer is refused. */
+/* Tests of checkpoint.h: a resumed run equals the uninterrupted one, and a checkpoint of something else is refused. */
 #include "train/checkpoint.h"
 
 #include "base/safetensors.h"
@@ -52,7 +52,7 @@ static void load(acf_train_lab *l) {
     if (acf_checkpoint_load(l->tr, path)) fail_msg("%s", acf_error());
 }
 
-/* Forty steps in one go; twenty, a file, fresh objects (on another number of threads), twenty more. */
+/* Forty steps in one go; or twenty, a file, fresh objects (with another number of threads), twenty more. */
 static void resumed_is_uninterrupted(void **state) {
     (void)state;
     acf_train_lab whole, first, second;
@@ -78,8 +78,8 @@ static void resumed_is_uninterrupted(void **state) {
     acf_train_lab_close(&second);
 }
 
-/* Before the first validation there is no best; without held-out cells never. */
-static void a_beginning_is_kept_too(void **state) {
+/* There is no best before the first validation, and never without held-out cells. */
+static void the_initial_state_is_saved_too(void **state) {
     (void)state;
     for (int k = 0; k < 2; k++) {
         const char *set[] = {k ? "valid=0" : "valid=0.1", NULL};
@@ -99,13 +99,13 @@ static void a_beginning_is_kept_too(void **state) {
     }
 }
 
-/* The file in `path` is refused by a trainer with these settings and this table, and the trainer is as before. */
+/* A trainer with these settings and this table refuses the file in `path`, and is unchanged. */
 static void refused(const char *const *settings, acf_table *table, const char *sentence) {
     acf_train_lab l, twin;
     acf_train_lab_open(&l, 1, settings);
     acf_train_lab_ready(&l, table);
     acf_train_lab_open(&twin, 1, settings);
-    acf_train_lab_ready(&twin, acf_train_lab_table(N, D, 0.2, 0, 3)); /* same network where the columns are as many */
+    acf_train_lab_ready(&twin, acf_train_lab_table(N, D, 0.2, 0, 3)); /* the same network if the columns are as many */
     acf_status status = acf_checkpoint_load(l.tr, path);
     if (status != ACF_EMODEL || !strstr(acf_error(), sentence)) fail_msg("%d: %s", status, acf_error());
     assert_int_equal(l.tr->state.step, 0);
@@ -115,7 +115,7 @@ static void refused(const char *const *settings, acf_table *table, const char *s
     acf_train_lab_close(&twin);
 }
 
-/* The common table with another number in one cell, a held-out one: no scale depends on it. */
+/* The common table with another number in one held-out cell, on which no scale depends. */
 static acf_table *one_cell_changed(void) {
     acf_table *t = acf_train_lab_table(N, D, 0.2, 0, 3);
     acf_holdout *h = NULL;
@@ -124,12 +124,12 @@ static acf_table *one_cell_changed(void) {
     assert_int_equal(acf_holdout_create(t, NULL, 0.1, 1, &h), ACF_OK);
     while (acf_holdout_row(h, t, i, held) == 0) i++;
     while (!held[j]) j++;
-    ((double *)(uintptr_t)t->x)[i * D + j] += 1; /* tables do not change, but in tests */
+    ((double *)(uintptr_t)t->x)[i * D + j] += 1; /* tables are constant outside tests */
     acf_holdout_free(h);
     return t;
 }
 
-static void what_is_of_something_else_is_refused(void **state) {
+static void checkpoints_of_something_else_are_refused(void **state) {
     (void)state;
     acf_train_lab l;
     open_lab(&l, 1, standard);
@@ -152,7 +152,7 @@ static void what_is_of_something_else_is_refused(void **state) {
             acf_train_lab_table(N, D, 0.2, 0, 3), "of other options: scale-bound is 2");
 }
 
-/* Only when to stop and how large steps are may change. */
+/* Only the options for when to stop and for the step may change. */
 static void a_run_may_be_made_longer(void **state) {
     (void)state;
     acf_train_lab a, b;
@@ -180,7 +180,7 @@ static void tamper(const char *key, const char *value) {
         if (strcmp(text[n].key, key) == 0)
             text[n].value = value;
         else if (strcmp(text[n].key, "checksum") == 0)
-            text[n].value = NULL; /* it would speak first */
+            text[n].value = NULL; /* it would be reported first */
         n += text[n].value != NULL;
     }
     for (int64_t i = 0; i < acf_safetensors_count(f); i++)
@@ -194,7 +194,7 @@ static void tamper(const char *key, const char *value) {
     ",\"validated\":14,\"best_step\":14,\"stale\":0,"                                                                  \
     "\"skipped\":" skipped ",\"skipped_in_row\":0,\"seconds\":1,\"best\":1.5}"
 
-/* Of a second pass, and what is said of the first. */
+/* Texts of a second pass, and of the first pass's result. */
 #define FIRST_COUNTS "\"end\":\"steps\",\"rows\":150,\"held\":9,\"steps\":40,\"epochs\":8,\"skipped\":0,\"seconds\":1"
 #define FIRST(valid, step) "{" FIRST_COUNTS ",\"valid\":" valid ",\"valid_step\":" step "}"
 #define FIRST_UNKNOWN "{" FIRST_COUNTS "}"
@@ -274,6 +274,6 @@ static void files_and_memory_may_fail(void **state) {
 }
 
 #define WITH_FILE(f) cmocka_unit_test_setup_teardown(f, make_file, remove_file)
-ACF_TESTS(checkpoint, WITH_FILE(resumed_is_uninterrupted), WITH_FILE(a_beginning_is_kept_too),
-          WITH_FILE(what_is_of_something_else_is_refused), WITH_FILE(a_run_may_be_made_longer),
+ACF_TESTS(checkpoint, WITH_FILE(resumed_is_uninterrupted), WITH_FILE(the_initial_state_is_saved_too),
+          WITH_FILE(checkpoints_of_something_else_are_refused), WITH_FILE(a_run_may_be_made_longer),
           WITH_FILE(damaged_files_are_refused), WITH_FILE(files_and_memory_may_fail))

@@ -1,6 +1,6 @@
-/* Is it worth looking rows up: see donor_trust.h.
+/* Fits the donors' weight: see donor_trust.h.
  *
- * Workload: an archive is made (donor_learn.h), and some hundred times the scores of up to 4,000 cells are added up. */
+ * Workload: donors are learned (donor_learn.h), and the scores of up to 4,000 cells are summed some hundred times. */
 #include "train/donor_trust.h"
 
 #include "donors/donor_file.h"
@@ -10,23 +10,23 @@
 #include <string.h>
 
 #define GOLDEN 0.6180339887498949
-#define NARROW 24 /* a bracket after so many rounds is 1e-5 of what it was */
+#define NARROW 24 /* rounds that narrow a bracket to 1e-5 of its width */
 #define ROUNDS 8
-#define LEAST_CHANCE 1e-9 /* 0 is for what was not asked */
+#define LEAST_CHANCE 1e-9 /* 0 means not fitted */
 
-/* Where a number is looked for, what is expected of it, and how surely. */
-typedef struct hope {
+/* Bounds of a number, and the mean and deviation of its prior. */
+typedef struct prior {
     double least, most, predicted, deviation;
-} hope;
+} prior;
 
-static hope hope_for(int k, bool of_class) {
-    static const hope common[ACF_DONOR_TRUST_WON] = {[ACF_DONOR_TRUST_SHIFT] = {-15, 5, 0, 3},
-                                                     [ACF_DONOR_TRUST_SLOPE] = {0, 5, 1, 1},
-                                                     [ACF_DONOR_TRUST_AGREE] = {0, 3, 0.3, 0.5},
-                                                     [ACF_DONOR_TRUST_OF_COLUMN] = {0, 3, 0.7, 0.5}};
-    if (k == ACF_DONOR_TRUST_GIVEN) return (hope){0, 6, 1, 1};
-    /* Networks are good at classes: they learn their probabilities and nothing else. */
-    return k < ACF_DONOR_TRUST_WON ? common[k] : (hope){-4, 4, of_class ? -2 : 0, 0.6};
+static prior prior_of(int k, bool of_class) {
+    static const prior common[ACF_DONOR_TRUST_WON] = {[ACF_DONOR_TRUST_SHIFT] = {-15, 5, 0, 3},
+                                                      [ACF_DONOR_TRUST_SLOPE] = {0, 5, 1, 1},
+                                                      [ACF_DONOR_TRUST_AGREE] = {0, 3, 0.3, 0.5},
+                                                      [ACF_DONOR_TRUST_OF_COLUMN] = {0, 3, 0.7, 0.5}};
+    if (k == ACF_DONOR_TRUST_GIVEN) return (prior){0, 6, 1, 1};
+    /* Networks predict classes well: class columns start with less weight for donors. */
+    return k < ACF_DONOR_TRUST_WON ? common[k] : (prior){-4, 4, of_class ? -2 : 0, 0.6};
 }
 
 static double trusted(const acf_heldout_cell *c, const double *v) {
@@ -36,20 +36,21 @@ static double trusted(const acf_heldout_cell *c, const double *v) {
     return fmin(1 / (1 + exp(-logit)), ACF_DONOR_TRUST_MOST);
 }
 
-/* Some cells, and what their scores are multiplied by to be weighed against what is expected. */
-typedef struct some {
+/* Some cells, and the factor that brings their scores to the scale of the penalty. */
+typedef struct cell_range {
     const acf_heldout_cell *cell;
     int64_t n;
     double unit;
-} some;
+} cell_range;
 
-static double lost(some a, const double *v) {
+static double total_loss(cell_range a, const double *v) {
     double sum = 0;
     for (int64_t i = 0; i < a.n; i++) sum += acf_heldout_loss(&a.cell[i], trusted(&a.cell[i], v));
     return sum;
 }
 
-/* Scores of the network alone, and of how many cells: of those that are given all of their rows. What donors are worth is said of these, the questions of imputation. */
+/* Sum of the network's own scores, and the number of cells found, over cells that are given all of their rows. The gain
+ * is reported for these, which are imputation's queries. */
 static double network(const acf_heldout *a, int64_t *found) {
     double sum = 0;
     *found = 0;
@@ -58,16 +59,16 @@ static double network(const acf_heldout *a, int64_t *found) {
     return sum;
 }
 
-/* What v[k] = x costs: the cells that it is about, and that it is not what is expected. */
-static double cost(some a, double *v, int k, double x) {
-    const hope h = hope_for(k, a.n && a.cell[0].of_class);
+/* The objective at v[k] = x: the score of the cells concerned, and the penalty. */
+static double cost(cell_range a, double *v, int k, double x) {
+    const prior h = prior_of(k, a.n && a.cell[0].of_class);
     v[k] = x;
-    return a.unit * lost(a, v) + 0.5 * pow((x - h.predicted) / h.deviation, 2);
+    return a.unit * total_loss(a, v) + 0.5 * pow((x - h.predicted) / h.deviation, 2);
 }
 
-/* The best of one number, the others as they are: golden section. */
-static void improve(some a, double *v, int k) {
-    double low = hope_for(k, false).least, high = hope_for(k, false).most;
+/* Optimises one number with the others fixed: golden section. */
+static void improve(cell_range a, double *v, int k) {
+    double low = prior_of(k, false).least, high = prior_of(k, false).most;
     for (int i = 0; i < NARROW; i++) {
         const double c = high - GOLDEN * (high - low), d = low + GOLDEN * (high - low);
         if (cost(a, v, k, c) < cost(a, v, k, d))
@@ -78,8 +79,8 @@ static void improve(some a, double *v, int k) {
     v[k] = 0.5 * (low + high);
 }
 
-/* What is won, and its deviation, in shares of the network's score. */
-static void count_winnings(some a, double *v, double of_network) {
+/* The gain and its deviation, as shares of the network's score. */
+static void count_gain(cell_range a, double *v, double of_network) {
     double won = 0, square = 0, nats = 0, n = 0;
     for (int64_t i = 0; i < a.n; i++)
         if (!a.cell[i].in_part) won -= acf_heldout_loss(&a.cell[i], trusted(&a.cell[i], v)), n += 1;
@@ -98,18 +99,19 @@ void acf_donor_trust_choose(const acf_heldout *a, int64_t D, double v[ACF_DONOR_
     const double of_network = network(a, &found);
     memset(v, 0, ACF_DONOR_TRUST_NUMBERS * sizeof *v);
     if (!(of_network > 0)) return;
-    const some all = {a->cell, a->n, (double)found / of_network};
-    for (int k = 0; k < ACF_DONOR_TRUST_COLUMN + D; k++) v[k] = hope_for(k, false).predicted;
-    v[ACF_DONOR_TRUST_GIVEN] = hope_for(ACF_DONOR_TRUST_GIVEN, false).predicted;
+    const cell_range all = {a->cell, a->n, (double)found / of_network};
+    for (int k = 0; k < ACF_DONOR_TRUST_COLUMN + D; k++) v[k] = prior_of(k, false).predicted;
+    v[ACF_DONOR_TRUST_GIVEN] = prior_of(ACF_DONOR_TRUST_GIVEN, false).predicted;
     for (int round = 0; round < ROUNDS; round++) {
         for (int k = 0; k < ACF_DONOR_TRUST_WON; k++) improve(all, v, k);
         improve(all, v, ACF_DONOR_TRUST_GIVEN);
         for (int64_t from = 0, to; from < a->n; from = to) {
             for (to = from; to < a->n && a->cell[to].column == a->cell[from].column; to++) continue;
-            improve((some){a->cell + from, to - from, all.unit}, v, ACF_DONOR_TRUST_COLUMN + a->cell[from].column);
+            improve((cell_range){a->cell + from, to - from, all.unit}, v,
+                    ACF_DONOR_TRUST_COLUMN + a->cell[from].column);
         }
     }
-    count_winnings(all, v, of_network);
+    count_gain(all, v, of_network);
 }
 
 void acf_donor_trust_pool(const double (*found)[ACF_DONOR_TRUST_NUMBERS], int n, double v[ACF_DONOR_TRUST_NUMBERS]) {
@@ -129,7 +131,7 @@ bool acf_donor_trust_worth(const double *v) {
            v[ACF_DONOR_TRUST_WON] >= ACF_DONOR_TRUST_SURE * v[ACF_DONOR_TRUST_CHANCE];
 }
 
-/* These rows of t as a table of their own, with their ids. Gives *out (acf_table_free). */
+/* Copies these rows of t into a table of their own, with their ids. Gives *out (acf_table_free). */
 static acf_status cut_rows(const acf_table *t, const acf_rows *rows, acf_table **out) {
     double *x = acf_alloc((size_t)acf_max(rows->n * t->D, 1) * sizeof *x, "the rows of a table");
     uint64_t *id = acf_alloc((size_t)acf_max(rows->n, 1) * sizeof *id, "the ids of a table");
@@ -147,8 +149,8 @@ static acf_status cut_rows(const acf_table *t, const acf_rows *rows, acf_table *
     return status;
 }
 
-/* The archive of what training saw of these rows of t; NULL: of all. */
-static acf_status make_archive(const acf_trainer *tr, const acf_table *t, const acf_rows *rows, acf_donors **out) {
+/* Donors from what training saw of these rows of t; NULL: of all. */
+static acf_status make_donors(const acf_trainer *tr, const acf_table *t, const acf_rows *rows, acf_donors **out) {
     const int threads = acf_net_params(tr->net)->dev->threads;
     acf_table *part = NULL;
     if (!rows) return acf_donors_make(t, tr->data.encoder, tr->data.hold, threads, out);
@@ -158,24 +160,24 @@ static acf_status make_archive(const acf_trainer *tr, const acf_table *t, const 
     return status;
 }
 
-/* Asks held-out cells of the training rows. */
-static acf_status ask_cells(acf_trainer *tr, acf_heldout *a) {
+/* Queries held-out cells of the training rows. */
+static acf_status query_cells(acf_trainer *tr, acf_heldout *a) {
     acf_donors *m = NULL;
     if (!tr->data.hold || !tr->data.hold->held) return ACF_OK;
-    acf_status status = make_archive(tr, tr->data.table, NULL, &m);
+    acf_status status = make_donors(tr, tr->data.table, NULL, &m);
     if (!status) status = acf_heldout_query(tr, m, a);
     acf_donors_free(m);
     return status;
 }
 
-/* Asks some cells of the rows that validate, given their other cells; donors are the training rows. */
-static acf_status ask_valid_rows(acf_trainer *tr, acf_heldout *a) {
+/* Queries some cells of the validation rows, given their other cells; donors are the training rows. */
+static acf_status query_valid_rows(acf_trainer *tr, acf_heldout *a) {
     const acf_train_data data = tr->data;
     const acf_rows rows = tr->rows;
     acf_holdout *hold = NULL;
     acf_donors *m = NULL;
     ACF_TRY(acf_holdout_create(data.valid_table, data.valid_rows, ACF_DONOR_TRUST_HELD, tr->set.seed, &hold));
-    acf_status status = hold->held ? make_archive(tr, data.table, &tr->rows, &m) : ACF_OK;
+    acf_status status = hold->held ? make_donors(tr, data.table, &tr->rows, &m) : ACF_OK;
     if (m) {
         tr->data.table = data.valid_table, tr->data.hold = hold, tr->rows = *data.valid_rows;
         status = acf_heldout_query(tr, m, a);
@@ -193,7 +195,7 @@ acf_status acf_donor_trust_fit(acf_trainer *tr) {
     if (!tr->net || !tr->set.donor_trust || acf_valid_cells(tr) == 0) return ACF_OK;
     if (t->N > ACF_DONORS_ROWS || t->D < 2 || t->D > ACF_DONOR_TRUST_COLUMNS || t->N * t->D > ACF_DONORS_VALUES)
         return ACF_OK;
-    acf_status status = tr->data.valid_rows ? ask_valid_rows(tr, &a) : ask_cells(tr, &a);
+    acf_status status = tr->data.valid_rows ? query_valid_rows(tr, &a) : query_cells(tr, &a);
     if (!status) acf_donor_trust_choose(&a, t->D, tr->donor_trust);
     if (status == ACF_ENUMERIC) {
         acf_error_clear();

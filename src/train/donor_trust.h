@@ -1,11 +1,14 @@
-/* Is it worth looking rows up (donors/donors.h)? Asked of the held-out cells once training is over.
+/* Decides on held-out cells, after training, whether the model gets donors (donors/donors.h), and with what weight.
  *
- * How far the rows are to be believed about a cell,
+ * The weight of the donors for a cell,
  *
- *     h = σ(shift + slope · how much nearer donors are than rows + agree · how much more alike + told · how much donors know of the column + the column's own),
+ *     h = σ(shift + slope · peak + agree · alike + given · log share that is known
+ *           + of_column · gain of the donors in the column + the column's own number),
  *
- * is what makes forecasts of the held-out cells score best (donor_trust_cells.h), less a little for numbers that are far from what is expected. Every member asks, of its
- * own held-out cells or rows, and puts down what it found; a model has the means of its members', and one archive for all. Where too little is won, it has none. */
+ * is fitted so that predictions of the held-out cells score best (donor_trust_cells.h), less a small penalty for
+ * numbers far from their prior. Every ensemble member fits it on its own held-out cells or rows and records what it
+ * found. The model takes the means over its members, and has one set of donors for all. It has none where the gain is
+ * too small. */
 #ifndef ACF_TRAIN_DONOR_TRUST_H
 #define ACF_TRAIN_DONOR_TRUST_H
 
@@ -13,25 +16,26 @@
 #include "train/donor_trust_cells.h"
 #include "train/trainer.h"
 
-#define ACF_DONOR_TRUST_LEAST 0.005 /* of the scores of the network, at least, */
-#define ACF_DONOR_TRUST_HELD 0.2    /* of the cells of rows that validate are asked, where no cells are held out */
-#define ACF_DONOR_TRUST_SURE                                                                                           \
-    2.0 /* and so many deviations. The numbers were chosen on the cells that count it: one is won by chance alone */
+#define ACF_DONOR_TRUST_LEAST 0.005 /* least gain, as a share of the network's score */
+#define ACF_DONOR_TRUST_HELD 0.2    /* share of the validation rows' cells that are used, where no cells are held out */
+#define ACF_DONOR_TRUST_SURE 2.0    /* least gain in standard deviations: h is fitted on the cells that count it */
 
-/* Finds out for the weights in `value`, and sets tr->recall: all 0 where there is nothing to ask. Fails: ACF_EMEMORY and others of validation. */
+/* Fits tr->donor_trust for the weights in `value`: all 0 where nothing is held out. Fails: ACF_EMEMORY and others of
+ * validation. */
 acf_status acf_donor_trust_fit(acf_trainer *tr);
 
-/* The numbers that are best for these cells of D columns, and what they win: nothing where truths get less likely. All 0 where no cell has donors. */
+/* The best numbers for these cells of D columns, and their gain, which is 0 where the true values get less likely.
+ * All 0 where no cell has donors. */
 void acf_donor_trust_choose(const acf_heldout *a, int64_t D, double v[ACF_DONOR_TRUST_NUMBERS]);
 
-/* Means of what n members found; members that did not ask do not count. The chance is that of the mean. */
+/* Means of what n members found; members without held-out cells do not count. The chance is that of the mean. */
 void acf_donor_trust_pool(const double (*found)[ACF_DONOR_TRUST_NUMBERS], int n, double v[ACF_DONOR_TRUST_NUMBERS]);
 
-/* Is that enough, and more than chance? */
+/* Is the gain large enough, and more than chance? */
 bool acf_donor_trust_worth(const double *v);
 
-/* The archive of t, as records of m's members say, without rows that the first member held out and never learned
- * from; m->archive stays NULL where it is not worth it. */
+/* Attaches the donors of t to m, with the numbers recorded by m's members, without rows that the first member held out
+ * and never learned from. m->donors stays NULL where the gain is too small. */
 acf_status acf_donors_attach(acf_model *m, const acf_table *t);
 
 #endif

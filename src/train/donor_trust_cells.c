@@ -1,6 +1,7 @@
-/* Held-out cells, asked of network and archive: see donor_trust_cells.h.
+/* Predictions of held-out cells by network and donors: see donor_trust_cells.h.
  *
- * Workload: one question of one cell to the network, with a sample of POINTS values, and one look-up, for each of some thousand cells: less than an epoch. */
+ * Workload: for each of some thousand cells one query of the network, with a sample of POINTS values, and one donor
+ * search: less than an epoch. */
 #include "train/donor_trust_cells.h"
 
 #include <math.h>
@@ -9,11 +10,11 @@
 enum {
     SIZE = 256,
     POINTS = 32
-}; /* cells that the network is asked at once; values that stand for a forecast of a number */
+}; /* cells of a query to the network; values that represent the prediction of a number */
 
-/* ---- which -------------------------------------------------------------------------------------------------------------------- */
+/* ---- which cells ----------------------------------------------------------------------------------------------- */
 
-/* All of them, or every so many. */
+/* All of them, or every k-th. */
 static acf_status list_cells(const acf_trainer *tr, acf_heldout *a) {
     const acf_table *t = tr->data.table;
     const acf_holdout *hold = tr->data.hold;
@@ -34,7 +35,7 @@ static acf_status list_cells(const acf_trainer *tr, acf_heldout *a) {
     return a->cell ? ACF_OK : ACF_EMEMORY;
 }
 
-/* As many columns as chance says, any number with the same probability. */
+/* A random number of columns, each number with the same probability. */
 void acf_heldout_known(const acf_trainer *tr, const acf_heldout_cell *c, uint8_t *known) {
     const acf_table *t = tr->data.table;
     const double *x = acf_table_row(t, c->row);
@@ -55,25 +56,25 @@ void acf_heldout_known(const acf_trainer *tr, const acf_heldout_cell *c, uint8_t
     }
 }
 
-/* ---- the network -------------------------------------------------------------------------------------------------------------- */
+/* ---- the network ----------------------------------------------------------------------------------------------- */
 
-/* What is asked, and what one batch of it is answered. */
-typedef struct desk {
+/* A batch of queries, and the network's answers. */
+typedef struct query_batch {
     acf_trainer *tr;
     acf_batch *batch;
     acf_donor_search *r;
-    int64_t capacity;   /* numbers of a forecast: values of a number, or probabilities of classes */
-    acf_real *said;     /* (SIZE, room) as networks give it */
-    double *net, *rows; /* (SIZE, room) forecasts of the network; (room) of the rows, for one cell */
+    int64_t capacity;   /* values per prediction: sampled values of a number, or probabilities of classes */
+    acf_real *said;     /* (SIZE, capacity) as networks give it */
+    double *net, *rows; /* (SIZE, capacity) predictions of the network; (capacity) of the donors, for one cell */
     uint8_t *known;     /* (D) */
-} desk;
+} query_batch;
 
-static int32_t classes_of(const desk *d, const acf_heldout_cell *c) {
+static int32_t classes_of(const query_batch *d, const acf_heldout_cell *c) {
     return d->tr->data.encoder->column[c->column].classes;
 }
 
-/* n cells, each given what acf_heldout_known says. */
-static void load(desk *d, const acf_heldout_cell *c, int64_t n) {
+/* Loads n cells, each given what acf_heldout_known says. */
+static void load(query_batch *d, const acf_heldout_cell *c, int64_t n) {
     acf_trainer *tr = d->tr;
     const acf_table *t = tr->data.table;
     acf_device *dev = acf_net_params(tr->net)->dev;
@@ -90,13 +91,13 @@ static void load(desk *d, const acf_heldout_cell *c, int64_t n) {
     acf_batch_dequantise(dev, d->batch, t, tr->data.encoder, row, tr->set.seed, ACF_NOISE_FIXED);
 }
 
-static acf_view *view(const desk *d) {
+static acf_view *view(const query_batch *d) {
     acf_tape_begin(d->tr->tape, false);
     return acf_net_view(d->tr->tape, d->tr->net, d->batch, NULL);
 }
 
-/* log p of the truths in the table's units; to `better`, of which ask_rows makes q / p. */
-static acf_status ask_density(desk *d, acf_heldout_cell *c, int64_t n) {
+/* log p of the true values in the table's units, into `better`; query_donors turns it into q / p. */
+static acf_status query_density(query_batch *d, acf_heldout_cell *c, int64_t n) {
     acf_trainer *tr = d->tr;
     const acf_encoder *e = tr->data.encoder;
     acf_device *dev = acf_net_params(tr->net)->dev;
@@ -114,11 +115,11 @@ static acf_status ask_density(desk *d, acf_heldout_cell *c, int64_t n) {
     return ACF_OK;
 }
 
-static acf_status ask_network(desk *d, acf_heldout_cell *c, int64_t n) {
+static acf_status query_network(query_batch *d, acf_heldout_cell *c, int64_t n) {
     acf_trainer *tr = d->tr;
     const int64_t classes = acf_net_classes(tr->net);
     load(d, c, n);
-    ACF_TRY(ask_density(d, c, n));
+    ACF_TRY(query_density(d, c, n));
     if (classes > 0) ACF_TRY(acf_net_class_probs(tr->tape, view(d), d->said));
     for (int64_t i = 0; i < n; i++)
         for (int32_t k = 0; k < classes_of(d, &c[i]); k++)
@@ -130,7 +131,7 @@ static acf_status ask_network(desk *d, acf_heldout_cell *c, int64_t n) {
     return ACF_OK;
 }
 
-/* ---- the rows ------------------------------------------------------------------------------------------------------------------ */
+/* ---- the donors ------------------------------------------------------------------------------------------------ */
 
 static double mean_distance(const double *a, const double *b, int64_t of_b) {
     double sum = 0;
@@ -139,7 +140,7 @@ static double mean_distance(const double *a, const double *b, int64_t of_b) {
     return sum / (double)(POINTS * of_b);
 }
 
-/* POINTS draws of the rows, spread as evenly as their u are: a lattice of three dimensions. */
+/* POINTS draws of the donors' distribution, evenly spread: their u form a lattice of three dimensions. */
 static void draw_evenly(const acf_donor_search *r, int64_t j, double *out) {
     for (int k = 0; k < POINTS; k++) {
         const double at = k + 0.5;
@@ -148,7 +149,7 @@ static void draw_evenly(const acf_donor_search *r, int64_t j, double *out) {
     }
 }
 
-static void score_number(const desk *d, acf_heldout_cell *c, const double *net, double truth) {
+static void score_number(const query_batch *d, acf_heldout_cell *c, const double *net, double truth) {
     const double unit = 1 / d->tr->data.encoder->scale[c->column];
     draw_evenly(d->r, c->column, d->rows);
     c->off_net = unit * mean_distance(net, &truth, 1), c->off_rows = unit * mean_distance(d->rows, &truth, 1);
@@ -156,7 +157,7 @@ static void score_number(const desk *d, acf_heldout_cell *c, const double *net, 
     c->rows_rows = unit * mean_distance(d->rows, d->rows, POINTS);
 }
 
-static void score_class(const desk *d, acf_heldout_cell *c, const double *net, double truth) {
+static void score_class(const query_batch *d, acf_heldout_cell *c, const double *net, double truth) {
     c->net_net = c->net_rows = c->rows_rows = 1;
     for (int32_t k = 0; k < classes_of(d, c); k++) d->rows[k] = 0;
     acf_donor_search_add_classes(d->r, c->column, 1, d->rows);
@@ -167,7 +168,7 @@ static void score_class(const desk *d, acf_heldout_cell *c, const double *net, d
     }
 }
 
-static void ask_rows(desk *d, acf_heldout_cell *c, const double *net) {
+static void query_donors(query_batch *d, acf_heldout_cell *c, const double *net) {
     const acf_table *t = d->tr->data.table;
     const int64_t j = c->column;
     const double *x = acf_table_row(t, c->row);
@@ -185,16 +186,16 @@ static void ask_rows(desk *d, acf_heldout_cell *c, const double *net) {
     c->net_net *= 1 + ACF_DONOR_TRUST_APART * (1 - 1 / (double)acf_max(d->tr->set.members, 1));
 }
 
-/* ---- all of it ------------------------------------------------------------------------------------------------------------------ */
+/* ---- all of it ------------------------------------------------------------------------------------------------- */
 
-static void close_desk(desk *d) {
+static void close_desk(query_batch *d) {
     acf_batch_free(d->batch);
     acf_donor_search_free(d->r);
     acf_release(d->said), acf_release(d->net), acf_release(d->known);
 }
 
-static acf_status open_desk(desk *d, acf_trainer *tr, const acf_donors *m) {
-    *d = (desk){.tr = tr, .capacity = acf_max(acf_net_classes(tr->net), POINTS)};
+static acf_status open_desk(query_batch *d, acf_trainer *tr, const acf_donors *m) {
+    *d = (query_batch){.tr = tr, .capacity = acf_max(acf_net_classes(tr->net), POINTS)};
     d->said = acf_alloc((size_t)(SIZE * d->capacity) * sizeof *d->said, "held-out cells");
     d->net = acf_alloc((size_t)((SIZE + 1) * d->capacity) * sizeof *d->net, "held-out cells");
     d->known = acf_alloc((size_t)m->D, "held-out cells");
@@ -212,14 +213,14 @@ static int by_column(const void *a, const void *b) {
 }
 
 acf_status acf_heldout_query(acf_trainer *tr, const acf_donors *m, acf_heldout *a) {
-    desk d = {0};
+    query_batch d = {0};
     *a = (acf_heldout){0};
     acf_status status = list_cells(tr, a);
     if (!status) status = open_desk(&d, tr, m);
     for (int64_t from = 0; !status && from < a->n; from += SIZE) {
         const int64_t n = acf_min(SIZE, a->n - from);
-        status = ask_network(&d, a->cell + from, n);
-        for (int64_t i = 0; !status && i < n; i++) ask_rows(&d, &a->cell[from + i], d.net + i * d.capacity);
+        status = query_network(&d, a->cell + from, n);
+        for (int64_t i = 0; !status && i < n; i++) query_donors(&d, &a->cell[from + i], d.net + i * d.capacity);
     }
     close_desk(&d);
     if (status)

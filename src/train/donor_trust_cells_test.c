@@ -1,4 +1,5 @@
-/* Tests of donor_trust_cells.h: which cells are asked, and what network and rows say of each, against single questions and formulas. */
+/* Tests of donor_trust_cells.h: which cells are queried, and the predictions of network and donors for each, against
+ * single queries and formulas. */
 #include "train/donor_trust_cells.h"
 
 #include "harness/train_lab.h"
@@ -9,7 +10,7 @@
 
 enum { D = 4, N = 120, POINTS = 32, CLASSES = 3, FIRST = 500 };
 
-/* A class, whole numbers, measurements and a number that is always the same but for some; a ninth is missing, rows repeat in part. */
+/* A class, whole numbers, measurements and a mostly constant number; a ninth is missing, and rows partly repeat. */
 static acf_table *table_of(int64_t rows) {
     static const acf_column columns[D] = {{"class", CLASSES}, {"whole", 0}, {"real", 0}, {"rare", 0}};
     double *x = malloc(sizeof(double) * (size_t)(rows * D));
@@ -52,16 +53,16 @@ static void close_bench(bench *b) {
     acf_train_lab_close(&b->l);
 }
 
-/* ---- which ----------------------------------------------------------------------------------------------------------------------- */
+/* ---- which cells ----------------------------------------------------------------------------------------------- */
 
-/* Held-out cells of the table, row after row; to `cell` every so many of them. Returns how many those are. */
+/* Held-out cells of the table, row by row; every k-th goes to `cell`. Returns how many those are. */
 static int64_t every(const acf_train_lab *l, int64_t apart, int64_t *cell) {
     uint8_t held[D];
     int64_t seen = 0, n = 0;
     for (int64_t i = 0; i < l->table->N; i++) {
         acf_holdout_row(l->hold, l->table, i, held);
         for (int j = 0; j < D; j++)
-            if (held[j] && seen++ % apart == 0) /* by this they are ordered: */
+            if (held[j] && seen++ % apart == 0) /* key of their order: */
                 for (int part = 0; part < 2; part++) cell[n++] = 2 * (j * l->table->N + i) + part;
     }
     return n;
@@ -84,7 +85,7 @@ static void check_which(const acf_train_lab *l, const acf_heldout *a, int64_t ap
     free(cell);
 }
 
-static void held_out_cells_are_asked_column_after_column(void **state) {
+static void held_out_cells_are_queried_by_column(void **state) {
     (void)state;
     bench b;
     open_bench(&b, NULL);
@@ -94,8 +95,8 @@ static void held_out_cells_are_asked_column_after_column(void **state) {
     close_bench(&b);
 }
 
-/* Looked up in a few rows: that is not what is tested. */
-static void of_many_cells_some_are_asked(void **state) {
+/* With few stored rows, to save time: the search is not tested here. */
+static void many_cells_are_thinned(void **state) {
     (void)state;
     static const struct {
         int64_t rows, apart;
@@ -121,15 +122,16 @@ static void of_many_cells_some_are_asked(void **state) {
     }
 }
 
-/* ---- what is said ---------------------------------------------------------------------------------------------------------------- */
+/* ---- predictions ----------------------------------------------------------------------------------------------- */
 
-/* Which cells of a row the network and the rows are given. */
+/* The given cells of a row, for network and donors. */
 static void given_to(const bench *b, int64_t row, uint8_t *known) {
     acf_holdout_row(b->l.hold, b->l.table, row, known);
     for (int k = 0; k < D; k++) known[k] = !known[k] && acf_table_present(acf_table_row(b->l.table, row)[k]);
 }
 
-/* The network, asked for one cell alone: log p of the truth in the table's units; forecast gets POINTS values, or probabilities. */
+/* A query of the network for one cell: returns log p of the true value in the table's units; forecast gets POINTS
+ * values, or probabilities. */
 static double ask_one(bench *b, const acf_heldout_cell *c, acf_batch *one, double *forecast) {
     acf_train_lab *l = &b->l;
     const int j = c->column;
@@ -194,17 +196,18 @@ static void check_class(const bench *b, const acf_donor_search *r, const acf_hel
         q[k] = acf_donor_search_density(r, 0, k), same[0] += p[k] * p[k], same[1] += p[k] * q[k],
         same[2] += q[k] * q[k];
     assert_true(c->of_class);
-    acf_assert_close(c->off_net, 1 - p[truth], tol, "network from the truth");
-    acf_assert_close(c->off_rows, 1 - q[truth], tol, "rows from the truth");
-    acf_assert_close(c->net_net, 1 - same[0], tol, "network from itself");
-    acf_assert_close(c->net_rows, 1 - same[1], tol, "network from rows");
-    acf_assert_close(c->rows_rows, 1 - same[2], tol, "rows from themselves");
+    acf_assert_close(c->off_net, 1 - p[truth], tol, "network to true value");
+    acf_assert_close(c->off_rows, 1 - q[truth], tol, "donors to true value");
+    acf_assert_close(c->net_net, 1 - same[0], tol, "network to network");
+    acf_assert_close(c->net_rows, 1 - same[1], tol, "network to donors");
+    acf_assert_close(c->rows_rows, 1 - same[2], tol, "donors to donors");
     for (double h = 0; h <= 1; h += 0.25)
         acf_assert_close(acf_heldout_loss(c, h), half_brier(p, q, h, truth) - half_brier(p, q, 0, truth), tol,
                          "loss of a class");
 }
 
-/* In standard deviations of the column. Rows are drawn from at the points of a lattice, which speaks for many draws: *many gets off_rows of those. */
+/* In standard deviations of the column. The donors' draws lie on a lattice, which stands for many draws: *many gets
+ * off_rows of random ones. */
 static void check_number(const bench *b, const acf_donor_search *r, const acf_heldout_cell *c, const double *net,
                          double tol, double *many) {
     enum { MANY = 200 };
@@ -216,11 +219,11 @@ static void check_number(const bench *b, const acf_donor_search *r, const acf_he
         rows[k] = acf_donor_search_draw(r, j, u);
     }
     assert_false(c->of_class);
-    acf_assert_close(c->off_net, unit * apart(net, POINTS, &truth, 1), tol, "network from the truth");
-    acf_assert_close(c->off_rows, unit * apart(rows, POINTS, &truth, 1), tol, "rows from the truth");
-    acf_assert_close(c->net_net, unit * apart(net, POINTS, net, POINTS), tol, "network from itself");
-    acf_assert_close(c->net_rows, unit * apart(net, POINTS, rows, POINTS), tol, "network from rows");
-    acf_assert_close(c->rows_rows, unit * apart(rows, POINTS, rows, POINTS), tol, "rows from themselves");
+    acf_assert_close(c->off_net, unit * apart(net, POINTS, &truth, 1), tol, "network to true value");
+    acf_assert_close(c->off_rows, unit * apart(rows, POINTS, &truth, 1), tol, "donors to true value");
+    acf_assert_close(c->net_net, unit * apart(net, POINTS, net, POINTS), tol, "network to network");
+    acf_assert_close(c->net_rows, unit * apart(net, POINTS, rows, POINTS), tol, "network to donors");
+    acf_assert_close(c->rows_rows, unit * apart(rows, POINTS, rows, POINTS), tol, "donors to donors");
     for (double h = 0; h <= 1; h += 0.25)
         acf_assert_close(acf_heldout_loss(c, h),
                          unit * (crps(net, POINTS, rows, POINTS, h, truth) - crps(net, POINTS, rows, POINTS, 0, truth)),
@@ -236,7 +239,7 @@ static void check_number(const bench *b, const acf_donor_search *r, const acf_he
     }
 }
 
-/* All of what training saw of the row; or any number of these cells, each as often as any other. */
+/* All that training saw of the row; or any number of these cells, each number equally often. */
 static void cells_are_given_all_or_a_part(void **state) {
     (void)state;
     bench b;
@@ -293,8 +296,8 @@ static void cells_are_scored_as_by_hand(void **state) {
     close_bench(&b);
 }
 
-/* Values of several members lie a little farther apart; nothing else changes. */
-static void several_members_are_farther_apart(void **state) {
+/* In an ensemble the network's values lie a little farther apart; nothing else changes. */
+static void ensemble_members_are_farther_apart(void **state) {
     (void)state;
     bench b;
     open_bench(&b, NULL);
@@ -315,7 +318,7 @@ static void several_members_are_farther_apart(void **state) {
     close_bench(&b);
 }
 
-static void nothing_found_is_nothing_lost(void **state) {
+static void cells_without_donors_lose_nothing(void **state) {
     (void)state;
     bench b;
     acf_heldout a;
@@ -334,7 +337,7 @@ static void nothing_found_is_nothing_lost(void **state) {
     assert_true(acf_heldout_loss(&none, 0.5) == 0);
 }
 
-/* Any two samples, of which the five distances are taken here. */
+/* The loss of any two samples, with the five distances computed here. */
 static void the_loss_is_that_of_the_mixture(void **state) {
     (void)state;
     for (int i = 0; i < 50; i++) {
@@ -355,7 +358,7 @@ static void the_loss_is_that_of_the_mixture(void **state) {
     }
 }
 
-static void what_donors_know_is_a_logarithm(void **state) {
+static void a_column_s_gain_becomes_a_logarithm(void **state) {
     (void)state;
     double gain[] = {-3, 0, 0.99, 9.99};
     const acf_donors m = {.gain = gain};
@@ -387,8 +390,8 @@ static void survives_without_memory(void **state) {
     close_bench(&b);
 }
 
-ACF_TESTS(donor_trust_cells, cmocka_unit_test(held_out_cells_are_asked_column_after_column),
-          cmocka_unit_test(of_many_cells_some_are_asked), cmocka_unit_test(cells_are_given_all_or_a_part),
-          cmocka_unit_test(cells_are_scored_as_by_hand), cmocka_unit_test(several_members_are_farther_apart),
-          cmocka_unit_test(nothing_found_is_nothing_lost), cmocka_unit_test(the_loss_is_that_of_the_mixture),
-          cmocka_unit_test(what_donors_know_is_a_logarithm), cmocka_unit_test(survives_without_memory))
+ACF_TESTS(donor_trust_cells, cmocka_unit_test(held_out_cells_are_queried_by_column),
+          cmocka_unit_test(many_cells_are_thinned), cmocka_unit_test(cells_are_given_all_or_a_part),
+          cmocka_unit_test(cells_are_scored_as_by_hand), cmocka_unit_test(ensemble_members_are_farther_apart),
+          cmocka_unit_test(cells_without_donors_lose_nothing), cmocka_unit_test(the_loss_is_that_of_the_mixture),
+          cmocka_unit_test(a_column_s_gain_becomes_a_logarithm), cmocka_unit_test(survives_without_memory))

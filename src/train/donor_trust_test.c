@@ -1,4 +1,4 @@
-/* Tests of donor_trust.h: when rows are looked up, how far they are believed, and that records and archives say so. */
+/* Tests of donor_trust.h: when a model gets donors, with what weight, and that records and donors agree. */
 #include "train/donor_trust.h"
 
 #include "harness/train_lab.h"
@@ -9,7 +9,7 @@
 
 enum { D = 4, N = 240, MADE = 400 };
 
-/* ---- numbers for cells that are made up ------------------------------------------------------------------------------------------ */
+/* ---- numbers for synthetic cells ------------------------------------------------------------------------------- */
 
 static double score_of(const acf_heldout_cell *c, double h) {
     return (1 - h) * c->off_net + h * c->off_rows -
@@ -22,7 +22,7 @@ static double trust_of(const acf_heldout_cell *c, const double *v) {
                           v[ACF_DONOR_TRUST_COLUMN + c->column])));
 }
 
-/* MADE cells, a third in each of columns 0 to 2, of which the network's forecasts score 0.5; rows are nearer to the truth by `nearer`. */
+/* MADE cells, a third in each of columns 0 to 2. The network's predictions score 0.5; donors are better by `nearer`. */
 typedef struct made {
     acf_heldout_cell cell[MADE];
     acf_heldout all;
@@ -47,14 +47,14 @@ static void make_up(made *a, double nearer) {
     a->all = (acf_heldout){a->cell, MADE};
 }
 
-/* Is it worth looking rows up for these cells? */
+/* Are donors worth it for these cells? */
 static bool choose(const made *a, double *v) {
-    for (int k = 0; k < ACF_DONOR_TRUST_NUMBERS; k++) v[k] = 99; /* whatever was there */
+    for (int k = 0; k < ACF_DONOR_TRUST_NUMBERS; k++) v[k] = 99; /* overwritten */
     acf_donor_trust_choose(&a->all, D, v);
     return acf_donor_trust_worth(v);
 }
 
-static void rows_that_are_better_are_believed(void **state) {
+static void better_donors_get_weight(void **state) {
     (void)state;
     made a;
     double v[ACF_DONOR_TRUST_NUMBERS];
@@ -66,7 +66,7 @@ static void rows_that_are_better_are_believed(void **state) {
     for (int k = D; k < ACF_DONOR_TRUST_COLUMNS; k++) assert_true(v[ACF_DONOR_TRUST_COLUMN + k] == 0);
 }
 
-static void rows_that_are_no_better_are_not_looked_up(void **state) {
+static void donors_that_are_no_better_are_not_used(void **state) {
     (void)state;
     static const double nearer[] = {-0.5, -0.01, 0};
     for (int k = 0; k < 3; k++) {
@@ -80,19 +80,19 @@ static void rows_that_are_no_better_are_not_looked_up(void **state) {
     for (int k = 0; k < ACF_DONOR_TRUST_NUMBERS; k++) assert_true(v[k] == 0);
 }
 
-/* Half a percent of the network's scores, at least. */
-static void a_little_is_not_worth_it(void **state) {
+/* The least gain is half a percent of the network's scores. */
+static void a_small_gain_is_not_enough(void **state) {
     (void)state;
     made a;
     double v[ACF_DONOR_TRUST_NUMBERS];
-    make_up(&a, 0.0024); /* 0.48 % of 0.5, were they believed wholly */
+    make_up(&a, 0.0024); /* 0.48 % of 0.5, with weight 1 */
     assert_false(choose(&a, v));
     make_up(&a, 0.02);
     assert_true(choose(&a, v));
 }
 
-/* In one cell they are far nearer, in the next one farther. */
-static void what_may_be_chance_is_not_believed(void **state) {
+/* Donors are far better in one cell and worse in the next. */
+static void a_gain_by_chance_is_not_enough(void **state) {
     (void)state;
     made a;
     double v[ACF_DONOR_TRUST_NUMBERS];
@@ -104,7 +104,7 @@ static void what_may_be_chance_is_not_believed(void **state) {
     }
 }
 
-static void truths_are_no_less_likely(void **state) {
+static void true_values_are_no_less_likely(void **state) {
     (void)state;
     made a;
     double v[ACF_DONOR_TRUST_NUMBERS];
@@ -134,7 +134,7 @@ static void a_column_may_be_left_to_the_network(void **state) {
         assert_true(a.cell[i].column == 1 ? trust_of(&a.cell[i], v) < 0.1 : trust_of(&a.cell[i], v) > 0.8);
 }
 
-/* Where cells say nothing, numbers are what is expected: rows are believed less about classes. */
+/* Where cells are uninformative, numbers stay at their prior, which gives donors less weight for classes. */
 static void classes_are_left_to_the_network(void **state) {
     (void)state;
     made a;
@@ -149,7 +149,7 @@ static void classes_are_left_to_the_network(void **state) {
     acf_assert_close(v[ACF_DONOR_TRUST_COLUMN + 2], 0, 1e-3, "of numbers");
 }
 
-/* A cell that has no donors says nothing, whatever else stands there. */
+/* A cell without donors is ignored, whatever its other fields. */
 static void cells_without_donors_do_not_count(void **state) {
     (void)state;
     made a;
@@ -164,7 +164,7 @@ static void cells_without_donors_do_not_count(void **state) {
     assert_false(choose(&a, v));
 }
 
-/* Cells that the network forecasts well weigh as much against what is expected as others. */
+/* Cells that the network predicts well have the same weight against the prior as others. */
 static void units_do_not_matter(void **state) {
     (void)state;
     made a;
@@ -181,7 +181,7 @@ static void units_do_not_matter(void **state) {
     for (int k = 0; k < ACF_DONOR_TRUST_NUMBERS; k++) acf_assert_close(v[0][k], v[1][k], 1e-3, "a number");
 }
 
-/* What is made least, from donor_trust.h and what is expected of each number. */
+/* The objective, from donor_trust.h and each number's prior. */
 static double objective(const acf_heldout *a, const double *v) {
     static const double expected[ACF_DONOR_TRUST_WON] = {0, 0.3, 0.3, 0.7},
                         deviation[ACF_DONOR_TRUST_WON] = {3, 0.5, 0.5, 0.5};
@@ -195,8 +195,8 @@ static double objective(const acf_heldout *a, const double *v) {
     return sum;
 }
 
-/* Cells of all kinds: rows are the better the nearer they are, the more alike, and the more they know. */
-static void the_numbers_are_where_it_is_least(void **state) {
+/* Cells of all kinds: donors are better the nearer and the more alike they are, and the larger their column's gain. */
+static void the_numbers_minimise_the_objective(void **state) {
     (void)state;
     made a;
     double v[ACF_DONOR_TRUST_NUMBERS];
@@ -217,16 +217,16 @@ static void the_numbers_are_where_it_is_least(void **state) {
             memcpy(other, v, sizeof other);
             other[k] += 0.15 * i;
             if (k > ACF_DONOR_TRUST_SHIFT && k < ACF_DONOR_TRUST_COLUMN) other[k] = fmax(other[k], 0);
-            if (objective(&a.all, other) < least - 0.05) /* they are improved in turn, a few times */
+            if (objective(&a.all, other) < least - 0.05) /* coordinate descent with few rounds */
                 fail_msg("number %d: %g is better than %g by %g", k, other[k], v[k], least - objective(&a.all, other));
         }
     assert_true(v[ACF_DONOR_TRUST_SLOPE] > 0.05 && v[ACF_DONOR_TRUST_AGREE] > 0.05 &&
                 v[ACF_DONOR_TRUST_OF_COLUMN] > 0.05);
 }
 
-/* ---- trained networks ------------------------------------------------------------------------------------------------------------ */
+/* ---- trained networks ------------------------------------------------------------------------------------------ */
 
-/* A class and whole numbers; every row stands `copies` times in the table. Columns behind the fourth are empty. */
+/* A class and whole numbers; every row is `copies` times in the table. Columns after the fourth are empty. */
 static acf_table *table_with(int64_t rows, int copies, int64_t columns) {
     acf_column *column = calloc((size_t)columns, sizeof *column);
     double *x = malloc(sizeof(double) * (size_t)(rows * columns));
@@ -253,7 +253,7 @@ static void open_lab(acf_train_lab *l, const char *setting, acf_table *t) {
     if (acf_trainer_run(l->tr, NULL, NULL)) fail_msg("%s", acf_error());
 }
 
-/* Did it ask, and is it worth it? Where it did not ask, all numbers are 0. */
+/* Was it fitted, and are donors worth it? Where it was not fitted, all numbers are 0. */
 static bool asks(acf_train_lab *l) {
     l->tr->donor_trust[ACF_DONOR_TRUST_CHANCE] = 7, l->tr->donor_trust[ACF_DONOR_TRUST_NUMBERS - 1] = 8;
     if (acf_donor_trust_fit(l->tr)) fail_msg("%s", acf_error());
@@ -266,7 +266,7 @@ static bool worth(acf_train_lab *l) { return asks(l) && acf_donor_trust_worth(l-
 static void held_out_cells_decide(void **state) {
     (void)state;
     static const struct {
-        int copies; /* 0: correlated normals, which a network knows from the start as well as rows do */
+        int copies; /* 0: correlated normals, which the network's mixture predicts as well as donors do */
         const char *setting;
         bool donor_answers;
     } some[] = {{2, "valid=0.2", true},
@@ -290,7 +290,7 @@ static void open_rows(acf_train_lab *l, acf_table *t) {
     if (acf_trainer_run(l->tr, NULL, NULL)) fail_msg("%s", acf_error());
 }
 
-/* Rows that are held out find their likes among the others, and are in no archive but that of a second pass. */
+/* Held-out rows find their donors among the others. They are donors only after a second pass. */
 static void held_out_rows_decide_and_are_no_donors(void **state) {
     (void)state;
     acf_train_lab l;
@@ -315,7 +315,7 @@ static void held_out_rows_decide_and_are_no_donors(void **state) {
     acf_train_lab_close(&l);
 }
 
-static void every_member_asks(void **state) {
+static void every_member_is_fitted(void **state) {
     (void)state;
     acf_train_lab l;
     open_lab(&l, "valid=0.2", table_of(N, 2));
@@ -323,8 +323,9 @@ static void every_member_asks(void **state) {
     acf_train_lab_close(&l);
 }
 
-/* Rows that are believed in full win what their scores are less, of the network's; and the deviation is that of cells by themselves. */
-static void what_is_won_is_counted(void **state) {
+/* Donors with weight 1 gain the difference of the scores, as a share of the network's; the deviation is that of
+ * independent cells. */
+static void the_gain_is_counted(void **state) {
     (void)state;
     made a;
     double v[ACF_DONOR_TRUST_NUMBERS], won = 0, square = 0;
@@ -336,7 +337,7 @@ static void what_is_won_is_counted(void **state) {
         square += pow(score_of(&a.cell[i], 0) - score_of(&a.cell[i], trust_of(&a.cell[i], v)) - won / MADE, 2);
     acf_assert_close(v[ACF_DONOR_TRUST_WON], won / (0.5 * MADE), 1e-9, "won");
     acf_assert_close(v[ACF_DONOR_TRUST_CHANCE], sqrt(square) / (0.5 * MADE), 1e-9, "chance");
-    make_up(&a, 0.5); /* all alike: not 0, which is for what was not asked */
+    make_up(&a, 0.5); /* all alike: not 0, which means not fitted */
     assert_true(choose(&a, v) && v[ACF_DONOR_TRUST_CHANCE] > 0 && v[ACF_DONOR_TRUST_CHANCE] < 1e-6);
     a.all.n = 1;
     acf_donor_trust_choose(&a.all, D, v);
@@ -364,7 +365,7 @@ static void members_are_pooled(void **state) {
     for (int k = 0; k < ACF_DONOR_TRUST_NUMBERS; k++) assert_true(v[k] == 0);
 }
 
-static void worth_is_enough_and_more_than_chance(void **state) {
+static void worth_needs_gain_and_significance(void **state) {
     (void)state;
     static const struct {
         double won, chance;
@@ -378,8 +379,8 @@ static void worth_is_enough_and_more_than_chance(void **state) {
     }
 }
 
-/* What fits is what is chosen for the cells that were asked, of an archive that did not learn from them. */
-static void what_is_asked_is_what_is_chosen_from(void **state) {
+/* The fit uses the queried cells, with donors that did not learn from them. */
+static void queried_cells_are_those_of_the_choice(void **state) {
     (void)state;
     acf_train_lab l;
     acf_donors *m;
@@ -396,7 +397,7 @@ static void what_is_asked_is_what_is_chosen_from(void **state) {
     acf_train_lab_close(&l);
 }
 
-static void some_tables_are_not_remembered(void **state) {
+static void some_tables_get_no_donors(void **state) {
     (void)state;
     static const struct {
         int64_t rows, columns;
@@ -419,8 +420,8 @@ static void some_tables_are_not_remembered(void **state) {
     }
 }
 
-/* A network whose forecasts are no numbers has nothing that rows could be compared with. */
-static void a_broken_network_is_not_asked(void **state) {
+/* A network whose predictions are not finite is not compared with donors. */
+static void a_broken_network_is_not_compared(void **state) {
     (void)state;
     acf_train_lab l;
     open_lab(&l, "valid=0.2", table_of(60, 2));
@@ -431,7 +432,7 @@ static void a_broken_network_is_not_asked(void **state) {
     acf_train_lab_close(&l);
 }
 
-/* ---- records and archives -------------------------------------------------------------------------------------------------------- */
+/* ---- records and donors ---------------------------------------------------------------------------------------- */
 
 static void check_round_trip(const acf_fit_record *r, size_t length) {
     acf_fit_record back;
@@ -453,7 +454,7 @@ static void records_have_the_numbers(void **state) {
     check_round_trip(&r, 0);
     r.donor_trust[ACF_DONOR_TRUST_SHIFT] = -1 / 3.0, r.donor_trust[ACF_DONOR_TRUST_OF_COLUMN] = 0.7,
     r.donor_trust[ACF_DONOR_TRUST_COLUMN + 1] = 5;
-    check_round_trip(&r, 0); /* it was not asked: nothing to say */
+    check_round_trip(&r, 0); /* not fitted: nothing is written */
     r.donor_trust[ACF_DONOR_TRUST_CHANCE] = 1e-9, r.donor_trust[ACF_DONOR_TRUST_COLUMN + 1] = 0;
     check_round_trip(&r, 6);
     r.donor_trust[ACF_DONOR_TRUST_OF_COLUMN] = 0, r.donor_trust[ACF_DONOR_TRUST_WON] = -1 / 9.0;
@@ -478,8 +479,8 @@ static void records_have_the_numbers(void **state) {
     json_decref(text);
 }
 
-/* A model gets the archive that its record says, which has learned from all cells. */
-static void records_and_archives_agree(void **state) {
+/* A model gets the donors that its record describes, learned from all cells. */
+static void records_and_donors_agree(void **state) {
     (void)state;
     acf_train_lab l;
     acf_donors *all;
@@ -506,9 +507,9 @@ static void records_and_archives_agree(void **state) {
     acf_donors_free(m.donors);
     m.donors = NULL;
     acf_model unsure = {.record = r},
-              unasked = {.record = {.known = true}, .next = &unsure}; /* three members, one of which did not ask */
+              unfitted = {.record = {.known = true}, .next = &unsure}; /* three members, one of which did not fit it */
     unsure.record.donor_trust[ACF_DONOR_TRUST_WON] = 0, unsure.record.donor_trust[ACF_DONOR_TRUST_SLOPE] += 1,
-    m.next = &unasked;
+    m.next = &unfitted;
     assert_int_equal(acf_donors_attach(&m, l.table), ACF_OK);
     acf_assert_close(m.donors->slope, r.donor_trust[ACF_DONOR_TRUST_SLOPE] + 0.5, 1e-12, "slope");
     acf_donors_free(m.donors);
@@ -548,15 +549,15 @@ static void survives_without_memory(void **state) {
     check_memory(&l);
 }
 
-ACF_TESTS(donor_trust, cmocka_unit_test(rows_that_are_better_are_believed),
-          cmocka_unit_test(rows_that_are_no_better_are_not_looked_up), cmocka_unit_test(a_little_is_not_worth_it),
-          cmocka_unit_test(what_may_be_chance_is_not_believed), cmocka_unit_test(truths_are_no_less_likely),
+ACF_TESTS(donor_trust, cmocka_unit_test(better_donors_get_weight),
+          cmocka_unit_test(donors_that_are_no_better_are_not_used), cmocka_unit_test(a_small_gain_is_not_enough),
+          cmocka_unit_test(a_gain_by_chance_is_not_enough), cmocka_unit_test(true_values_are_no_less_likely),
           cmocka_unit_test(a_column_may_be_left_to_the_network), cmocka_unit_test(classes_are_left_to_the_network),
           cmocka_unit_test(cells_without_donors_do_not_count), cmocka_unit_test(units_do_not_matter),
-          cmocka_unit_test(the_numbers_are_where_it_is_least), cmocka_unit_test(held_out_cells_decide),
-          cmocka_unit_test(held_out_rows_decide_and_are_no_donors), cmocka_unit_test(every_member_asks),
-          cmocka_unit_test(what_is_won_is_counted), cmocka_unit_test(members_are_pooled),
-          cmocka_unit_test(worth_is_enough_and_more_than_chance),
-          cmocka_unit_test(what_is_asked_is_what_is_chosen_from), cmocka_unit_test(some_tables_are_not_remembered),
-          cmocka_unit_test(a_broken_network_is_not_asked), cmocka_unit_test(records_have_the_numbers),
-          cmocka_unit_test(records_and_archives_agree), cmocka_unit_test(survives_without_memory))
+          cmocka_unit_test(the_numbers_minimise_the_objective), cmocka_unit_test(held_out_cells_decide),
+          cmocka_unit_test(held_out_rows_decide_and_are_no_donors), cmocka_unit_test(every_member_is_fitted),
+          cmocka_unit_test(the_gain_is_counted), cmocka_unit_test(members_are_pooled),
+          cmocka_unit_test(worth_needs_gain_and_significance), cmocka_unit_test(queried_cells_are_those_of_the_choice),
+          cmocka_unit_test(some_tables_get_no_donors), cmocka_unit_test(a_broken_network_is_not_compared),
+          cmocka_unit_test(records_have_the_numbers), cmocka_unit_test(records_and_donors_agree),
+          cmocka_unit_test(survives_without_memory))

@@ -1,4 +1,4 @@
-/* Several members: see ensemble.h. */
+/* Ensembles: see ensemble.h. */
 #include "train/ensemble.h"
 
 #include "train/checkpoint.h"
@@ -9,7 +9,7 @@
 #include <string.h>
 #include <time.h>
 
-#define SEED_BITS 53 /* the largest that the option `seed` takes */
+#define SEED_BITS 53 /* of the option `seed` */
 
 uint64_t acf_member_seed(uint64_t seed, int k) {
     uint32_t bits[4];
@@ -18,8 +18,8 @@ uint64_t acf_member_seed(uint64_t seed, int k) {
     return ((uint64_t)bits[0] << 32 | bits[1]) >> (64 - SEED_BITS);
 }
 
-/* A model with every option of the first but the seed, before its training: also what a preset or the width of the
- * table has set. Gives *hold and *out; it works on dev. */
+/* An untrained model with every option of the first but the seed, also those set by a preset or by the width of the
+ * table. Gives *hold and *out; it works on dev. */
 static acf_status make(const acf_model *first, acf_device *dev, const acf_table *t, uint64_t seed, acf_holdout **hold,
                        acf_model **out) {
     acf_options *config;
@@ -34,9 +34,9 @@ static acf_status make(const acf_model *first, acf_device *dev, const acf_table 
     return acf_model_make(dev, config, encoder, seed, true, out); /* takes both over, also when it fails */
 }
 
-/* ---- going on ---------------------------------------------------------------------------------------------------- */
+/* ---- resuming -------------------------------------------------------------------------------------------------- */
 
-/* What was settled when the first was trained. */
+/* The batch that was chosen when the first member was trained. */
 static acf_status restore_batch(acf_model *m, const char *path) {
     int64_t batch;
     if (acf_options_int(m->config, "batch") != ACF_INT_AUTO) return ACF_OK;
@@ -60,7 +60,7 @@ static acf_status restore(acf_model *m, const acf_table *t, const char *path, in
     return ACF_OK;
 }
 
-/* Members that were complete when the checkpoint was written, m first. */
+/* Restores the members that were complete when the checkpoint was written, m first. */
 static acf_status restore_all(acf_model *m, const acf_table *t, const char *path, const acf_checkpoint_ensemble *was) {
     ACF_TRY(restore_batch(m, path));
     for (int k = 0; k < was->kept; k++) {
@@ -77,7 +77,7 @@ static acf_status restore_all(acf_model *m, const acf_table *t, const char *path
     return ACF_OK;
 }
 
-/* ---- one after the other ----------------------------------------------------------------------------------------- */
+/* ---- one after the other --------------------------------------------------------------------------------------- */
 
 static double seconds_of(const acf_model *m) {
     double sum = 0;
@@ -85,10 +85,10 @@ static double seconds_of(const acf_model *m) {
     return sum;
 }
 
-/* Did its training come to an end of its own? */
+/* Did its training end without an interruption? */
 static bool complete(const acf_model *m) { return m->record.known && m->record.end != ACF_END_STOPPED; }
 
-/* Trains a member behind the others and appends it, if it is worth it. */
+/* Trains a member behind the others and appends it, if it is worth keeping. */
 static acf_status fit_another(acf_model *m, const acf_table *t, acf_fit *how) {
     acf_holdout *hold = NULL;
     acf_model *one = NULL;
@@ -103,7 +103,7 @@ static acf_status fit_another(acf_model *m, const acf_table *t, acf_fit *how) {
     else
         acf_model_free(one);
     if (status == ACF_OK || status == ACF_EINTERRUPT || good) return status;
-    if (status == ACF_ENUMERIC) { /* a report has said so */
+    if (status == ACF_ENUMERIC) { /* already reported */
         acf_error_clear();
         return ACF_OK;
     }
@@ -121,31 +121,30 @@ static acf_status fit_others(acf_model *m, const acf_table *t, acf_fit *how, int
     return ACF_OK;
 }
 
-/* ---- side by side ------------------------------------------------------------------------------------------------ */
+/* ---- in parallel ----------------------------------------------------------------------------------------------- */
 
-/* A member that a thread trains. Its reports are for the caller's thread, which alone calls back:
- * the last one is kept for it. */
-typedef struct seat {
-    struct crew *crew;
+/* A member trained by a thread. Only the caller's thread calls back, so the last report is kept for it here. */
+typedef struct job {
+    struct team *team;
     acf_model *one;
     acf_holdout *hold;
     acf_status status;
-    bool done, fresh; /* fresh: there is a report that nobody has seen */
+    bool done, fresh; /* fresh: the report is not handed out yet */
     acf_fit_report report;
     char trouble[ACF_SENTENCE_MAX];
-} seat;
+} job;
 
-/* What the threads share; everything but the models under the lock. */
-typedef struct crew {
+/* Shared by the threads; everything but the models is under the lock. */
+typedef struct team {
     pthread_mutex_t lock;
     pthread_cond_t news;
     const acf_table *t;
     const acf_fit *given;
     double began;
-    int next; /* the first member that nobody has begun */
+    int next; /* the first member that is not begun */
     bool stop;
-    seat seat[ACF_ENSEMBLE_MAX];
-} crew;
+    job job[ACF_ENSEMBLE_MAX];
+} team;
 
 static double now(void) {
     struct timespec t;
@@ -153,8 +152,8 @@ static double now(void) {
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* The next member; crew->given->members where none is left. */
-static int take(crew *c) {
+/* Takes the next member; returns team->given->members where none is left. */
+static int take(team *c) {
     pthread_mutex_lock(&c->lock);
     const int k = c->stop ? c->given->members : c->next < c->given->members ? c->next++ : c->next;
     pthread_mutex_unlock(&c->lock);
@@ -162,20 +161,20 @@ static int take(crew *c) {
 }
 
 static int note(void *ctx, const acf_fit_report *r) {
-    seat *s = ctx;
-    pthread_mutex_lock(&s->crew->lock);
+    job *s = ctx;
+    pthread_mutex_lock(&s->team->lock);
     s->report = *r, s->fresh = true;
     if (r->trouble) snprintf(s->trouble, sizeof s->trouble, "%s", r->trouble);
     s->report.trouble = r->trouble ? s->trouble : NULL;
-    const bool stop = s->crew->stop;
-    pthread_cond_signal(&s->crew->news);
-    pthread_mutex_unlock(&s->crew->lock);
+    const bool stop = s->team->stop;
+    pthread_cond_signal(&s->team->news);
+    pthread_mutex_unlock(&s->team->lock);
     return stop;
 }
 
-/* Trains member k on this thread. It leaves no checkpoint: those before it may not be complete. */
-static void fit_seat(crew *c, int k, acf_fit_callback callback, void *ctx) {
-    seat *s = &c->seat[k];
+/* Trains member k on this thread, without a checkpoint: those before it may not be complete. */
+static void fit_job(team *c, int k, acf_fit_callback callback, void *ctx) {
+    job *s = &c->job[k];
     acf_fit how = *c->given;
     how.callback = callback, how.ctx = ctx, how.checkpoint = NULL, how.member = k, how.before = now() - c->began;
     const acf_status status = acf_fit_model(s->one, c->t, s->hold, &how);
@@ -186,14 +185,14 @@ static void fit_seat(crew *c, int k, acf_fit_callback callback, void *ctx) {
 }
 
 static void *work(void *ctx) {
-    crew *c = ctx;
-    for (int k = take(c); k < c->given->members; k = take(c)) fit_seat(c, k, note, &c->seat[k]);
+    team *c = ctx;
+    for (int k = take(c); k < c->given->members; k = take(c)) fit_job(c, k, note, &c->job[k]);
     return NULL;
 }
 
-/* Says what the thread that trains member k has last reported. The callback may end it all. */
-static void tell_news(crew *c, int k) {
-    seat *s = &c->seat[k];
+/* Hands out the last report of the thread that trains member k. The callback may stop all training. */
+static void report_news(team *c, int k) {
+    job *s = &c->job[k];
     acf_fit_report r;
     char trouble[ACF_SENTENCE_MAX];
     pthread_mutex_lock(&c->lock);
@@ -203,59 +202,58 @@ static void tell_news(crew *c, int k) {
     pthread_mutex_unlock(&c->lock);
     if (!fresh || !c->given->callback) return;
     if (r.trouble) r.trouble = trouble;
-    r.elapsed = now() - c->began; /* no less than what was said before */
+    r.elapsed = now() - c->began; /* never decreases from report to report */
     if (!c->given->callback(c->given->ctx, &r)) return;
     pthread_mutex_lock(&c->lock);
     c->stop = true;
     pthread_mutex_unlock(&c->lock);
 }
 
-/* Until member k is done. Another report comes with the next step, so a lost signal costs a tenth of a second. */
-static void wait_for(crew *c, int k) {
+/* Waits until member k is done. Another report comes with the next step, so a lost signal costs a tenth of a second. */
+static void wait_for(team *c, int k) {
     for (bool done = false; !done;) {
         struct timespec until;
         clock_gettime(CLOCK_REALTIME, &until);
         until.tv_nsec += 100000000;
         if (until.tv_nsec >= 1000000000) until.tv_sec++, until.tv_nsec -= 1000000000;
         pthread_mutex_lock(&c->lock);
-        if (!c->seat[k].done && !c->seat[k].fresh) pthread_cond_timedwait(&c->news, &c->lock, &until);
-        done = c->seat[k].done;
+        if (!c->job[k].done && !c->job[k].fresh) pthread_cond_timedwait(&c->news, &c->lock, &until);
+        done = c->job[k].done;
         pthread_mutex_unlock(&c->lock);
-        tell_news(c, k);
+        report_news(c, k);
     }
 }
 
-/* Models before their training, each on a handle of its own; false, and nothing remembered,
- * where one could not be made. */
-static bool make_seats(crew *c, const acf_model *m) {
+/* Makes the untrained models, each on a handle of its own. False if one could not be made; the error is not kept. */
+static bool make_jobs(team *c, const acf_model *m) {
     const uint64_t seed = (uint64_t)acf_options_int(m->config, "seed");
     for (int k = 1; k < c->given->members; k++) {
-        seat *s = &c->seat[k];
+        job *s = &c->job[k];
         acf_device *own;
         if (acf_device_again(m->dev, &own)) break;
         own->threads = 1;
-        s->crew = c;
+        s->team = c;
         if (make(m, own, c->t, acf_member_seed(seed, k), &s->hold, &s->one)) {
             acf_device_close(own);
             break;
         }
         s->one->owns_dev = true;
     }
-    if (c->seat[c->given->members - 1].one) return true;
+    if (c->job[c->given->members - 1].one) return true;
     acf_error_clear();
     return false;
 }
 
-static void free_seats(crew *c) {
+static void free_seats(team *c) {
     for (int k = 1; k < c->given->members; k++) {
-        acf_holdout_free(c->seat[k].hold);
-        acf_model_free(c->seat[k].one);
+        acf_holdout_free(c->job[k].hold);
+        acf_model_free(c->job[k].one);
     }
 }
 
-/* The first on this thread, and with it or after it the others; all threads have ended.
- * Returns what came of the first. */
-static acf_status train_all(crew *c, acf_model *m, const acf_holdout *hold, int threads) {
+/* Trains the first on this thread, and with it or after it the others; on return all threads have ended. Returns the
+ * status of the first. */
+static acf_status train_all(team *c, acf_model *m, const acf_holdout *hold, int threads) {
     pthread_t thread[ACF_ENSEMBLE_MAX];
     int n = 0;
     while (n < threads - 1 && pthread_create(&thread[n], NULL, work, c) == 0) n++;
@@ -264,8 +262,8 @@ static acf_status train_all(crew *c, acf_model *m, const acf_holdout *hold, int 
     c->stop = status != ACF_OK;
     pthread_mutex_unlock(&c->lock);
     for (int k = take(c); k < c->given->members; k = take(c)) {
-        fit_seat(c, k, c->given->callback, c->given->ctx);
-        if (c->seat[k].status != ACF_EINTERRUPT) continue;
+        fit_job(c, k, c->given->callback, c->given->ctx);
+        if (c->job[k].status != ACF_EINTERRUPT) continue;
         pthread_mutex_lock(&c->lock);
         c->stop = true;
         pthread_mutex_unlock(&c->lock);
@@ -278,11 +276,11 @@ static acf_status train_all(crew *c, acf_model *m, const acf_holdout *hold, int 
     return status ? acf_failure_restore(&why) : ACF_OK;
 }
 
-/* Puts the members that are worth it behind the first, in order, up to one that did not come to its end; its number. */
-static int append_complete(crew *c, acf_model *m) {
+/* Appends the members worth keeping to the first, in order, up to one that is incomplete; returns its number. */
+static int append_complete(team *c, acf_model *m) {
     int k = 1;
     for (; k < c->given->members; k++) {
-        seat *s = &c->seat[k];
+        job *s = &c->job[k];
         const bool good = s->done && complete(s->one);
         if (!good && s->status != ACF_ENUMERIC) break;
         if (!good) continue;
@@ -298,13 +296,13 @@ static int stop_at_once(void *ctx, const acf_fit_report *r) {
     return 1;
 }
 
-/* Members are trained by a thread each before a thread's work is divided: small tables have little to divide.
- * What comes out has the same bits. A member that could not be trained so, for want of memory say, is trained again
- * as the only one, which says what is wrong; and where the callback ended it all, so is the first that is not complete,
- * for one step: its checkpoint has those before it. */
+/* Trains members on a thread each, rather than dividing a member's work: small tables have little to divide. The bits
+ * are the same. A member that failed, for lack of memory say, is trained again alone, which reports the cause. After
+ * a stop by the callback the first incomplete member is trained again for one step, so that its checkpoint has those
+ * before it. */
 static acf_status fit_side_by_side(acf_model *m, const acf_table *t, const acf_holdout *hold, acf_fit *how,
                                    int threads) {
-    crew c = {.t = t,
+    team c = {.t = t,
               .given = how,
               .began = now(),
               .next = 1,
@@ -313,7 +311,7 @@ static acf_status fit_side_by_side(acf_model *m, const acf_table *t, const acf_h
     const int all = m->dev->threads;
     acf_fit rest = *how;
     how->side = threads;
-    bool made = make_seats(&c, m);
+    bool made = make_jobs(&c, m);
     acf_status status = ACF_OK;
     if (made) {
         m->dev->threads = 1;
@@ -330,8 +328,8 @@ static acf_status fit_side_by_side(acf_model *m, const acf_table *t, const acf_h
     return fit_others(m, t, &rest, next);
 }
 
-/* Threads that train members at once; 1: there is nothing to gain, or a checkpoint is kept up to date,
- * which is one member's at a time. */
+/* Members to train at once; 1: there is nothing to gain, or a checkpoint is kept up to date, which holds one member in
+ * training. */
 static int side_by_side(const acf_model *m, const acf_fit *how) {
     const bool fits = !m->dev->plugin && acf_options_choice(m->config, "precision") == ACF_PRECISION_FLOAT &&
                       acf_options_int(m->config, "batch") != ACF_INT_AUTO &&

@@ -1,8 +1,8 @@
 /* Factor analysis: see factor_fit.h; formulas in docs/math.md.
  *
- * Workload: 1e2 to 2e4 rows, 57 to some thousand columns, 1 to 64 factors. First every row, for itself: what it says of f. Then every
- * column, for itself: a regression on what the rows said, in their order. So nothing is added up across threads, and a row's second moments,
- * r²/2 doubles, are all that stands between the two halves. */
+ * Workload: 1e2 to 2e4 rows, 57 to some thousand columns, 1 to 64 factors. First the posterior of f for every row, then
+ * the regression on f for every column, with rows in order. So nothing is summed across threads. Between the two halves
+ * only a row's second moments are stored, r²/2 doubles. */
 #include "train/factor_fit.h"
 
 #include "base/vector.h"
@@ -16,14 +16,14 @@
 #define ITERATIONS 40
 #define ENOUGH 3e-5    /* gain of an iteration, in nats per seen cell, that ends EM */
 #define WORTH 0.003    /* gain of more factors, in nats per cell, that justifies them */
-#define PRIOR_LOAD 3.0 /* rows that say a column does not follow a factor */
-#define PRIOR_ROWS 2.0 /* rows that a column's variance begins with */
+#define PRIOR_LOAD 3.0 /* pseudo-rows in which a column does not follow a factor */
+#define PRIOR_ROWS 2.0 /* pseudo-rows of a column's variance */
 #define PRIOR_VARIANCE 0.3
-#define START 0.3 /* deviation of loadings where EM begins */
+#define START 0.3 /* deviation of the initial loadings */
 #define LOG_2PI 1.83787706640934548356
 
 acf_status acf_analysis_create(int64_t D, int64_t r, acf_analysis *out) {
-    double *p = acf_alloc_zero((size_t)(D * (2 + r)) * sizeof *p, "factors of a table");
+    double *p = acf_alloc_zero((size_t)(D * (2 + r)) * sizeof *p, "the factor analysis");
     if (!p) return ACF_EMEMORY;
     *out = (acf_analysis){D, r, p, p + 2 * D, p + D};
     return ACF_OK;
@@ -31,18 +31,18 @@ acf_status acf_analysis_create(int64_t D, int64_t r, acf_analysis *out) {
 
 void acf_analysis_free(acf_analysis *g) { acf_release(g->mean); }
 
-/* ---- what a row says of the factors ------------------------------------------------------------------------------------------ */
+/* ---- posterior of a row's factors ------------------------------------------------------------------------------ */
 
-/* A thread's memory, for rows and then for columns; q = r + 1: the factors and, behind them, the constant 1. */
-typedef struct desk {
+/* A thread's scratch, for rows and then for columns; q = r + 1: the factors and, last, the constant 1. */
+typedef struct scratch {
     double *a, *b, *y; /* (q,q) (q,q) (q) */
-} desk;
+} scratch;
 
-static int64_t desk_doubles(int64_t r) { return 2 * (r + 1) * (r + 1) + r + 1 + 8; }
-static desk desk_at(double *memory, int64_t r) {
-    double *p = memory + omp_get_thread_num() * desk_doubles(r);
+static int64_t scratch_doubles(int64_t r) { return 2 * (r + 1) * (r + 1) + r + 1 + 8; }
+static scratch desk_at(double *memory, int64_t r) {
+    double *p = memory + omp_get_thread_num() * scratch_doubles(r);
     const int64_t q = r + 1;
-    return (desk){p, p + q * q, p + 2 * q * q};
+    return (scratch){p, p + q * q, p + 2 * q * q};
 }
 
 static int64_t tri(int64_t n) { return n * (n + 1) / 2; }
@@ -61,9 +61,9 @@ static void solve_upper(const double *g, double *y, int64_t n) {
     }
 }
 
-/* The row's cells of kind `seen`, or of `held`, too: G (d->a) with G Gᵀ = I + Σ λλᵀ/ψ, the precision of f, and d->y = G⁻¹ Σ λ(x - μ)/ψ. Returns
- * the cells' log p. A precision is never below I, so that its factor can't break off. */
-static double read_row(const desk *d, const acf_sample *s, const acf_analysis *g, int64_t row, bool held) {
+/* From the row's seen cells, or also its held-out ones: G (d->a) with G Gᵀ = I + Σ λλᵀ/ψ, the precision of f, and
+ * d->y = G⁻¹ Σ λ(x - μ)/ψ. Returns the cells' log p. A precision is at least I, so factorisation cannot fail. */
+static double read_row(const scratch *d, const acf_sample *s, const acf_analysis *g, int64_t row, bool held) {
     const int64_t D = g->D, r = g->r;
     double sum = 0;
     memset(d->a, 0, (size_t)(r * r) * sizeof *d->a);
@@ -89,7 +89,7 @@ static double read_row(const desk *d, const acf_sample *s, const acf_analysis *g
 }
 
 /* Second moments of (f, 1) of the row that d has read, to e (tri(r+1)), row by row of the lower half. */
-static void moments(const desk *d, int64_t r, double *e) {
+static void moments(const scratch *d, int64_t r, double *e) {
     double *inverse = d->b;     /* row k: column k of G⁻¹, which begins at k */
     solve_upper(d->a, d->y, r); /* y = expected f */
     for (int64_t k = 0; k < r; k++) {
@@ -106,10 +106,10 @@ static void moments(const desk *d, int64_t r, double *e) {
     e[tri(r) + r] = 1;
 }
 
-/* ---- what the rows say of a column -------------------------------------------------------------------------------------------- */
+/* ---- regression of a column ------------------------------------------------------------------------------------ */
 
 /* Column j regressed on the rows' factors, e (R,tri(r+1)). */
-static void regress(const desk *d, const acf_sample *s, const double *e, acf_analysis *g, int64_t j) {
+static void regress(const scratch *d, const acf_sample *s, const double *e, acf_analysis *g, int64_t j) {
     const int64_t D = g->D, r = g->r, q = r + 1, size = tri(q);
     double *sum = d->b, *b = d->y, squares = 0, rows = 0;
     memset(sum, 0, (size_t)size * sizeof *sum);
@@ -129,15 +129,15 @@ static void regress(const desk *d, const acf_sample *s, const double *e, acf_ana
     }
     acf_cholesky(d->a, q, 0);
     solve_lower(d->a, b, q);
-    for (int64_t k = 0; k < q; k++) squares -= b[k] * b[k]; /* what the regression leaves: Σx² - λᵀ A λ */
+    for (int64_t k = 0; k < q; k++) squares -= b[k] * b[k]; /* the residual: Σx² - λᵀ A λ */
     solve_upper(d->a, b, q);
     memcpy(g->load + j * r, b, (size_t)r * sizeof *b);
     g->mean[j] = b[r];
     g->var[j] = (fmax(squares, 0) + PRIOR_ROWS * PRIOR_VARIANCE) / (rows + PRIOR_ROWS);
 }
 
-/* Factors have variance 1 and mean 0 again, over all rows: the same Gaussians, and far fewer iterations. */
-static void standardise(const desk *d, const acf_sample *s, const double *e, acf_analysis *g) {
+/* Rescales the factors to variance 1 and mean 0 over all rows: the same Gaussian, and far fewer iterations. */
+static void standardise(const scratch *d, const acf_sample *s, const double *e, acf_analysis *g) {
     const int64_t r = g->r, size = tri(r + 1);
     double *m = d->a, *mean = d->y, *row = d->b;
     memset(row, 0, (size_t)size * sizeof *row);
@@ -150,7 +150,7 @@ static void standardise(const desk *d, const acf_sample *s, const double *e, acf
     for (int64_t j = 0; j < g->D; j++) {
         double *l = g->load + j * r;
         for (int64_t k = 0; k < r; k++) g->mean[j] += l[k] * mean[k];
-        for (int64_t k = 0; k < r; k++) { /* l Gᵐ; places below k are done with */
+        for (int64_t k = 0; k < r; k++) { /* l Gᵐ; entries below k are no longer needed */
             double sum = 0;
             for (int64_t i = k; i < r; i++) sum += l[i] * m[i * r + k];
             l[k] = sum;
@@ -160,23 +160,23 @@ static void standardise(const desk *d, const acf_sample *s, const double *e, acf
 
 acf_status acf_analysis_step(const acf_device *dev, const acf_sample *s, acf_analysis *g, double *logp) {
     const int64_t r = g->r, size = tri(r + 1);
-    double *e = acf_alloc((size_t)(s->R * (size + 1)) * sizeof *e, "what rows say of factors"),
+    double *e = acf_alloc((size_t)(s->R * (size + 1)) * sizeof *e, "moments of the factors"),
            *lp = e ? e + s->R * size : NULL;
-    double *memory = acf_alloc((size_t)(dev->threads * desk_doubles(r)) * sizeof *memory, "scratch of factors");
+    double *memory = acf_alloc((size_t)(dev->threads * scratch_doubles(r)) * sizeof *memory, "scratch of factors");
     const bool ok = e && memory;
     if (ok) {
         ACF_PARALLEL_UNEVEN(dev, s->R * g->D * r * r)
         for (int64_t row = 0; row < s->R; row++) {
-            const desk d = desk_at(memory, r);
+            const scratch d = desk_at(memory, r);
             lp[row] = read_row(&d, s, g, row, false);
             moments(&d, r, e + row * size);
         }
         ACF_PARALLEL_UNEVEN(dev, s->R * g->D * r * r)
         for (int64_t j = 0; j < g->D; j++) {
-            const desk d = desk_at(memory, r);
+            const scratch d = desk_at(memory, r);
             regress(&d, s, e, g, j);
         }
-        const desk d = desk_at(memory, r);
+        const scratch d = desk_at(memory, r);
         standardise(&d, s, e, g);
         *logp = 0;
         for (int64_t row = 0; row < s->R; row++) *logp += lp[row] / (double)s->R;
@@ -188,13 +188,13 @@ acf_status acf_analysis_step(const acf_device *dev, const acf_sample *s, acf_ana
 
 acf_status acf_analysis_score(const acf_device *dev, const acf_sample *s, const acf_analysis *g, double *logp) {
     double *lp = acf_alloc((size_t)s->R * sizeof *lp, "log p of rows"), sum = 0;
-    double *memory = acf_alloc((size_t)(dev->threads * desk_doubles(g->r)) * sizeof *memory, "scratch of factors");
+    double *memory = acf_alloc((size_t)(dev->threads * scratch_doubles(g->r)) * sizeof *memory, "scratch of factors");
     const bool ok = lp && memory;
     int64_t cells = 0;
     if (ok) {
         ACF_PARALLEL_UNEVEN(dev, s->R * g->D * g->r * g->r)
         for (int64_t row = 0; row < s->R; row++) {
-            const desk d = desk_at(memory, g->r);
+            const scratch d = desk_at(memory, g->r);
             lp[row] = read_row(&d, s, g, row, true);
             lp[row] -= read_row(&d, s, g, row, false);
         }
@@ -207,9 +207,10 @@ acf_status acf_analysis_score(const acf_device *dev, const acf_sample *s, const 
     return ok ? ACF_OK : ACF_EMEMORY;
 }
 
-/* ---- the whole fit --------------------------------------------------------------------------------------------------------- */
+/* ---- the whole fit --------------------------------------------------------------------------------------------- */
 
-/* g begins where `fewer` ended, with some more factors of small random loadings; without it at independent columns of variance 1. */
+/* Initialises g with the result of `fewer` and some more factors of small random loadings; without it, with independent
+ * columns of variance 1. */
 static void begin(acf_analysis *g, const acf_analysis *fewer, uint64_t seed) {
     for (int64_t j = 0; j < g->D; j++) {
         g->mean[j] = fewer->r ? fewer->mean[j] : 0, g->var[j] = fewer->r ? fewer->var[j] : 1;
@@ -222,7 +223,7 @@ static void begin(acf_analysis *g, const acf_analysis *fewer, uint64_t seed) {
     }
 }
 
-/* EM until it gains little. *logp: mean log-likelihood of a row at the end. */
+/* EM until the gain is small. *logp: mean log-likelihood of a row at the end. */
 static acf_status iterate(const acf_device *dev, const acf_sample *s, acf_analysis *g, double cells, double *logp) {
     double before = -INFINITY;
     for (int i = 0; i < ITERATIONS; i++) {
@@ -233,7 +234,7 @@ static acf_status iterate(const acf_device *dev, const acf_sample *s, acf_analys
     return ACF_OK;
 }
 
-/* How good g is, per cell: by the held-out cells, or the likelihood less what its parameters cost. */
+/* The score of g per cell: of the held-out cells, or the likelihood less the criterion's penalty. */
 static acf_status judge(const acf_device *dev, const acf_sample *s, const acf_analysis *g, double logp, double cells,
                         double *score) {
     if (acf_sample_held(s)) return acf_analysis_score(dev, s, g, score);

@@ -1,5 +1,5 @@
-/* Factor analysis: an iteration against plain formulas in the full covariance, what EM promises, known factors found again from half of their
- * cells, and the anchor of a wide table from end to end. */
+/* Tests of factor analysis: an iteration against plain formulas in the full covariance, EM's monotone likelihood, known
+ * factors recovered from half of their cells, and a wide table from end to end. */
 #include "train/factor_fit.h"
 
 #include "base/rng.h"
@@ -27,7 +27,7 @@ static double noise(int64_t i, int64_t j) { return acf_rng_normal(at(i, j, 21));
 static double coin(int64_t i, int64_t j) { return acf_rng_uniform(at(i, j, 22)); }
 static double true_load(int64_t j, int64_t k) { return 1.2 * acf_rng_normal(at(j, k, 23)); }
 
-/* Two factors; cells are missing at random, some are held out; values of missing ones are poison. */
+/* Two factors; cells are missing at random, some are held out; missing ones hold values that must not be read. */
 static bench *new_bench(double missing, double held) {
     bench *b = calloc(1, sizeof *b);
     b->s = (acf_sample){R, D, b->x, b->seen};
@@ -91,7 +91,7 @@ static int columns_of(const bench *b, int64_t r, bool held, int *set) {
     return n;
 }
 
-/* log p of the row's columns in the space of columns; expected f (F) and its covariance (F,F) given them. */
+/* log p of the row's columns from their covariance; expected f (F) and its covariance (F,F) given them. */
 static double textbook_row(const bench *b, int64_t r, bool held, double *f, double *c) {
     int set[D];
     const int n = columns_of(b, r, held, set);
@@ -136,7 +136,8 @@ static void textbook_column(const bench *b, int64_t j, const double *f, const do
     *var = (squares + 2 * 0.3) / (rows + 2);
 }
 
-/* The same Gaussian as the textbook's: factors may be turned, so covariances are compared, in which the new f has its spread over the rows. */
+/* The same Gaussian as the textbook's. Factors may be rotated, so covariances are compared, with the new f's spread
+ * over the rows. */
 static void an_iteration_is_the_textbook_s(void **state) {
     (void)state;
     bench *b = new_bench(0.4, 0.1);
@@ -182,7 +183,7 @@ static void held_out_cells_are_scored_given_the_seen(void **state) {
     free_bench(b);
 }
 
-/* The likelihood never falls (but for what the priors take), and threads change no bit. */
+/* The likelihood never falls (but for the priors), and threads change no bit. */
 static void em_climbs_on_any_threads(void **state) {
     (void)state;
     bench *b[3];
@@ -200,8 +201,8 @@ static void em_climbs_on_any_threads(void **state) {
     for (int i = 0; i < 3; i++) free_bench(b[i]), acf_device_close(dev[i]);
 }
 
-/* Two factors are found where there are two, by held-out cells and by the criterion, and the covariance is theirs. As many as are asked for are
- * made. */
+/* Two factors are found where there are two, by held-out cells and by the criterion, with the right covariance. A given
+ * number of factors is used. */
 static void known_factors_are_found(void **state) {
     (void)state;
     acf_device *dev = device(1);
@@ -226,11 +227,11 @@ static void known_factors_are_found(void **state) {
     acf_device_close(dev);
 }
 
-/* ---- in a network ------------------------------------------------------------------------------------------------------------- */
+/* ---- in a network ---------------------------------------------------------------------------------------------- */
 
 enum { WIDE = 60, ROWS = 300 };
 
-/* Reals of three factors and, last, a category of two classes that either is the sign of the first factor or has nothing to do with any. */
+/* Reals of three factors and, last, a category of two classes: the sign of the first factor, or independent. */
 static acf_table *wide_table(bool follows) {
     static double x[ROWS * (WIDE + 1)];
     static acf_column column[WIDE + 1];
@@ -248,7 +249,7 @@ static acf_table *wide_table(bool follows) {
     return t;
 }
 
-/* A wide table has factors and its categories' indicators; what was chosen can be read back; a choice that is given is followed. */
+/* A wide table gets factors and indicators of categories; the choice can be read back; a given choice is followed. */
 static void a_wide_table_has_factors(void **state) {
     (void)state;
     for (int follows = 0; follows < 2; follows++) {
@@ -261,7 +262,7 @@ static void a_wide_table_has_factors(void **state) {
         assert_int_equal(acf_net_indicators(l.net, &of, &value), 1);
         assert_int_equal(acf_gmm_chosen(l.net, &as), ACF_OK);
         assert_in_range(as.components, 2, 4);
-        assert_false(as.blind); /* one more column is not worth looking away from */
+        assert_false(as.blind); /* the gain from ignoring one column is too small */
         for (int k = 0; k < 4; k++) {
             const acf_gmm_choice wish = {1 + 4 * (k % 2), k >= 2};
             assert_int_equal(acf_gmm_fit(l.net, l.table, &l.tr->rows, l.encoder, NULL, 5, &wish, NULL), ACF_OK);
@@ -272,7 +273,8 @@ static void a_wide_table_has_factors(void **state) {
     }
 }
 
-/* Whichever allocation fails, the fit says so and holds nothing. Later ones are iterations like those before, so fewer of them are tried. */
+/* Any allocation may fail: the fit reports it and leaks nothing. Later allocations repeat in every iteration, so
+ * fewer of them are tried. */
 static void memory_may_run_out(void **state) {
     (void)state;
     acf_train_lab l;
@@ -292,7 +294,7 @@ static void memory_may_run_out(void **state) {
     acf_train_lab_close(&l);
 }
 
-/* Without transformations behind it the map to z is the Gaussian: log p of a row under it is that of its covariance, in the space of columns. */
+/* Without transformations behind it the map to z is the Gaussian: log p of a row equals that by its covariance. */
 static void the_map_is_the_gaussian(void **state) {
     (void)state;
     acf_train_lab l;
@@ -339,7 +341,7 @@ static void the_map_is_the_gaussian(void **state) {
     acf_train_lab_close(&l);
 }
 
-/* A file from before there were factors does not say how many: its wide tables have no anchor, as then. */
+/* A file of a version without factors does not record their number: its wide tables have no Gaussian, as then. */
 static void old_wide_models_have_none(void **state) {
     (void)state;
     acf_device *dev = device(1);

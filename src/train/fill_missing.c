@@ -1,6 +1,7 @@
-/* Rows whose holes are filled in: see fill_missing.h.
+/* Imputes missing cells for a second pass: see fill_missing.h.
  *
- * Workload: tables of up to ACF_REFIT_CELLS cells. The test goes through all pairs of columns, some 10^6 additions; draws are those of ACF_FILL_TABLES imputations. */
+ * Workload: tables of up to ACF_REFIT_CELLS cells. The test goes through all pairs of columns, some 10^6 additions; the
+ * draws cost as much as ACF_FILL_TABLES imputations. */
 #include "train/fill_missing.h"
 
 #include "ops/mog.h"
@@ -8,13 +9,13 @@
 #include <math.h>
 #include <string.h>
 
-#define LEVEL 0.01 /* of the test */
+#define LEVEL 0.01 /* of the test, for all pairs together */
 #define LEAST 10   /* rows on either side of a comparison */
-#define CLASSES 16 /* of a category that are compared, at most: the first ones */
+#define CLASSES 16 /* classes of a category that are compared, at most: the first ones */
 
-/* ---- whether -------------------------------------------------------------------------------------------------------------------- */
+/* ---- the test -------------------------------------------------------------------------------------------------- */
 
-/* Numbers of rows with and without a cell of one column that have a cell of another, and of the other's values, sums and squares. */
+/* Counts, sums and sums of squares of another column's cells, over rows with and without a cell of one column. */
 typedef struct halves {
     double n[2], sum[2], square[2];
 } halves;
@@ -23,7 +24,7 @@ static void add(halves *h, bool missing, double x) {
     h->n[missing] += 1, h->sum[missing] += x, h->square[missing] += x * x;
 }
 
-/* How many deviations the two means are apart; 0 where there are too few rows. */
+/* Difference of the two means in standard errors; 0 where there are too few rows. */
 static double apart(const halves *h) {
     if (h->n[0] < LEAST || h->n[1] < LEAST) return 0;
     double mean[2], variance = 0;
@@ -35,7 +36,7 @@ static double apart(const halves *h) {
 
 static int64_t comparisons(const acf_column *c) { return c->classes ? acf_min(c->classes, CLASSES) : 1; }
 
-/* The most that numbers of column j differ by where column k is missing; of a category, its classes. */
+/* The largest difference of column j between rows with and without column k; of a category, over its classes. */
 static double difference(const acf_table *t, const acf_rows *rows, const acf_encoder *e, int64_t j, int64_t k) {
     halves h[CLASSES] = {0};
     const int64_t n = comparisons(&e->column[j]);
@@ -71,7 +72,7 @@ bool acf_fill_wanted(const acf_table *t, const acf_rows *rows, const acf_encoder
     return tests > 0 && most > -acf_normal_from_log_tail(log(LEVEL / 2 / tests));
 }
 
-/* ---- the draws ------------------------------------------------------------------------------------------------------------------ */
+/* ---- the draws ------------------------------------------------------------------------------------------------- */
 
 static acf_status copy_slab(const acf_trainer *tr, acf_real *to, const acf_real *from) {
     return acf_device_copy(tr->ps->dev, to, from, (size_t)tr->ps->total * sizeof *to, ACF_ON_DEVICE);
@@ -83,7 +84,7 @@ static bool has_hole(const acf_table *t, int64_t row) {
     return false;
 }
 
-/* A draw for every hole of the first n rows in tr->row, into x (N,D); cells is room for them. */
+/* Draws every missing cell of the first n rows in tr->row, into x (N,D); cells is scratch. */
 static acf_status draw_rows(acf_trainer *tr, int64_t n, uint32_t draw, acf_real *cells, double *x) {
     const acf_table *t = tr->given.table;
     const acf_encoder *e = tr->given.encoder;
@@ -115,7 +116,7 @@ static acf_status draw_table(acf_trainer *tr, uint32_t draw, acf_real *cells, do
     return draw_rows(tr, n, draw, cells, x);
 }
 
-/* The first pass's weights take the place of the others meanwhile, which wait in the gradients' slab: between steps it is free. */
+/* Uses the first pass's weights. The others are kept in the gradients' slab meanwhile, which is free between steps. */
 acf_status acf_fill_rows(acf_trainer *tr) {
     const acf_table *t = tr->given.table;
     acf_params *ps = tr->ps;
@@ -140,7 +141,7 @@ acf_status acf_fill_rows(acf_trainer *tr) {
     return status;
 }
 
-/* ---- training on them ----------------------------------------------------------------------------------------------------------- */
+/* ---- training on them ------------------------------------------------------------------------------------------ */
 
 acf_table acf_fill_table(const acf_trainer *tr) {
     acf_table t = *tr->data.table;

@@ -1,4 +1,5 @@
-/* Tests of fill_missing.h: whether holes tell something, what is filled in, that a second pass learns from it, and what that is for. */
+/* Tests of fill_missing.h: the test for dependence, the imputed cells, a second pass that learns from them, and its
+ * effect. */
 #include "train/fill_missing.h"
 
 #include "acflow.h"
@@ -16,7 +17,7 @@
 enum { COLS = 4, A = 0, KIND = 1, B = 2, C = 3, MOST = 1000 };
 static const acf_column columns[COLS] = {{"a", 0}, {"kind", 3}, {"b", 0}, {"c", 0}};
 
-/* What holes of b depend on; those of c come by chance. */
+/* What missing cells of b depend on; those of c are missing completely at random. */
 typedef enum why { CHANCE, BY_NUMBER, BY_CLASS, BY_ITSELF } why;
 
 static double uniform(uint64_t seed, int64_t row, uint32_t column) {
@@ -47,7 +48,7 @@ static acf_table *table_of(int64_t N, why w, uint64_t seed) {
     return t;
 }
 
-/* ---- whether -------------------------------------------------------------------------------------------------------------------- */
+/* ---- the test -------------------------------------------------------------------------------------------------- */
 
 static bool wanted(acf_table *t, int64_t rows) {
     acf_encoder *e;
@@ -58,7 +59,7 @@ static bool wanted(acf_table *t, int64_t rows) {
     return yes;
 }
 
-static void holes_that_tell_nothing_are_left(void **state) {
+static void independent_missing_cells_are_left(void **state) {
     (void)state;
     int chance = 0, itself = 0;
     for (uint64_t seed = 0; seed < 100; seed++)
@@ -66,21 +67,20 @@ static void holes_that_tell_nothing_are_left(void **state) {
     assert_true(chance <= 5 && itself <= 5); /* one is expected */
     double whole[40 * COLS];
     acf_table *t;
-    for (int i = 0; i < 40 * COLS; i++)
-        whole[i] = i % COLS == KIND ? 0 : i; /* complete, and of a column that says the same of all */
+    for (int i = 0; i < 40 * COLS; i++) whole[i] = i % COLS == KIND ? 0 : i; /* complete, with one constant column */
     assert_int_equal(acf_table_make(whole, NULL, 40, COLS, columns, &t), ACF_OK);
     assert_false(wanted(t, 0));
-    for (int i = 0; i < 9; i++) whole[i * COLS + B] = NAN; /* nine holes, in the lowest rows */
+    for (int i = 0; i < 9; i++) whole[i * COLS + B] = NAN; /* nine missing cells, in the lowest rows */
     assert_int_equal(acf_table_make(whole, NULL, 40, COLS, columns, &t), ACF_OK);
     assert_false(wanted(t, 0));
     whole[9 * COLS + B] = NAN;
     assert_int_equal(acf_table_make(whole, NULL, 40, COLS, columns, &t), ACF_OK);
     assert_true(wanted(t, 0));
     assert_int_equal(acf_table_make(whole, NULL, 40, COLS, columns, &t), ACF_OK);
-    assert_false(wanted(t, 19)); /* of these rows alone: too few without a hole */
+    assert_false(wanted(t, 19)); /* of these rows alone: too few without a missing cell */
 }
 
-static void holes_that_depend_on_others_are_found(void **state) {
+static void dependent_missing_cells_are_found(void **state) {
     (void)state;
     for (uint64_t seed = 0; seed < 20; seed++) {
         assert_true(wanted(table_of(400, BY_NUMBER, seed), 0));
@@ -88,7 +88,7 @@ static void holes_that_depend_on_others_are_found(void **state) {
     }
 }
 
-/* ---- what ----------------------------------------------------------------------------------------------------------------------- */
+/* ---- the imputed cells ----------------------------------------------------------------------------------------- */
 
 enum { N = 150 };
 static const char *const settings[] = {"seed=5", "steps=30", "valid-every=10", NULL};
@@ -112,7 +112,7 @@ static void fill(acf_train_lab *l) {
     if (acf_fill_rows(l->tr)) fail_msg("%s", acf_error());
 }
 
-static void only_holes_are_filled(void **state) {
+static void only_missing_cells_are_filled(void **state) {
     (void)state;
     acf_train_lab l;
     open_lab(&l, 1, BY_NUMBER);
@@ -134,7 +134,7 @@ static void only_holes_are_filled(void **state) {
     }
     assert_true(missing[B] > 20 && missing[C] > 20 && missing[A] == 0 && missing[KIND] == 0);
     assert_true(sqrt(spread[B] / (double)missing[B]) > 0.1 &&
-                sqrt(spread[C] / (double)missing[C]) > 0.02); /* draws, each another */
+                sqrt(spread[C] / (double)missing[C]) > 0.02); /* independent draws */
     for (uint32_t epoch = 0; epoch < 2 * ACF_FILL_TABLES; epoch++) {
         l.tr->sampler.epoch = epoch;
         assert_true(acf_fill_table(l.tr).x == l.tr->filled + epoch % ACF_FILL_TABLES * N * COLS);
@@ -147,7 +147,7 @@ static void only_holes_are_filled(void **state) {
     acf_train_lab_close(&l);
 }
 
-/* By the weights of the first pass, as sure as it was made, whatever the second one's are, which come back. */
+/* By the calibrated weights of the first pass, whatever the second pass's are, which are restored. */
 static void the_first_pass_fills(void **state) {
     (void)state;
     acf_train_lab l, other;
@@ -164,7 +164,7 @@ static void the_first_pass_fills(void **state) {
     assert_memory_equal(qs->value, value, bytes);
     assert_memory_equal(l.tr->filled, other.tr->filled, cells);
     assert_true(l.tr->scale_factor != 0);
-    for (int k = 0; k < 2; k++) { /* and by nothing else */
+    for (int k = 0; k < 2; k++) { /* and by no other weights */
         acf_release(other.tr->filled), other.tr->filled = NULL;
         if (k)
             other.tr->best[0] += ACF_R(0.5);
@@ -179,7 +179,7 @@ static void the_first_pass_fills(void **state) {
     acf_train_lab_close(&other);
 }
 
-/* Bit for bit what a trainer does that was made for the filled table: with one of them in the place of all, that can be said. */
+/* Bit for bit the same as a trainer made for the imputed table; all imputed tables are set to one of them here. */
 static void a_second_pass_learns_from_them(void **state) {
     (void)state;
     acf_train_lab l, plain;
@@ -194,7 +194,7 @@ static void a_second_pass_learns_from_them(void **state) {
     acf_table *t;
     assert_int_equal(acf_table_make(l.tr->filled, NULL, N, COLS, columns, &t), ACF_OK);
     acf_train_lab_ready(&plain, t);
-    plain.tr->data.encoder = l.tr->data.encoder; /* which knows observed cells alone */
+    plain.tr->data.encoder = l.tr->data.encoder; /* fitted to observed cells alone */
     run(&plain), run(&l);
     acf_train_lab_same(&l, &plain);
     assert_true(acf_trainer_record(l.tr, ACF_END_STEPS).filled && !acf_trainer_record(l.tr, ACF_END_STOPPED).filled);
@@ -202,7 +202,7 @@ static void a_second_pass_learns_from_them(void **state) {
     acf_train_lab_close(&plain);
 }
 
-static void it_is_taken_up_again(void **state) {
+static void it_can_be_resumed(void **state) {
     (void)state;
     char path[] = "/tmp/acflow-fill-XXXXXX";
     const int fd = mkstemp(path);
@@ -228,9 +228,10 @@ static void it_is_taken_up_again(void **state) {
     unlink(path);
 }
 
-/* ---- what it is for --------------------------------------------------------------------------------------------------------------- */
+/* ---- the effect ------------------------------------------------------------------------------------------------ */
 
-/* Two groups of the same size, which differ in nothing but the holes of three numbers. Samples have as many of either. */
+/* Two groups of the same size, which differ only in the missing cells of three numbers. Samples have as many of
+ * either. */
 static void samples_have_the_groups_that_the_table_has(void **state) {
     (void)state;
     enum { ROWS = 600, D = 4 };
@@ -290,7 +291,7 @@ static void samples_have_the_groups_that_the_table_has(void **state) {
     free(x);
 }
 
-ACF_TESTS(fill_missing, cmocka_unit_test(holes_that_tell_nothing_are_left),
-          cmocka_unit_test(holes_that_depend_on_others_are_found), cmocka_unit_test(only_holes_are_filled),
+ACF_TESTS(fill_missing, cmocka_unit_test(independent_missing_cells_are_left),
+          cmocka_unit_test(dependent_missing_cells_are_found), cmocka_unit_test(only_missing_cells_are_filled),
           cmocka_unit_test(the_first_pass_fills), cmocka_unit_test(a_second_pass_learns_from_them),
-          cmocka_unit_test(it_is_taken_up_again), cmocka_unit_test(samples_have_the_groups_that_the_table_has))
+          cmocka_unit_test(it_can_be_resumed), cmocka_unit_test(samples_have_the_groups_that_the_table_has))

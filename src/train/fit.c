@@ -12,11 +12,10 @@
 typedef struct run {
     const acf_fit *how;
     acf_trainer *tr;
-    double saved; /* tr->seconds when a checkpoint was last tried */
-    acf_failure
-        trouble; /* why the last try failed, ACF_OK when it did not; at the end, why the second pass was given up */
+    double saved;        /* tr->seconds at the last attempt to save a checkpoint */
+    acf_failure trouble; /* why the last attempt failed, or ACF_OK; at the end, why the second pass was abandoned */
     volatile sig_atomic_t stop;
-    bool broken; /* a second pass could not begin: the trainer's state is worth nothing */
+    bool broken; /* a second pass could not begin: the trainer's state is not usable */
 } run;
 
 acf_status acf_fit_read(const acf_options *o, acf_fit *out) {
@@ -25,17 +24,17 @@ acf_status acf_fit_read(const acf_options *o, acf_fit *out) {
                      .every = acf_options_real(o, "checkpoint-every"),
                      .resume = acf_options_bool(o, "resume")};
     if (out->resume && !out->checkpoint)
-        return acf_fail(ACF_EUSAGE, "resume is set, but no checkpoint is named: what should be resumed?");
+        return acf_fail(ACF_EUSAGE, "resume is set, but no checkpoint is named; set the option 'checkpoint'");
     return ACF_OK;
 }
 
-/* ---- checkpoints --------------------------------------------------------------------------------------------------------- */
+/* ---- checkpoints ----------------------------------------------------------------------------------------------- */
 
-/* Are checkpoints written before anything went wrong? */
+/* Are checkpoints written during training? */
 static bool keeps_on(const acf_fit *how) { return how->checkpoint && how->every >= 0; }
 
-/* A checkpoint; where it can't be written, that is trouble, and tried again later. */
-static void save_or_tell(run *r) {
+/* Saves a checkpoint; a failure is recorded as trouble, and tried again later. */
+static void save_or_report(run *r) {
     acf_failure before;
     acf_failure_save(&before);
     r->trouble.status = acf_checkpoint_save(r->tr, r->how->checkpoint);
@@ -50,19 +49,19 @@ static acf_status begin(run *r) {
     bool there = acf_checkpoint_exists(path);
     if (there && r->how->resume) return acf_checkpoint_load(r->tr, path);
     if (r->how->member > 0) {
-        if (keeps_on(r->how)) save_or_tell(r);
+        if (keeps_on(r->how)) save_or_report(r);
         return ACF_OK;
     }
     if (there)
         return acf_fail(
             ACF_EUSAGE,
-            "the checkpoint '%s' exists: it may be of a run that was interrupted; use the option 'resume' to go on with it, "
-            "or remove it to begin anew",
+            "the checkpoint '%s' exists: it may be of a run that was interrupted; use the option 'resume' to go on "
+            "with it, or remove it to begin anew",
             path);
     return keeps_on(r->how) ? acf_checkpoint_save(r->tr, path) : ACF_OK;
 }
 
-/* Puts a number in the place of `auto`. A run that is resumed goes on with the batch it had, where that still fits. */
+/* Replaces `auto` by a number. A resumed run keeps the batch it had, where that still fits. */
 static acf_status settle_batch(acf_model *m, const acf_train_data *data, const acf_fit *how) {
     int64_t rows, before;
     if (acf_options_int(m->config, "batch") != ACF_INT_AUTO) return ACF_OK;
@@ -74,22 +73,22 @@ static acf_status settle_batch(acf_model *m, const acf_train_data *data, const a
     return acf_options_set_int(m->config, "batch", rows, ACF_FROM_USER);
 }
 
-/* After a good step: a run that is about to diverge must not replace what it could be taken up from. */
+/* Only after a good step: a run that is about to diverge must not overwrite its last good state. */
 static void save_when_due(run *r) {
     const acf_fit *how = r->how;
     if (!how->checkpoint || how->every <= 0 || r->tr->state.in_row || r->tr->seconds - r->saved < how->every) return;
-    save_or_tell(r);
+    save_or_report(r);
 }
 
-/* ---- reports ------------------------------------------------------------------------------------------------------------- */
+/* ---- reports --------------------------------------------------------------------------------------------------- */
 
-/* Members that come behind this one; of those that are trained side by side the slowest counts. */
+/* Members after this one; in parallel, those of the slowest thread. */
 static double others_left(const run *r) {
     const int64_t others = acf_max(r->how->members - r->how->member - 1, 0);
     return (double)acf_ceil_div(others, acf_max(r->how->side, 1));
 }
 
-/* Seconds that this member's second pass takes at most. After the last step of the first pass its length is known. */
+/* Upper bound of the seconds of this member's second pass. Its length is known after the last step of the first. */
 static double second_at_most(const run *r, const acf_train_progress *p) {
     const acf_trainer *tr = r->tr;
     if (!acf_refit_planned(tr)) return 0;
@@ -97,8 +96,8 @@ static double second_at_most(const run *r, const acf_train_progress *p) {
     return acf_refit_due(tr, ACF_END_STEPS) ? ACF_REFIT_STEPS * p->each * (double)tr->state.best_step : 0;
 }
 
-/* Seconds to the last step that any pass of this member and of those behind it may take: a second pass has ACF_REFIT_STEPS for each that the first took
- * to its best, which may be its last. NaN: there is no limit. */
+/* Upper bound of the seconds left, for all passes of this member and of those behind it. A second pass has
+ * ACF_REFIT_STEPS steps for each that the first took to its best, which may be its last. NaN: there is no limit. */
 static double left_at_most(const run *r, const acf_train_progress *p) {
     const acf_trainer *tr = r->tr;
     const double first = tr->limit ? p->each * (double)tr->limit : (double)NAN,
@@ -107,7 +106,8 @@ static double left_at_most(const run *r, const acf_train_progress *p) {
     return others_left(r) > 0 ? here + others_left(r) * (first + second) : here;
 }
 
-/* The same if no validation gets better from now on, and each member behind this one takes as long as it. NaN: that ends nothing early. */
+/* The same if no validation improves from now on, and each later member takes as long as this one. NaN: no early
+ * end. */
 static double left_if_no_better(const run *r, const acf_train_progress *p) {
     const acf_trainer *tr = r->tr;
     double here = tr->pass == 1 ? p->left_early : others_left(r) > 0 ? p->left : (double)NAN;
@@ -117,8 +117,8 @@ static double left_if_no_better(const run *r, const acf_train_progress *p) {
     return here > most ? most : here;
 }
 
-/* In a second pass validation is what the first one found. */
-static void tell(run *r, const acf_train_progress *p) {
+/* In a second pass the reported validation is that of the first. */
+static void report_progress(run *r, const acf_train_progress *p) {
     const acf_train_settings *set = &r->tr->set;
     const acf_fit_record *first = r->tr->pass == 2 ? &r->tr->first : NULL;
     if (!r->how->callback) return;
@@ -150,13 +150,13 @@ static void tell(run *r, const acf_train_progress *p) {
 
 static void report(void *ctx, const acf_train_progress *p) {
     save_when_due(ctx);
-    tell(ctx, p);
+    report_progress(ctx, p);
 }
 
-/* ---- the end ------------------------------------------------------------------------------------------------------------- */
+/* ---- the end --------------------------------------------------------------------------------------------------- */
 
-/* A report behind the last step, which says r->trouble. */
-static void tell_trouble(run *r) {
+/* One more report after the last step, with r->trouble. */
+static void report_trouble(run *r) {
     const acf_trainer *tr = r->tr;
     const acf_train_progress last = {.state = &tr->state,
                                      .last = {.loss = NAN, .norm = NAN},
@@ -166,24 +166,25 @@ static void tell_trouble(run *r) {
                                      .left_early = NAN};
     acf_failure_save(&r->trouble);
     acf_error_clear();
-    tell(r, &last);
+    report_progress(r, &last);
 }
 
-/* Diverged: the model gets the last good weights, the caller the sentence of the divergence. A member that others came before is left out. */
+/* Diverged: the model gets the last good weights, the caller the message of the divergence. A later ensemble member is
+ * left out. */
 static acf_status end_diverged(run *r, acf_model *m) {
     acf_failure why;
     acf_failure_save(&why);
     if (r->how->member > 0) {
         acf_fail(ACF_ENUMERIC, "member %d of %d is left out of the model, which has the others: %s", r->how->member + 1,
                  r->how->members, why.sentence);
-        tell_trouble(r);
+        report_trouble(r);
         m->record.seconds = r->tr->seconds;
     } else if (acf_trainer_rescue(r->tr) == ACF_OK)
         m->record = acf_trainer_record(r->tr, ACF_END_DIVERGED);
     return acf_failure_restore(&why);
 }
 
-/* The second pass diverged: the first one's model is as good as ever, so this is no failure. */
+/* The second pass diverged. The model of the first is kept, so this is no failure. */
 static acf_status end_refit_diverged(run *r, acf_model *m) {
     acf_failure why;
     acf_failure_save(&why);
@@ -192,11 +193,11 @@ static acf_status end_refit_diverged(run *r, acf_model *m) {
     m->record = acf_trainer_record(r->tr, ACF_END_DIVERGED);
     acf_fail(ACF_ENUMERIC, "the second pass, over all cells, was given up and the model of the first is kept: %s",
              why.sentence);
-    tell_trouble(r);
+    report_trouble(r);
     return ACF_OK;
 }
 
-/* The weights to keep, and the encoder they belong to. */
+/* Puts the weights to keep, and the encoder they belong to, into m. */
 static acf_status keep(run *r, acf_model *m, acf_train_end end) {
     if (r->tr->pass == 2 && end == ACF_END_STOPPED)
         ACF_TRY(acf_refit_drop(r->tr));
@@ -209,8 +210,8 @@ static acf_status keep(run *r, acf_model *m, acf_train_end end) {
     return ACF_OK;
 }
 
-/* Memory ran out: no step of it has happened, so the trainer is as good as after the last one, and its state is worth a file. Where that
- * fails, too, the file stays as it was. The caller gets the sentence of what ran out, and how to go on. */
+/* Out of memory: the failed step had no effect, so the state after the last step is saved. If that fails too, the file
+ * stays as it was. The message says what ran out, and how to continue. */
 static acf_status end_without_memory(run *r) {
     const char *path = r->how->checkpoint;
     acf_failure why;
@@ -219,7 +220,8 @@ static acf_status end_without_memory(run *r) {
     if (acf_checkpoint_save(r->tr, path) == ACF_OK)
         return acf_fail(
             ACF_EMEMORY,
-            "%s; '%s' has the state after step %lld: use the option 'resume' to go on from it, with a smaller batch or more memory",
+            "%s; '%s' has the state after step %lld: use the option 'resume' to go on from it, with a smaller batch or "
+            "more memory",
             why.sentence, path, (long long)r->tr->state.step);
     return acf_failure_restore(&why);
 }
@@ -236,8 +238,8 @@ static acf_status end_interrupted(const run *r) {
                     rest);
 }
 
-/* A member that others follow leaves no checkpoint of its own: theirs has it. Where the callback ended training in its very last step, they do not
- * follow now. */
+/* A member with others after it leaves no checkpoint of its own: theirs includes it. If the callback ended training in
+ * its very last step, no others follow now. */
 static acf_status end_well(run *r, acf_model *m, acf_train_end end) {
     const bool followed = r->how->member + 1 < r->how->members,
                stopped = end == ACF_END_STOPPED || (followed && r->stop);
@@ -248,7 +250,7 @@ static acf_status end_well(run *r, acf_model *m, acf_train_end end) {
     return saved || !stopped ? saved : end_interrupted(r);
 }
 
-/* From where the trainer is, through the second pass where one is due. */
+/* Runs on from the trainer's state, through the second pass where one is due. */
 static acf_status run_passes(run *r, acf_train_end *end) {
     const acf_train_hooks hooks = {.report = report, .ctx = r, .stop = &r->stop};
     ACF_TRY(acf_trainer_run(r->tr, &hooks, end));
@@ -261,7 +263,7 @@ static acf_status run_passes(run *r, acf_train_end *end) {
     return r->tr->pass == 2 && *end == ACF_END_STEPS ? acf_refit_check(r->tr) : ACF_OK;
 }
 
-/* Takes r->tr to its end, and frees it. */
+/* Runs r->tr to its end, and frees it. */
 static acf_status run_to_end(run *r, acf_model *m) {
     acf_status status = ACF_OK;
     acf_train_end end;

@@ -1,9 +1,9 @@
 /* EM for a mixture of Gaussians, and draws of its parameters: see gmm_em.h; formulas in docs/math.md.
  *
- * Workload: up to 1e4 rows, 1 to 60 columns, 1 to 8 components, some dozens of iterations. A row costs each component
- * a Cholesky factor of all columns, those it has first: with L = [L_o 0; L_m R], y = L_o⁻¹(x_o - μ_o), the missing
- * ones have mean μ_m + L_m y and covariance R Rᵀ. Factors and R Rᵀ depend on which cells are there, not on their
- * values, so rows are sorted by pattern: a narrow table has a few hundred patterns for all of its rows. */
+ * Workload: up to 1e4 rows, 1 to 60 columns, 1 to 8 components, some dozens of iterations. A row costs each component a
+ * Cholesky factorisation of all columns, the observed ones first: with L = [L_o 0; L_m R] and y = L_o⁻¹(x_o - μ_o), the
+ * missing ones have mean μ_m + L_m y and covariance R Rᵀ. Factors and R Rᵀ depend only on which cells are observed, so
+ * rows are sorted by pattern: a narrow table has a few hundred patterns for all of its rows. */
 #include "train/gmm_em.h"
 
 #include "device/cpu.h"
@@ -13,7 +13,7 @@
 #include <omp.h>
 #include <string.h>
 
-#define PARTS 32 /* sums are made over so many parts of the rows, whatever the threads */
+#define PARTS 32 /* parts of the rows with sums of their own, whatever the number of threads */
 #define LEAST_PIVOT 1e-12
 #define HALF_LOG_2PI 0.91893853320467274178
 
@@ -28,49 +28,49 @@ void acf_mixture_free(acf_mixture *g) { acf_release(g->weight); }
 
 /* ---- rows of one pattern ----------------------------------------------------------------------------------------- */
 
-#define BLOCK 16   /* rows of one pattern that are worked on side by side, at most */
+#define BLOCK 16   /* rows of one pattern that are processed together, at most */
 #define AT_ONCE 8  /* of them, in one vector */
-#define TOGETHER 4 /* of them, whose products are added in one go */
+#define TOGETHER 4 /* of them, whose products are added at once */
 
 typedef double lanes __attribute__((vector_size(AT_ONCE * sizeof(double)), aligned(sizeof(double)), may_alias));
 static lanes *at(double *p) { return (lanes *)(void *)p; }
 static const lanes *of(const double *p) { return (const lanes *)(const void *)p; }
 
-/* n elements, with those that fill up the last vector. */
+/* n rounded up to whole vectors. */
 static int64_t padded(int64_t n) { return (n + AT_ONCE - 1) / AT_ONCE * AT_ONCE; }
 
-/* A thread's memory. Columns are ordered seen, held out, missing; rows stand side by side in the inner index. */
-typedef struct desk {
+/* A thread's scratch. Columns are ordered seen, held out, missing; the inner index runs over rows. */
+typedef struct scratch {
     const acf_sample *s;
     const acf_mixture *g;
     int64_t seen, known, n; /* columns seen; seen or held out; factorised */
     int32_t *order;         /* (D) */
-    double *l, *log_l;      /* (K,D,D) factors; (K,D) sums of log L_qq below each place */
+    double *l, *log_l;      /* (K,D,D) factors; (K,D) sums of log L_qq up to each column */
     double *y;              /* (K,D,BLOCK) */
     double *e;              /* (BLOCK, padded(D)), zeros beyond D */
-    double *lw;             /* (K,BLOCK) log p of each component and its places; then the weights */
+    double *lw;             /* (K,BLOCK) log p of each component and its columns; then the weights */
     double *weight;         /* (K) sums of weights of the pattern: its missing cells' covariance is added once */
-} desk;
+} scratch;
 
-static int64_t desk_doubles(int64_t K, int64_t D) {
+static int64_t scratch_doubles(int64_t K, int64_t D) {
     return K * D * D + K * (D + 1) + K * D * BLOCK + padded(D) * BLOCK + K * BLOCK + K + D + 8;
 }
 
-static desk desk_in(double *memory, const acf_sample *s, const acf_mixture *g) {
+static scratch desk_in(double *memory, const acf_sample *s, const acf_mixture *g) {
     const int64_t K = g->K, D = g->D;
-    desk d = {.s = s, .g = g, .l = memory};
+    scratch d = {.s = s, .g = g, .l = memory};
     d.log_l = d.l + K * D * D, d.y = d.log_l + K * (D + 1), d.e = d.y + K * D * BLOCK;
     d.lw = d.e + padded(D) * BLOCK, d.weight = d.lw + K * BLOCK, d.order = (int32_t *)(void *)(d.weight + K);
     memset(d.e, 0, (size_t)(padded(D) * BLOCK) * sizeof *d.e);
     return d;
 }
 
-static desk desk_at(double *memory, const acf_sample *s, const acf_mixture *g) {
-    return desk_in(memory + omp_get_thread_num() * desk_doubles(g->K, g->D), s, g);
+static scratch desk_at(double *memory, const acf_sample *s, const acf_mixture *g) {
+    return desk_in(memory + omp_get_thread_num() * scratch_doubles(g->K, g->D), s, g);
 }
 
-/* Orders the columns as row r has them. */
-static void order_columns(desk *d, int64_t r) {
+/* Orders the columns by the pattern of row r. */
+static void order_columns(scratch *d, int64_t r) {
     static const uint8_t kinds[3] = {ACF_GMM_CELL_SEEN, ACF_GMM_CELL_HELD, ACF_GMM_CELL_MISSING};
     int64_t n = 0, upto[3];
     for (int i = 0; i < 3; i++) {
@@ -81,8 +81,8 @@ static void order_columns(desk *d, int64_t r) {
     d->seen = upto[0], d->known = upto[1];
 }
 
-/* Factorises every component on the first n columns of the order; one that can't be takes no part (log_l = NaN). */
-static void factorise(desk *d, int64_t n) {
+/* Factorises every component on the first n columns of the order; a component that fails is excluded (log_l = NaN). */
+static void factorise(scratch *d, int64_t n) {
     const int64_t D = d->g->D;
     d->n = n;
     for (int64_t k = 0; k < d->g->K; k++) {
@@ -96,11 +96,11 @@ static void factorise(desk *d, int64_t n) {
     }
 }
 
-/* to (BLOCK) += by Σ_{q<n} l_q y_q of the block's first `width` rows, y (n,BLOCK). A vector stays in a register for
- * the whole sum. */
+/* to (BLOCK) += by Σ_{q<n} l_q y_q of the block's first `width` rows, y (n,BLOCK). The sum stays in a vector
+ * register. */
 static void add_combined(double *to, double by, const double *l, const double *y, int64_t n, int64_t width) {
     for (int64_t b = 0; b < width; b += AT_ONCE) {
-        lanes even = {0}, odd = {0}; /* two sums: neither waits for the other */
+        lanes even = {0}, odd = {0}; /* two independent chains of additions */
         int64_t q = 0;
         for (; q + 1 < n; q += 2) even += l[q] * *of(y + q * BLOCK + b), odd += l[q + 1] * *of(y + (q + 1) * BLOCK + b);
         if (q < n) even += l[q] * *of(y + q * BLOCK + b);
@@ -108,8 +108,8 @@ static void add_combined(double *to, double by, const double *l, const double *y
     }
 }
 
-/* y of component k for rows r .. r+rows-1 on the first n_places; their log w + log p to lw. */
-static void sampler(desk *d, int64_t k, int64_t r, int64_t rows, int64_t places) {
+/* y of component k for rows r .. r+rows-1 on the first `places` columns; their log w + log p to lw. */
+static void sampler(scratch *d, int64_t k, int64_t r, int64_t rows, int64_t places) {
     const int64_t D = d->g->D, n = d->n;
     const double *l = d->l + k * D * D;
     double *y = d->y + k * D * BLOCK, *lw = d->lw + k * BLOCK;
@@ -126,9 +126,9 @@ static void sampler(desk *d, int64_t k, int64_t r, int64_t rows, int64_t places)
     }
 }
 
-/* All components on the first `places`: log p of each row of the block to all (BLOCK). Components of a row become
- * weights. */
-static void weigh(desk *d, int64_t r, int64_t rows, int64_t places, double *all) {
+/* All components on the first `places` columns: log p of each row of the block to all (BLOCK). lw becomes the
+ * components' weights. */
+static void weigh(scratch *d, int64_t r, int64_t rows, int64_t places, double *all) {
     const int64_t K = d->g->K;
     for (int64_t k = 0; k < K; k++) {
         if (isnan(d->log_l[k * (d->g->D + 1)]))
@@ -145,7 +145,7 @@ static void weigh(desk *d, int64_t r, int64_t rows, int64_t places, double *all)
     }
 }
 
-/* Where the run of rows with row r's pattern ends, BLOCK rows further at most. */
+/* End of the run of rows with row r's pattern, at most BLOCK rows on. */
 static int64_t run_end(const acf_sample *s, int64_t r, int64_t end) {
     int64_t to = r + 1;
     end = acf_min(end, r + BLOCK);
@@ -157,15 +157,15 @@ static bool same_pattern(const acf_sample *s, int64_t a, int64_t b) {
     return memcmp(s->seen + a * s->D, s->seen + b * s->D, (size_t)s->D) == 0;
 }
 
-/* ---- one iteration ----------------------------------------------------------------------------------------------- */
+/* ---- one iteration --------------------------------------------------------------------------------------------- */
 
-/* Sums of a part of the rows, per component, around its old mean: weight, values (D), products (D, padded(D); lower
- * half); and of log p. */
+/* Doubles of the sums of a part of the rows, per component and around its old mean: weight, values (D), products
+ * (D, padded(D); lower half); and of log p. */
 static int64_t sums_each(int64_t D) { return 1 + D + D * padded(D); }
 static int64_t sums_size(int64_t K, int64_t D) { return K * sums_each(D) + 1; }
 
-/* Adds Σ_b w_b e_b, and of Σ_b w_b e_b e_bᵀ its lower half and what lies in the last vector beside it; w (width). */
-static void add_products(const desk *d, const double *w, int64_t width, double *first, double *second) {
+/* Adds Σ_b w_b e_b, and the lower half of Σ_b w_b e_b e_bᵀ with the rest of its last vector; w (width). */
+static void add_products(const scratch *d, const double *w, int64_t width, double *first, double *second) {
     const int64_t D = d->g->D, stride = padded(D);
     for (int64_t b = 0; b < width; b += TOGETHER) {
         const double *e0 = d->e + b * stride, *e1 = e0 + stride, *e2 = e1 + stride, *e3 = e2 + stride;
@@ -180,7 +180,7 @@ static void add_products(const desk *d, const double *w, int64_t width, double *
 }
 
 /* Adds the block's expected values to component k's sums. */
-static void add_block(desk *d, int64_t k, int64_t r, int64_t rows, double *sums) {
+static void add_block(scratch *d, int64_t k, int64_t r, int64_t rows, double *sums) {
     const int64_t D = d->g->D, n = d->n, stride = padded(D), width = padded(rows);
     const double *l = d->l + k * D * D, *y = d->y + k * D * BLOCK, *x = d->s->x + r * D;
     double w[BLOCK] = {0}, e[BLOCK] = {0};
@@ -196,8 +196,8 @@ static void add_block(desk *d, int64_t k, int64_t r, int64_t rows, double *sums)
     for (int64_t b = 0; b < rows; b++) sums[0] += w[b], d->weight[k] += w[b];
 }
 
-/* What the pattern's missing cells add: their covariance R Rᵀ, for all of its rows at once. */
-static void add_missing(desk *d, double *sums) {
+/* Adds the covariance R Rᵀ of the pattern's missing cells, for all of its rows at once. */
+static void add_missing(scratch *d, double *sums) {
     const int64_t K = d->g->K, D = d->g->D, n = d->n;
     for (int64_t k = 0; k < K; k++) {
         const double *l = d->l + k * D * D;
@@ -213,15 +213,15 @@ static void add_missing(desk *d, double *sums) {
     }
 }
 
-/* Where rows have weights, these go to all that is summed over them. */
-static void weigh_rows(desk *d, int64_t r, int64_t rows, double *all) {
+/* Multiplies all sums over rows by the rows' weights, where they have any. */
+static void weigh_rows(scratch *d, int64_t r, int64_t rows, double *all) {
     for (int64_t b = 0; d->s->weight && b < rows; b++) {
         all[b] *= d->s->weight[r + b];
         for (int64_t k = 0; k < d->g->K; k++) d->lw[k * BLOCK + b] *= d->s->weight[r + b];
     }
 }
 
-static void sum_part(desk *d, int64_t from, int64_t to, double *sums) {
+static void sum_part(scratch *d, int64_t from, int64_t to, double *sums) {
     const int64_t K = d->g->K, D = d->g->D, each = sums_each(D);
     for (int64_t k = 0; k < K; k++) d->weight[k] = 0;
     for (int64_t r = from, next; r < to; r = next) {
@@ -243,10 +243,10 @@ static void sum_part(desk *d, int64_t from, int64_t to, double *sums) {
 
 static double ridge_of(const acf_sample *s) { return s->ridge > 0 ? s->ridge : ACF_GMM_RIDGE; }
 
-/* Rows that the prior of a covariance is worth. */
+/* Pseudo-rows of a covariance's prior. */
 static double prior_rows(const acf_sample *s) { return 2 + 0.5 * (double)(s->D - s->hidden); }
 
-/* The next mixture from the sums of all rows. */
+/* M step: the next mixture from the sums of all rows. */
 static void maximise(const acf_sample *s, const acf_mixture *g, acf_mixture *next, const double *sums) {
     const int64_t K = g->K, D = g->D, each = sums_each(D);
     const double prior = prior_rows(s), ridge = prior * ridge_of(s);
@@ -265,7 +265,7 @@ static void maximise(const acf_sample *s, const acf_mixture *g, acf_mixture *nex
 }
 
 int64_t acf_em_doubles(const acf_device *dev, int64_t K, int64_t D) {
-    return PARTS * sums_size(K, D) + dev->threads * desk_doubles(K, D);
+    return PARTS * sums_size(K, D) + dev->threads * scratch_doubles(K, D);
 }
 
 void acf_em_step_in(const acf_device *dev, const acf_sample *s, const acf_mixture *g, acf_mixture *next, double *logp,
@@ -275,7 +275,7 @@ void acf_em_step_in(const acf_device *dev, const acf_sample *s, const acf_mixtur
     memset(sums, 0, (size_t)(PARTS * size) * sizeof *sums);
     ACF_PARALLEL_UNEVEN(dev, s->R * g->K * g->D * g->D * g->D)
     for (int64_t part = 0; part < PARTS; part++) {
-        desk d = desk_at(desks, s, g);
+        scratch d = desk_at(desks, s, g);
         sum_part(&d, part * s->R / PARTS, (part + 1) * s->R / PARTS, sums + part * size);
     }
     for (int64_t part = 1; part < PARTS; part++)
@@ -294,7 +294,7 @@ acf_status acf_em_step(const acf_device *dev, const acf_sample *s, const acf_mix
 }
 
 /* Sum of log p of the held-out cells of some rows, given the seen ones of each; their number to *cells. */
-static double score_part(desk *d, int64_t from, int64_t to, int64_t *cells) {
+static double score_part(scratch *d, int64_t from, int64_t to, int64_t *cells) {
     double sum = 0;
     for (int64_t r = from, next; r < to; r = next) {
         double seen[BLOCK], known[BLOCK];
@@ -315,12 +315,12 @@ static double score_part(desk *d, int64_t from, int64_t to, int64_t *cells) {
 acf_status acf_em_score(const acf_device *dev, const acf_sample *s, const acf_mixture *g, double *logp) {
     double part_sum[PARTS] = {0}, sum = 0;
     int64_t part_cells[PARTS] = {0}, cells = 0;
-    const int64_t doubles = dev->threads * desk_doubles(g->K, g->D);
+    const int64_t doubles = dev->threads * scratch_doubles(g->K, g->D);
     double *memory = acf_alloc((size_t)doubles * sizeof *memory, "scratch of a mixture");
     if (!memory) return ACF_EMEMORY;
     ACF_PARALLEL_UNEVEN(dev, s->R * g->K * g->D * g->D * g->D)
     for (int64_t part = 0; part < PARTS; part++) {
-        desk d = desk_at(memory, s, g);
+        scratch d = desk_at(memory, s, g);
         part_sum[part] = score_part(&d, part * s->R / PARTS, (part + 1) * s->R / PARTS, &part_cells[part]);
     }
     for (int part = 0; part < PARTS; part++) sum += part_sum[part], cells += part_cells[part];
@@ -331,13 +331,13 @@ acf_status acf_em_score(const acf_device *dev, const acf_sample *s, const acf_mi
 
 /* ---- data augmentation ------------------------------------------------------------------------------------------- */
 
-#define MORE_THAN_FITTED 1.3 /* times the fitted covariance, at most, is the mean of those that are drawn */
-#define TRIES 64             /* counters of a gamma variate */
+#define MORE_THAN_FITTED 1.3 /* the mean of the drawn covariances is at most this times the fitted one */
+#define TRIES 64             /* counters reserved for a gamma variate */
 
-int64_t acf_augment_doubles(int64_t K, int64_t D) { return desk_doubles(K, D) + sums_size(K, D) + 2 * D * D; }
+int64_t acf_augment_doubles(int64_t K, int64_t D) { return scratch_doubles(K, D) + sums_size(K, D) + 2 * D * D; }
 
 /* Draws component and missing cells of row b of the block, and adds it to the sums of that component. */
-static void augment_row(desk *d, int64_t r, int64_t b, acf_augment at, double *sums) {
+static void augment_row(scratch *d, int64_t r, int64_t b, acf_augment at, double *sums) {
     const int64_t K = d->g->K, D = d->g->D, n = d->n;
     acf_rng_counter place = {.seed = at.seed,
                              .row = d->s->id ? d->s->id[r + b] : (uint64_t)(r + b),
@@ -367,7 +367,7 @@ static void augment_row(desk *d, int64_t r, int64_t b, acf_augment at, double *s
     }
 }
 
-/* Gamma of this shape, at least 1, by Marsaglia and Tsang. TRIES counters from at.column on are its own. */
+/* Gamma variate of this shape, at least 1, by Marsaglia and Tsang. Uses TRIES counters from at.column on. */
 static double gamma_variate(acf_rng_counter at, double shape) {
     const double d = shape - 1.0 / 3, c = 1 / sqrt(9 * d);
     for (int i = 0; i < TRIES / 2; i++, at.column += 2) {
@@ -376,11 +376,11 @@ static double gamma_variate(acf_rng_counter at, double shape) {
         const double x = acf_rng_normal(at), v = pow(1 + c * x, 3);
         if (1 + c * x > 0 && log(acf_rng_uniform(other)) < 0.5 * x * x + d - d * v + d * log(v)) return d * v;
     }
-    return shape; /* one time in 10^40 */
+    return shape; /* with probability 10^-40 */
 }
 
-/* m (D,D) = lower factor of an inverse Wishart matrix with scale C Cᵀ, c the factor C, b room: rows of C B⁻ᵀ, B as
- * Bartlett draws it. */
+/* m (D,D) = lower factor of an inverse Wishart matrix with scale C Cᵀ, c the factor C, b scratch: rows of C B⁻ᵀ, B from
+ * the Bartlett decomposition. */
 static void draw_factor(double *c, double *b, int64_t D, double freedom, acf_rng_counter at) {
     for (int64_t i = 0; i < D; i++)
         for (int64_t j = 0; j <= i; j++) {
@@ -395,9 +395,9 @@ static void draw_factor(double *c, double *b, int64_t D, double freedom, acf_rng
         }
 }
 
-/* Mean and covariance of component k of `next` from the sums of its rows: a normal inverse Wishart distribution,
- * noninformative but for the ridge that maximise adds, too. A component of few rows is drawn as if it had twice as
- * many as columns, and near what was fitted: heavier tails would not be what the table says. */
+/* Draws mean and covariance of component k of `next` from the sums of its rows: a normal inverse Wishart distribution,
+ * noninformative but for the ridge, as in maximise. A component of few rows is drawn as if it had twice as many rows as
+ * columns, and near the fit: heavier tails would not be supported by the table. */
 static void draw_component(const acf_sample *s, const acf_mixture *g, acf_mixture *next, int64_t k, const double *sums,
                            double *capacity, acf_rng_counter at) {
     const int64_t D = g->D;
@@ -427,9 +427,9 @@ static void draw_component(const acf_sample *s, const acf_mixture *g, acf_mixtur
     }
 }
 
-/* Adds to both[k] (D,D), of component k, the rows in which two columns are seen together, by the weights that g gives
- * to the components. */
-static void count_pairs(const desk *d, int64_t rows, double *both) {
+/* Adds to both[k] (D,D) the number of rows of component k in which two columns are seen together, weighted by the
+ * components' weights under g. */
+static void count_pairs(const scratch *d, int64_t rows, double *both) {
     const int64_t K = d->g->K, D = d->g->D;
     for (int64_t k = 0; k < K; k++) {
         double sum = 0;
@@ -441,8 +441,8 @@ static void count_pairs(const desk *d, int64_t rows, double *both) {
 
 double acf_augment_rows(const acf_sample *s, const acf_mixture *g, int64_t columns, double *memory) {
     const int64_t K = g->K, D = g->D;
-    double *both = memory + desk_doubles(K, D), all[BLOCK], least = INFINITY;
-    desk d = desk_in(memory, s, g);
+    double *both = memory + scratch_doubles(K, D), all[BLOCK], least = INFINITY;
+    scratch d = desk_in(memory, s, g);
     memset(both, 0, (size_t)(K * D * D) * sizeof *both);
     for (int64_t r = 0, to; r < s->R; r = to) {
         if (r == 0 || !same_pattern(s, r - 1, r)) {
@@ -461,8 +461,8 @@ double acf_augment_rows(const acf_sample *s, const acf_mixture *g, int64_t colum
 
 void acf_augment_step(const acf_sample *s, const acf_mixture *g, acf_mixture *next, acf_augment at, double *memory) {
     const int64_t K = g->K, D = g->D, each = sums_each(D);
-    double *sums = memory + desk_doubles(K, D), *capacity = sums + sums_size(K, D), all[BLOCK], total = 0;
-    desk d = desk_in(memory, s, g);
+    double *sums = memory + scratch_doubles(K, D), *capacity = sums + sums_size(K, D), all[BLOCK], total = 0;
+    scratch d = desk_in(memory, s, g);
     memset(sums, 0, (size_t)sums_size(K, D) * sizeof *sums);
     for (int64_t r = 0, to; r < s->R; r = to) {
         if (r == 0 || !same_pattern(s, r - 1, r)) {

@@ -1,9 +1,8 @@
-/* A mixture of Gaussians with full covariances, learned from incomplete rows: one iteration of EM, the score of
- * held-out cells, and one step of data augmentation, which draws parameters from their posterior distribution
- * (gmm_posterior.h).
+/* EM for a mixture of Gaussians with full covariances, from incomplete rows: one iteration, the score of held-out
+ * cells, and one step of data augmentation, which draws parameters from their posterior distribution (gmm_posterior.h).
  *
- * Missing cells are integrated out: a row contributes its expected values and their covariance given what it has. Same
- * bits for any number of threads. */
+ * Missing cells are integrated out: a row contributes its expected values and their covariance given its observed
+ * cells. Same bits for any number of threads. */
 #ifndef ACF_TRAIN_GMM_EM_H
 #define ACF_TRAIN_GMM_EM_H
 
@@ -25,7 +24,7 @@ void acf_mixture_free(acf_mixture *g);
 acf_status acf_em_step(const acf_device *dev, const acf_sample *s, const acf_mixture *g, acf_mixture *next,
                        double *logp);
 
-/* The same in the caller's memory, acf_em_doubles of them. */
+/* The same with the caller's memory: acf_em_doubles doubles. */
 int64_t acf_em_doubles(const acf_device *dev, int64_t K, int64_t D);
 void acf_em_step_in(const acf_device *dev, const acf_sample *s, const acf_mixture *g, acf_mixture *next, double *logp,
                     double *memory);
@@ -34,10 +33,10 @@ void acf_em_step_in(const acf_device *dev, const acf_sample *s, const acf_mixtur
  * ACF_EMEMORY. */
 acf_status acf_em_score(const acf_device *dev, const acf_sample *s, const acf_mixture *g, double *logp);
 
-/* One step of data augmentation: a component and values in place of the missing cells for every row, drawn given g;
- * then parameters drawn given these complete rows: next (same sizes). Repeated, it draws the parameters from their
- * posterior distribution. Random numbers are by seed, chain and step (below 2^16 each) and the ids of the rows.
- * memory: acf_augment_doubles of them. */
+/* One step of data augmentation. For every row, draws a component and the missing cells given g; then draws the
+ * parameters given these complete rows: next (same sizes). Repeated, it draws the parameters from their posterior
+ * distribution. Random numbers are keyed by seed, chain and step (below 2^16 each) and the ids of the rows. memory:
+ * acf_augment_doubles doubles. */
 typedef struct acf_augment {
     uint64_t seed;
     uint32_t chain, step;
@@ -45,8 +44,8 @@ typedef struct acf_augment {
 int64_t acf_augment_doubles(int64_t K, int64_t D);
 void acf_augment_step(const acf_sample *s, const acf_mixture *g, acf_mixture *next, acf_augment at, double *memory);
 
-/* The fewest rows of a component in which some two of the first `columns` columns are seen together: what there is of
- * them to learn their covariance from. */
+/* The least number of rows of a component, over pairs of the first `columns` columns, in which both are seen: the data
+ * for their covariance. */
 double acf_augment_rows(const acf_sample *s, const acf_mixture *g, int64_t columns, double *memory);
 
 #endif

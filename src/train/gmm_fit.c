@@ -7,32 +7,30 @@
 #include <string.h>
 
 #define ITERATIONS 300
-#define ROUGHLY 1e-4 /* gain of an iteration, in nats per seen cell, that ends EM while mixtures are compared, */
-#define ENOUGH 1e-5  /* and of the one that was chosen */
+#define ROUGHLY 1e-4 /* gain of an iteration, in nats per seen cell, that ends EM while mixtures are compared */
+#define ENOUGH 1e-5  /* the same for the chosen mixture */
 #define WORTH 0.003  /* gain of more components, in nats per cell, that justifies them */
-#define BLINDLY                                                                                                        \
-    0.05 /* the same of looking away from categories: where it gained less, on small tables, errors were larger with it all the same */
-#define WORK 4e8 /* multiply-adds of an iteration at most: what decides how many rows stand for the table */
+#define BLINDLY 0.05 /* gain that justifies ignoring categories: on small tables, errors were larger after less */
+#define WORK 4e8     /* multiply-adds of an iteration at most: decides the size of the sample */
 #define ROWS_MAX 20000
 #define ROWS_MIN 500
-#define WIDE_WORK 1e9    /* the same of factors, whose products run faster */
-#define SHARP_RIDGE 0.03 /* the other ridge that is tried, */
-#define SHARP_ROWS 5000  /* of fewer rows: more leave little of either */
+#define WIDE_WORK 1e9    /* the same for factors, whose products run faster */
+#define SHARP_RIDGE 0.03 /* the other ridge that is tried */
+#define SHARP_ROWS 5000  /* rows below which it is tried: with more, neither matters */
 #define FRUITLESS 2      /* doublings of the components without a gain that end the search */
-#define CLEARLY                                                                                                        \
-    2.0 /* nats over all held-out cells that any further candidate must gain: of many, one fits a few cells by chance */
+#define CLEARLY 2.0 /* nats over all held-out cells that a further candidate must gain: one of many fits by chance */
 
-/* ---- the whole fit ----------------------------------------------------------------------------------------------- */
+/* ---- the whole fit --------------------------------------------------------------------------------------------- */
 
-static void mixture_copy(acf_mixture *to, const acf_mixture *from) { /* `to` has room for as many components or more */
+/* `to` has memory for as many components or more. */
+static void mixture_copy(acf_mixture *to, const acf_mixture *from) {
     memset(to->weight, 0, (size_t)(to->K * (1 + to->D + to->D * to->D)) * sizeof *to->weight);
     memcpy(to->weight, from->weight, (size_t)from->K * sizeof *to->weight);
     memcpy(to->mean, from->mean, (size_t)(from->K * from->D) * sizeof *to->mean);
     memcpy(to->cov, from->cov, (size_t)(from->K * from->D * from->D) * sizeof *to->cov);
 }
 
-/* How far row r is from what a component that begins at `mean` expects: of what it has seen, in units of the whole's
- * deviations. */
+/* Distance of row r from the initial mean of a component, over its seen cells, in deviations of the whole sample. */
 static double distance(const acf_sample *s, int64_t r, const double *mean, const acf_mixture *one) {
     const int64_t D = s->D;
     double sum = 0;
@@ -44,9 +42,8 @@ static double distance(const acf_sample *s, int64_t r, const double *mean, const
     return sum;
 }
 
-/* The row where component k begins: far from those before it, by chance in proportion to the squared distance, so that
- * a small group apart from the others is likely to have one. near (R): the distance of each row to the nearest of
- * them. */
+/* The row where component k begins: drawn with probability proportional to the squared distance from the nearest
+ * earlier one (k-means++), so that a small separate group is likely to get one. near (R): those distances. */
 static int64_t choose_row(const acf_mixture *g, const acf_sample *s, const acf_mixture *one, int64_t k, uint64_t seed,
                           double *near) {
     double u = acf_rng_uniform(
@@ -63,8 +60,8 @@ static int64_t choose_row(const acf_mixture *g, const acf_sample *s, const acf_m
     return s->R - 1;
 }
 
-/* Where EM begins: one component as the prior says; several around rows of the sample, each as wide as the whole
- * (`one`) shrunk. */
+/* The initial mixture: one component by the prior; several around rows of the sample, each with the shrunk covariance
+ * of the whole (`one`). */
 static void begin(acf_mixture *g, const acf_sample *s, const acf_mixture *one, uint64_t seed, double *near) {
     const int64_t D = g->D;
     for (int64_t k = 0; k < g->K; k++) {
@@ -78,7 +75,7 @@ static void begin(acf_mixture *g, const acf_sample *s, const acf_mixture *one, u
     }
 }
 
-/* EM until an iteration gains no more than `little` nats in a row. *logp: mean log-likelihood of a row at the end. */
+/* EM until an iteration gains at most `little` nats per row. *logp: mean log-likelihood of a row at the end. */
 static acf_status iterate(const acf_device *dev, const acf_sample *s, acf_mixture *g, double little, double *logp) {
     acf_mixture next;
     double before = -INFINITY;
@@ -95,7 +92,7 @@ static acf_status iterate(const acf_device *dev, const acf_sample *s, acf_mixtur
     return status;
 }
 
-/* How good a fitted mixture is, per cell: by the held-out cells, or the likelihood less what its parameters cost. */
+/* The score of a fitted mixture per cell: of the held-out cells, or the likelihood less the criterion's penalty. */
 static acf_status judge(const acf_device *dev, const acf_sample *s, const acf_mixture *g, double logp, double cells,
                         bool held, double *score) {
     if (held) return acf_em_score(dev, s, g, score);
@@ -104,7 +101,7 @@ static acf_status judge(const acf_device *dev, const acf_sample *s, const acf_mi
     return ACF_OK;
 }
 
-/* Cells that a row has seen, in the mean. */
+/* Mean number of seen cells of a row. */
 static double seen_cells(const acf_sample *s) {
     double cells = 0;
     for (int64_t i = 0; i < s->R * s->D; i++) cells += s->seen[i] == ACF_GMM_CELL_SEEN;
@@ -115,18 +112,18 @@ static double seen_cells(const acf_sample *s) {
 typedef struct search {
     acf_mixture *best;
     double top, ridge;
-    double clearly; /* gain per cell of whatever else is tried than more components as long as they gain */
+    double clearly; /* gain per cell required of any candidate that is not the next number of components */
 } search;
 
-/* What is gained per cell when all held-out cells gain so many nats. */
+/* Gain per cell when all held-out cells together gain so many nats. */
 static double per_held(const acf_sample *s, double nats) {
     int64_t held = 0;
     for (int64_t i = 0; i < s->R * s->D; i++) held += s->seen[i] == ACF_GMM_CELL_HELD;
     return held ? nats / (double)held : 0;
 }
 
-/* Tries 1, 2, 4, ... components with this ridge, or as many as are wanted, where that is not 0. A mixture that is
- * clearly better than to->best replaces it. One component always comes first: the others begin with its width. */
+/* Tries 1, 2, 4, ... components with this ridge, or `wanted` of them where that is not 0. A mixture that is clearly
+ * better than to->best replaces it. One component always comes first: the others begin with its width. */
 static acf_status search_numbers(const acf_device *dev, const acf_sample *s, uint64_t seed, int64_t wanted,
                                  search *to) {
     const double cells = seen_cells(s);
@@ -160,7 +157,7 @@ done:
     return status;
 }
 
-/* EM to its end, for the components that best has. */
+/* Runs EM to its end, for the chosen number of components. */
 static acf_status finish(const acf_device *dev, const acf_sample *s, acf_mixture *best) {
     double logp;
     acf_mixture g = *best;
@@ -168,7 +165,7 @@ static acf_status finish(const acf_device *dev, const acf_sample *s, acf_mixture
     return iterate(dev, s, &g, ENOUGH * seen_cells(s), &logp);
 }
 
-/* The best of all numbers of components and of both ridges, or what `as` says; *score: of the held-out cells, or by the
+/* The best over all numbers of components and both ridges, or what `as` says; *score: of the held-out cells, or by the
  * criterion without them. */
 static acf_status choose(const acf_device *dev, acf_sample *s, uint64_t seed, const acf_gmm_choice *as,
                          acf_mixture *best, double *score, double *ridge) {
@@ -192,8 +189,7 @@ void acf_mixture_detach(acf_mixture *g, int64_t from) {
         }
 }
 
-/* The mixture that is blind to the columns from `from` on, where that is what `as` says or clearly the better one;
- * *best is replaced then. */
+/* Replaces *best by a mixture that is blind to the columns from `from` on, if `as` says so or it is clearly better. */
 static acf_status try_blind(const acf_device *dev, acf_sample *s, uint64_t seed, const acf_gmm_choice *as, int64_t from,
                             double score, acf_mixture *best, double *ridge) {
     acf_mixture blind;
@@ -211,7 +207,7 @@ static acf_status try_blind(const acf_device *dev, acf_sample *s, uint64_t seed,
     return status;
 }
 
-/* x as the numbers of a parameter. */
+/* Stores x as the values of a parameter. */
 static acf_status store(acf_device *dev, acf_param *p, const double *x) {
     const int64_t n = acf_tensor_count(&p->t);
     acf_real *host = acf_alloc((size_t)n * sizeof *host, "a mixture");
@@ -223,7 +219,7 @@ static acf_status store(acf_device *dev, acf_param *p, const double *x) {
     return status;
 }
 
-/* The mixture of s, to the network. */
+/* Fits the mixture of s and stores it in the network. */
 static acf_status fit_mixture(const acf_net *net, acf_device *dev, acf_sample *s, int64_t reals, uint64_t seed,
                               const acf_gmm_choice *as, double *ridge) {
     acf_mixture best;
@@ -238,10 +234,10 @@ static acf_status fit_mixture(const acf_net *net, acf_device *dev, acf_sample *s
     return status;
 }
 
-/* ---- wide tables ------------------------------------------------------------------------------------------------- */
+/* ---- wide tables ----------------------------------------------------------------------------------------------- */
 
-/* The factors of s as they are asked for, and, where held-out cells may choose, those that are blind to the columns
- * from `from` on. */
+/* The factors of s as `as` says. Where held-out cells may choose, also tries factors that are blind to the columns from
+ * `from` on. */
 static acf_status choose_factors(const acf_device *dev, acf_sample *s, int64_t most, int64_t from, uint64_t seed,
                                  const acf_gmm_choice *as, acf_analysis *best) {
     const int64_t wanted = as ? as->components : 0;
@@ -257,19 +253,19 @@ static acf_status choose_factors(const acf_device *dev, acf_sample *s, int64_t m
         acf_analysis_free(best);
         *best = blind;
         memset(blind.load + from * blind.r, 0,
-               (size_t)((s->D - from) * blind.r) * sizeof *blind.load); /* exactly: that is how it is known again */
+               (size_t)((s->D - from) * blind.r) * sizeof *blind.load); /* exact zeros: acf_gmm_chosen tests them */
     } else if (!status)
         acf_analysis_free(&blind);
     if (status) acf_analysis_free(best);
     return status;
 }
 
-/* The factors of s, to the network, whose room is for `most` of them. */
+/* Fits the factors of s and stores them in the network, which has memory for `most` of them. */
 static acf_status fit_factors(const acf_net *net, acf_device *dev, acf_sample *s, int64_t most, int64_t reals,
                               uint64_t seed, const acf_gmm_choice *as) {
     acf_analysis g;
     ACF_TRY(choose_factors(dev, s, most, reals, seed, as, &g));
-    double *weight = acf_alloc_zero((size_t)(most * (1 + g.D)) * sizeof *weight, "factors of a table"),
+    double *weight = acf_alloc_zero((size_t)(most * (1 + g.D)) * sizeof *weight, "the factor analysis"),
            *load = weight ? weight + most : NULL;
     acf_status status = weight ? ACF_OK : ACF_EMEMORY;
     for (int64_t k = 0; !status && k < g.r; k++) weight[k] = 1;
@@ -281,9 +277,9 @@ static acf_status fit_factors(const acf_net *net, acf_device *dev, acf_sample *s
     return status;
 }
 
-/* ---- both -------------------------------------------------------------------------------------------------------- */
+/* ---- both ------------------------------------------------------------------------------------------------------ */
 
-/* Rows that stand for the table: what an iteration of EM may cost decides. */
+/* Rows of the sample, by the cost of an EM iteration. */
 static int64_t sample_rows(const acf_net *net, int64_t D, int64_t rows) {
     const int64_t K = acf_net_gmm_size(net), rank = acf_net_factors(net);
     const double mixture = WORK / (double)(K * D * D * (D + 20)), factors = WIDE_WORK / (double)(D * rank * rank);
@@ -315,9 +311,9 @@ acf_status acf_gmm_fit(acf_net *net, const acf_table *t, const acf_rows *rows, c
     return status;
 }
 
-/* Components, or factors, beyond those that were chosen have weight 0; a blind anchor has zeros between reals and
- * indicators: in the rows of the covariances (K,D,D), or of the loadings (D,rank), that the indicators have, up to the
- * reals' columns or to the last. */
+/* Components, or factors, beyond the chosen ones have weight 0. A blind mixture has zeros between reals and indicators:
+ * in the indicators' rows of the covariances (K,D,D), up to the reals' columns, or of the loadings (D,rank), up to the
+ * last column. */
 acf_status acf_gmm_chosen(acf_net *net, acf_gmm_choice *out) {
     const int64_t rank = acf_net_factors(net), K = rank ? 1 : acf_net_gmm_size(net);
     acf_param *const *p = acf_net_gmm(net);

@@ -1,4 +1,5 @@
-/* Fitting the anchor: an iteration against plain formulas, what EM promises, and a known mixture found again from half of its cells. */
+/* Tests of the Gaussian mixture's fit: an iteration against plain formulas, EM's monotone likelihood, and a known
+ * mixture recovered from half of its cells. */
 #include "train/gmm_fit.h"
 
 #include "base/rng.h"
@@ -29,8 +30,8 @@ static double coin(int64_t i, int64_t j) {
         (acf_rng_counter){.seed = 12, .row = (uint64_t)i, .stream = ACF_STREAM_TEST, .column = (uint32_t)j});
 }
 
-/* Two clusters of correlated columns; cells are missing at random, some are held out, as in all rows of a run of so many; values of missing ones
- * are poison. */
+/* Two clusters of correlated columns. Cells are missing at random and some are held out, with one pattern in `run`
+ * rows. Missing ones hold values that must not be read. */
 static bench *new_bench_in_runs(double missing, double held, int64_t run) {
     bench *b = calloc(1, sizeof *b);
     b->s = (acf_sample){R, D, b->x, b->seen};
@@ -189,7 +190,7 @@ static void held_out_cells_are_scored_given_the_seen(void **state) {
     free(b);
 }
 
-/* The likelihood never falls (but for what the prior takes), and threads change no bit. */
+/* The likelihood never falls (but for the prior), and threads change no bit. */
 static void em_climbs_on_any_threads(void **state) {
     (void)state;
     bench *b[3];
@@ -214,7 +215,7 @@ static void em_climbs_on_any_threads(void **state) {
     for (int i = 0; i < 3; i++) free(b[i]), acf_device_close(dev[i]);
 }
 
-/* A category and two reals: either the class moves both reals, or it has nothing to do with them and their relation bends. */
+/* A category and two reals: either the class shifts both reals, or it is independent and their relation is curved. */
 static acf_table *classes_table(bool moves) {
     enum { N = 600, COLS = 3 };
     static const acf_column column[COLS] = {{"a", 0}, {"k", 6}, {"b", 0}};
@@ -230,7 +231,7 @@ static acf_table *classes_table(bool moves) {
     return t;
 }
 
-/* Held-out cells decide whether the mixture looks at categories; a choice that is given is followed; both can be read back. */
+/* Held-out cells decide whether the mixture uses categories; a given choice is followed; both can be read back. */
 static void categories_count_where_they_help(void **state) {
     (void)state;
     for (int moves = 0; moves < 2; moves++) {
@@ -247,8 +248,7 @@ static void categories_count_where_they_help(void **state) {
             assert_true(as.components == wish.components && as.blind == wish.blind);
             const acf_tensor *mean = &acf_net_gmm(l.net)[1]->t, *cov = &acf_net_gmm(l.net)[2]->t;
             const int64_t W = mean->dim[1];
-            for (int64_t j = 2; wish.blind && j < W;
-                 j++) /* the same for every component: no class makes one more likely */
+            for (int64_t j = 2; wish.blind && j < W; j++) /* the same for every component: classes have no influence */
                 for (int c = 0; c < wish.components; c++)
                     assert_true(mean->data[c * W + j] == 0 && cov->data[(c * W + j) * W + j] == 1);
         }
@@ -256,7 +256,7 @@ static void categories_count_where_they_help(void **state) {
     }
 }
 
-/* Four columns; the last follows from the first two, but for a little, or from nothing. */
+/* Four columns; the last nearly follows from the first two, or is independent. */
 static acf_table *following_table(bool follows) {
     enum { N = 500, COLS = 4 };
     static double x[N * COLS];
@@ -269,7 +269,7 @@ static acf_table *following_table(bool follows) {
     return t;
 }
 
-/* Variance of the last column given the others, by the fitted mixture's only component. */
+/* Variance of the last column given the others, by the fitted mixture of one component. */
 static double left_of_last(acf_train_lab *l) {
     const acf_tensor *cov = &acf_net_gmm(l->net)[2]->t;
     const int64_t W = cov->dim[1];
@@ -282,7 +282,8 @@ static double left_of_last(acf_train_lab *l) {
     return a[3][3];
 }
 
-/* Where a column follows from others the usual ridge would hide it, and held-out cells say so; the choice is followed when it is given, and recorded. */
+/* Where a column nearly follows from others, held-out cells reject the usual ridge; the choice is recorded, and
+ * followed when given. */
 static void held_out_cells_choose_the_ridge(void **state) {
     (void)state;
     double left[2];
@@ -315,7 +316,8 @@ static void held_out_cells_choose_the_ridge(void **state) {
     assert_true(left[1] < 0.5 * left[0] && left[1] > 1e-5);
 }
 
-/* Before its first step a network is the mixture in front of it: here independent standard normal columns, whatever is given and whatever the seed. */
+/* Before its first step a network is its mixture: here independent standard normal columns, for any given cells and
+ * seed. */
 static void networks_begin_as_their_mixture(void **state) {
     (void)state;
     static const char *const settings[3][2] = {
@@ -353,7 +355,7 @@ static void networks_begin_as_their_mixture(void **state) {
     }
 }
 
-/* Four columns that follow from one, of which six cells in ten are missing: EM goes slowly there. */
+/* Four columns that follow from one, with six cells in ten missing: EM converges slowly. */
 static acf_table *holed_table(void) {
     enum { N = 500, COLS = 4 };
     static double x[N * COLS];
@@ -365,7 +367,7 @@ static acf_table *holed_table(void) {
     return t;
 }
 
-/* Mixtures are compared before they are at their end; the one that is taken is there: another iteration gains next to nothing. */
+/* Mixtures are compared before EM has converged; the chosen one has: another iteration gains next to nothing. */
 static void the_chosen_mixture_is_at_its_end(void **state) {
     (void)state;
     enum { W = 4 };
@@ -389,7 +391,7 @@ static void the_chosen_mixture_is_at_its_end(void **state) {
     acf_train_lab_close(&l);
 }
 
-/* Columns that nothing is seen of are worth no rows of the prior. */
+/* Columns without seen cells add no pseudo-rows to the prior. */
 static void hidden_columns_have_no_prior(void **state) {
     (void)state;
     enum { WIDE = 9 };

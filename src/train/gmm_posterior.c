@@ -1,7 +1,7 @@
 /* Parameter draws of Gaussian mixtures: see gmm_posterior.h; formulas in docs/math.md.
  *
- * Workload: some 32 chains of 40 steps over at most 2e4 rows; a step costs about as much as one of EM. 700 rows of 19 columns with two components take
- * a second. Chains run side by side. */
+ * Workload: some 32 chains of 40 steps over at most 2e4 rows; a step costs about as much as one of EM. 700 rows of 19
+ * columns with two components take a second. Chains run in parallel. */
 #include "train/gmm_posterior.h"
 
 #include "device/cpu.h"
@@ -36,12 +36,12 @@ static acf_status fitted(const acf_model *one, int64_t W, acf_mixture *out) {
     return status;
 }
 
-/* What chains share, and where set i of a member goes. */
+/* Shared by the chains; and where set i of a member goes. */
 typedef struct chains {
     const acf_sample *s;
     const acf_mixture *from;
     uint64_t seed;
-    int64_t n, detached; /* sets; columns from here on say nothing */
+    int64_t n, detached; /* sets; first uninformative column */
     acf_real *out;       /* (n,K) (n,K,W) (n,K,W,W) */
 } chains;
 
@@ -61,7 +61,7 @@ static void end_set(const chains *c, int64_t i, acf_mixture *last) {
     }
 }
 
-/* Takes chain i to its end. memory: of a step. */
+/* Runs chain i to its end. memory: of a step. */
 static void run_chain(const chains *c, int64_t i, acf_mixture g[2], double *memory) {
     begin_set(c, &g[0]);
     for (uint32_t step = 0; step < ACF_GMM_POSTERIOR_STEPS; step++)
@@ -69,7 +69,7 @@ static void run_chain(const chains *c, int64_t i, acf_mixture g[2], double *memo
     end_set(c, i, &g[ACF_GMM_POSTERIOR_STEPS % 2]);
 }
 
-/* All sets, as ends of chains. */
+/* Draws all sets as ends of chains. */
 static acf_status run_chains(const acf_device *dev, const chains *c) {
     const int64_t K = c->from->K, W = c->from->D, each = K * (1 + W + W * W), capacity = acf_augment_doubles(K, W);
     double *memory = acf_alloc((size_t)(c->n * (2 * each + capacity)) * sizeof *memory, "parameter draws");
@@ -94,7 +94,7 @@ static void bootstrap_rows(const acf_sample *s, uint64_t seed, int64_t i, double
     for (int64_t r = 0; r < s->R; r++) weight[r] *= (double)s->R / sum;
 }
 
-/* Set i is what EM makes of the rows with bootstrap weights. g: two mixtures; weight (R); memory: of a step. */
+/* Set i by EM on rows with bootstrap weights. g: two mixtures; weight (R); memory: of a step. */
 static void bootstrap_set(const acf_device *dev, const chains *c, int64_t i, acf_mixture g[2], double *weight,
                           double *memory) {
     acf_sample s = *c->s;
@@ -120,7 +120,7 @@ static acf_status bootstrap_sets(const acf_device *dev, const chains *c) {
     return status;
 }
 
-/* Do the rows show enough for data augmentation? A column that the mixture is blind to is seen nowhere: no. */
+/* Are there enough rows for data augmentation? No if the mixture is blind to a column, which is then seen nowhere. */
 static acf_status shows_enough(const chains *c, bool *out) {
     double *memory = acf_alloc((size_t)acf_augment_doubles(c->from->K, c->from->D) * sizeof *memory, "parameter draws");
     const int64_t K = c->from->K, W = c->from->D;
@@ -137,7 +137,7 @@ static acf_status make_sets(const acf_device *dev, const chains *c) {
     return enough ? run_chains(dev, c) : bootstrap_sets(dev, c);
 }
 
-/* n sets of parameters of one. */
+/* Draws n sets of parameters of one. */
 static acf_status draw_sets(acf_model *one, acf_sample *s, const acf_mixture *from, int64_t n, int64_t reals,
                             bool blind) {
     acf_gmm_draws *g = NULL;

@@ -1,4 +1,4 @@
-/* Parameter draws: they vary as theory says, and so completed tables do; memory. */
+/* Tests of parameter draws: their variance, and that of completed tables, is the theoretical one; memory. */
 #include "train/gmm_posterior.h"
 
 #include "base/rng.h"
@@ -12,7 +12,7 @@
 
 enum { ROWS = 200, COLS = 5, CELLS = ROWS * COLS, IMPUTATIONS = 200 };
 
-/* x, and four columns y = 0.6 x + 0.8 noise, of each of which 60 % is missing. */
+/* x, and four columns y = 0.6 x + 0.8 noise, each with 60 % missing. */
 static double value(int i, int j) {
     const double x = acf_rng_normal((acf_rng_counter){.seed = 3, .row = (uint64_t)i, .stream = ACF_STREAM_TEST});
     return j ? 0.6 * x + 0.8 * acf_rng_normal((acf_rng_counter){
@@ -24,7 +24,7 @@ static bool missing(int i, int j) {
                     .seed = 4, .row = (uint64_t)i, .stream = ACF_STREAM_TEST, .column = (uint32_t)j}) < 0.6;
 }
 
-/* ---- the sets -------------------------------------------------------------------------------------------------------------- */
+/* ---- the sets -------------------------------------------------------------------------------------------------- */
 
 static double variance(const double *x, int n) {
     double mean = 0, sum = 0;
@@ -33,15 +33,16 @@ static double variance(const double *x, int n) {
     return sum / (n - 1);
 }
 
-/* x and the first y, in chains of data augmentation. Means of a normal table of which y is missing at random have the variances
- * var x / n and var(y | x) / seen + slope² var x / n; a conditional variance of s² from `seen` rows has about 2 s⁴ / seen. */
+/* x and the first y, in chains of data augmentation. In a normal table with y missing at random, means have the
+ * variances var x / n and var(y | x) / seen + slope² var x / n. A conditional variance of s² from `seen` rows has about
+ * 2 s⁴ / seen. */
 static void chains_vary_as_theory_says(void **state) {
     (void)state;
     enum { D = 2, CHAINS = 600, STEPS = 30 };
     double x[ROWS * D], number[2][1 + D + D * D], mean[2][CHAINS], within[CHAINS], top = 0, through = 0, var = 0;
     uint8_t seen[ROWS * D];
     int n = 0, at = 0;
-    for (int pattern = 0; pattern < 2; pattern++) /* rows of one stand side by side */
+    for (int pattern = 0; pattern < 2; pattern++) /* rows of one pattern are adjacent */
         for (int i = 0; i < ROWS; i++) {
             if (missing(i, 1) != pattern) continue;
             for (int j = 0; j < D; j++)
@@ -71,7 +72,7 @@ static void chains_vary_as_theory_says(void **state) {
     free(memory);
 }
 
-/* Rows that show two columns together: of all, half have the first, and none both of the last two. */
+/* Rows with two columns seen together: half of all have the first, and none has both of the last two. */
 static void counts_what_rows_show(void **state) {
     (void)state;
     enum { R = 40, D = 3 };
@@ -90,7 +91,7 @@ static void counts_what_rows_show(void **state) {
     free(memory);
 }
 
-/* EM with weights is EM of rows that stand in the table as many times. */
+/* EM with weights equals EM on rows repeated as many times. */
 static void weights_are_repetitions(void **state) {
     (void)state;
     enum { R = 50, D = 2, SIZE = 1 + D + D * D };
@@ -117,7 +118,7 @@ static void weights_are_repetitions(void **state) {
     acf_device_close(dev);
 }
 
-/* ---- whole fits ------------------------------------------------------------------------------------------------------------ */
+/* ---- whole fits ------------------------------------------------------------------------------------------------ */
 
 static acf_table *some_table(int rows, int columns) {
     double *x = malloc((size_t)(rows * columns) * sizeof *x);
@@ -136,8 +137,8 @@ static acf_options *options(const char *members) {
     return acf_fit_lab_options(common, (const char *const[]){"ensemble", members, NULL});
 }
 
-/* Means of completed columns vary between imputations: by the noise of missing cells, and by parameters that `seen` rows say. Theory, for
- * columns of which a share of 1-f is seen: f² var(y|x)/seen + f var(y|x)/n. */
+/* Means of completed columns vary between imputations: by the noise of missing cells, and by the uncertainty of the
+ * parameters. Theory, for columns with a share of 1-f seen: f² var(y|x)/seen + f var(y|x)/n. */
 static void imputations_vary_as_theory_says(const char *members, int rows, double least) {
     acf_model *m;
     acf_session *s;
@@ -166,7 +167,7 @@ static void completed_tables_vary_as_theory_says(void **state) {
     (void)state;
     imputations_vary_as_theory_says("1", ROWS, 0.8);
     imputations_vary_as_theory_says("3", ROWS, 0.8);
-    imputations_vary_as_theory_says("1", 80, 0.6); /* columns are hardly seen together: by bootstrap weights */
+    imputations_vary_as_theory_says("1", 80, 0.6); /* columns are rarely seen together: by bootstrap weights */
 }
 
 static void survives_without_memory(void **state) {

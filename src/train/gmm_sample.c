@@ -1,4 +1,4 @@
-/* Rows for the anchor: see gmm_sample.h. */
+/* Rows for the Gaussian mixture: see gmm_sample.h. */
 #define _GNU_SOURCE /* qsort_r */
 #include "train/gmm_sample.h"
 
@@ -23,13 +23,13 @@ static int compare_patterns(const void *a, const void *b, void *ctx) {
     return order ? order : (i > j) - (i < j);
 }
 
-/* Rows of one pattern side by side: they share their factors. */
+/* Makes rows of one pattern adjacent: they share their factors. */
 static acf_status sort_patterns(acf_sample *s) {
     const size_t cells = (size_t)(s->R * s->D);
-    int64_t *order = acf_alloc((size_t)s->R * sizeof *order, "an order of rows");
-    double *x = acf_alloc(cells * sizeof *x, "rows for the anchor");
-    uint8_t *seen = acf_alloc(cells, "rows for the anchor");
-    uint64_t *id = acf_alloc((size_t)s->R * sizeof *id, "rows for the anchor");
+    int64_t *order = acf_alloc((size_t)s->R * sizeof *order, "a row order");
+    double *x = acf_alloc(cells * sizeof *x, "the Gaussian mixture's sample");
+    uint8_t *seen = acf_alloc(cells, "the Gaussian mixture's sample");
+    uint64_t *id = acf_alloc((size_t)s->R * sizeof *id, "the Gaussian mixture's sample");
     const bool ok = order && x && seen && id;
     for (int64_t r = 0; ok && r < s->R; r++) order[r] = r;
     if (ok) qsort_r(order, (size_t)s->R, sizeof *order, compare_patterns, s);
@@ -57,18 +57,18 @@ static acf_status fill(const acf_net *net, const acf_device *dev, const acf_tabl
     for (int64_t r = 0; r < s->R; r++) {
         const int64_t row = acf_rows_at(rows, r * rows->n / s->R);
         s->id[r] = acf_table_row_id(t, row);
-        for (int role = 0; role < 2; role++) { /* first all cells, then what training sees of them */
+        for (int role = 0; role < 2; role++) { /* first all cells, then those that training sees */
             acf_batch_fill(dev, batch, t, e, role ? hold : NULL, ACF_BATCH_TRAIN, &row, 1);
-            acf_batch_dequantise(dev, batch, t, e, &row, seed,
-                                 0); /* as training sees modelled cells: a spike has its width */
+            /* As training sees modelled cells: a spike has its width. */
+            acf_batch_dequantise(dev, batch, t, e, &row, seed, 0);
             for (int64_t k = 0; k < n_real; k++) {
                 if (role == 0) s->x[r * s->D + k] = (double)batch->x[column[k]];
                 s->seen[r * s->D + k] = batch->m[column[k]]             ? ACF_GMM_CELL_SEEN
                                         : role && s->seen[r * s->D + k] ? ACF_GMM_CELL_HELD
                                                                         : ACF_GMM_CELL_MISSING;
             }
-            for (int64_t k = 0; k < indicators;
-                 k++) { /* a held-out class is not scored here: to the reals it is known or missing */
+            /* A held-out class is not scored here: for the reals it is known or missing. */
+            for (int64_t k = 0; k < indicators; k++) {
                 s->x[r * s->D + n_real + k] = batch->code[of[k]] == value[k];
                 s->seen[r * s->D + n_real + k] = batch->m[of[k]] ? ACF_GMM_CELL_SEEN : ACF_GMM_CELL_MISSING;
             }
@@ -80,9 +80,9 @@ static acf_status fill(const acf_net *net, const acf_device *dev, const acf_tabl
 
 acf_status acf_sample_take(const acf_net *net, const acf_device *dev, const acf_table *t, const acf_rows *rows,
                            const acf_encoder *e, const acf_holdout *hold, uint64_t seed, acf_sample *s) {
-    s->x = acf_alloc((size_t)(s->R * s->D) * sizeof *s->x, "rows for the anchor");
-    s->seen = acf_alloc((size_t)(s->R * s->D), "rows for the anchor");
-    s->id = acf_alloc((size_t)s->R * sizeof *s->id, "rows for the anchor");
+    s->x = acf_alloc((size_t)(s->R * s->D) * sizeof *s->x, "the Gaussian mixture's sample");
+    s->seen = acf_alloc((size_t)(s->R * s->D), "the Gaussian mixture's sample");
+    s->id = acf_alloc((size_t)s->R * sizeof *s->id, "the Gaussian mixture's sample");
     return s->x && s->seen && s->id ? fill(net, dev, t, rows, e, hold, seed, s) : ACF_EMEMORY;
 }
 

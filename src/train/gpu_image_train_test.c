@@ -1,5 +1,5 @@
-/* Training on images through the trainer, on a GPU by captured steps and on the CPU one by one: the same batches, losses and validation. Run by
- * acflow-test --device cuda; with --device cpu the two are the same, which tries this file. */
+/* Tests of training on images through the trainer, on a GPU by captured steps and on the CPU one by one: the same
+ * batches, losses and validation. Run by acflow-test --device cuda; --device cpu compares the CPU with itself. */
 #include "train/train_graph.h"
 
 #include "harness/lab.h"
@@ -34,7 +34,7 @@ static acf_images *make_images(void) {
     return im;
 }
 
-/* 70 images, of which 7 are held out: steps of 16, 16, 16 and 15, the last of which is padded where it is captured. */
+/* 70 images, 7 of them held out: steps of 16, 16, 16 and 15; the last is padded in captured steps. */
 static void open_side(side *s, acf_device *dev, const acf_images *im, const acf_image_sizes *size, const char *guess,
                       const char *passes) {
     static const char *const set[] = {"batch",   "16",  "valid",     "0.1",   "image-masks", "mcar:0.3 + left + joint",
@@ -121,8 +121,8 @@ static void pixelcnn(void **state) {
             "0", "1");
 }
 
-/* Shares that differ from image to image, and pixels that are left out. */
-static void pixelcnn_in_rounds(void **state) {
+/* Shares that differ between images, and pixels that are left out. */
+static void pixelcnn_in_passes(void **state) {
     (void)state;
     compare(&(acf_image_sizes){.H = SIDE,
                                .W = SIDE,
@@ -140,4 +140,4 @@ static void pixelcnn_in_rounds(void **state) {
 }
 
 ACF_DEVICE_TESTS(gpu_image_train, cmocka_unit_test(gaussian_with_best_guess), cmocka_unit_test(pixelcnn),
-                 cmocka_unit_test(pixelcnn_in_rounds))
+                 cmocka_unit_test(pixelcnn_in_passes))

@@ -1,21 +1,21 @@
-/* Batches of images for captured steps: see loader.h. Always streamed: the host masks, encodes and copies an image in some 20 microseconds of one core, while
- * a step of hundreds of them takes the device tens of milliseconds. */
+/* Batches of images for captured steps: see loader.h. Always streamed: the host masks, encodes and copies an image in
+ * some 20 microseconds of one core, while a step of hundreds of images takes the device tens of milliseconds. */
 #include "train/loader.h"
 
 #include "ops/arith.h"
 #include "train/image_task.h"
 
-typedef struct image_supply {
+typedef struct image_loader {
     acf_loader base;
     acf_image_batch *stage[ACF_STAGES];
     acf_image_batch *batch; /* in device memory */
-} image_supply;
+} image_loader;
 
-static image_supply *of(acf_loader *s) { return (image_supply *)s; }
+static image_loader *of(acf_loader *s) { return (image_loader *)s; }
 acf_image_batch *acf_image_stage(acf_loader *s, int stage) { return of(s)->stage[stage]; }
 
 static void free_images(acf_loader *base) {
-    image_supply *s = of(base);
+    image_loader *s = of(base);
     acf_image_batch_free(s->batch);
     for (int k = 0; k < ACF_STAGES; k++) acf_image_batch_free(s->stage[k]);
     acf_release(s);
@@ -24,7 +24,7 @@ static void free_images(acf_loader *base) {
 static acf_status create_images(acf_trainer *tr, acf_loader **out) {
     acf_status status = ACF_OK;
     acf_device *dev = tr->ps->dev;
-    image_supply *s = acf_alloc_zero(sizeof *s, "captured steps");
+    image_loader *s = acf_alloc_zero(sizeof *s, "captured steps");
     if (!s) return ACF_EMEMORY;
     s->base = (acf_loader){.kind = &acf_image_loader, .tr = tr, .streams = true, .step_room = 1, .check_room = 1};
     for (int k = 0; k < ACF_STAGES; k++)
@@ -40,7 +40,7 @@ static acf_status send_images(acf_loader *s, int stage) {
     return acf_image_batch_send(of(s)->stage[stage], of(s)->batch);
 }
 
-/* ---- work ---------------------------------------------------------------------------------------------------------------------- */
+/* ---- work ------------------------------------------------------------------------------------------------------ */
 
 static acf_image_view *view(acf_loader *s, const acf_pass *pass) {
     const acf_image_batch *b = of(s)->batch;
@@ -48,7 +48,7 @@ static acf_image_view *view(acf_loader *s, const acf_pass *pass) {
     return acf_image_net_view(s->tr->tape, s->tr->image->net, &q, pass);
 }
 
-/* One term, its gradients, and its value in *out; with the tape to itself (loss.h says why). */
+/* One term, its gradients, and its value in *out; it uses the tape alone (loss.h says why). */
 static acf_status add_term(acf_loader *s, const acf_pass *pass, bool guess, double weight, acf_real *out) {
     acf_tape *t = s->tr->tape;
     acf_tape_begin(t, true);
@@ -74,13 +74,13 @@ static acf_status image_gradients(acf_loader *s, const acf_drawing *how, const a
 }
 
 static acf_tensor *image_logp(acf_loader *s, const acf_drawing *how) {
-    (void)how; /* the batch is there */
+    (void)how; /* the batch is in place */
     return acf_image_net_logp(s->tr->tape, view(s, NULL));
 }
 
 static bool image_validates(const acf_loader *s) {
     (void)s;
-    return false; /* held-out images are streamed, too */
+    return false; /* validation images are streamed, too */
 }
 
 const acf_loader_kind acf_image_loader = {create_images,   free_images, send_images,

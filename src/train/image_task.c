@@ -1,7 +1,8 @@
-/* Training on images: see acf_trainer_create_images in trainer.h. The walk, Adam, schedule, validation's bookkeeping and checkpoints are the
- * trainer's; here is what a batch of images and its loss are.
+/* Training on images: see acf_trainer_create_images in trainer.h. Here are the batches of images and their loss; the
+ * batch sampler, Adam, schedule, validation's bookkeeping and checkpoints are the trainer's.
  *
- * Workload: steps of 16 to 256 images of 1e3 to 1e4 numbers; a step is convolutions, what is done here is below a percent. */
+ * Workload: steps of 16 to 256 images of 1e3 to 1e4 numbers; convolutions dominate, and this file takes below a
+ * percent. */
 #include "train/image_task.h"
 
 #include "ops/arith.h"
@@ -9,7 +10,7 @@
 #include "train/checkpoint.h"
 #include "train/train_graph.h"
 
-#define FIXED_DRAW UINT32_MAX /* of masks and noise in validation; no step has this number */
+#define FIXED_DRAW UINT32_MAX /* key of masks and noise in validation; no step has this number */
 
 static int64_t held(const acf_trainer *tr) { return tr->image->valid.n; }
 
@@ -17,7 +18,7 @@ static acf_image_query query_of(const acf_image_batch *b) {
     return (acf_image_query){.N = b->N, .x = b->x, .role = b->b, .id = b->id};
 }
 
-/* ---- a step --------------------------------------------------------------------------------------------------------------- */
+/* ---- a step ---------------------------------------------------------------------------------------------------- */
 
 acf_tensor *acf_image_term(acf_tape *t, const acf_image_view *v, const acf_real *share, bool guess) {
     acf_tensor *each = guess ? acf_image_net_guess_error(t, v) : acf_image_net_logp(t, v);
@@ -25,7 +26,7 @@ acf_tensor *acf_image_term(acf_tape *t, const acf_image_view *v, const acf_real 
     return acf_scale(t, guess ? 1 : -1, acf_dot(t, each, share));
 }
 
-/* One term of the loss and its gradients, with the tape to itself (loss.h says why); *sum += its value. */
+/* One term of the loss and its gradients; it uses the tape alone (loss.h says why); *sum += its value. */
 static acf_status add_term(acf_trainer *tr, bool guess, double weight, double *sum) {
     acf_tape *t = tr->tape;
     acf_real value;
@@ -72,7 +73,7 @@ static acf_status gradients(acf_trainer *tr, acf_train_step *now) {
     return tr->set.loss.guess_weight > 0 ? add_term(tr, true, tr->set.loss.guess_weight, &now->loss) : ACF_OK;
 }
 
-/* ---- validation ----------------------------------------------------------------------------------------------------------- */
+/* ---- validation ------------------------------------------------------------------------------------------------ */
 
 /* *sum += log p of the n images in tr->row, in nats of levels. */
 static acf_status add_logp(acf_trainer *tr, const acf_image_query_lab *how, int64_t n, double *sum) {
@@ -91,17 +92,17 @@ static acf_status add_logp(acf_trainer *tr, const acf_image_query_lab *how, int6
     return ACF_OK;
 }
 
-/* The same by the device, which keeps the sum of its part (acf_train_graph_total). */
+/* The same on the device, which keeps its part of the sum (acf_train_graph_total). */
 static acf_status check_logp(acf_trainer *tr, const acf_image_query_lab *how, int64_t n, double *sum) {
     int stage;
     ACF_TRY(acf_train_graph_feed(tr->graph, &stage));
-    acf_image_batch *b = acf_image_stage(acf_train_graph_supply(tr->graph), stage);
+    acf_image_batch *b = acf_image_stage(acf_train_graph_loader(tr->graph), stage);
     acf_image_batch_fill_pass(tr->ps->dev, b, tr->image->im, how, tr->row, n);
     for (int64_t i = 0; i < n; i++) *sum += b->logdet[i];
     return acf_train_graph_check(tr->graph);
 }
 
-/* In all rounds, as questions will be. */
+/* In all passes, as in queries. */
 static acf_status score(acf_trainer *tr, double *nll) {
     const acf_rows *rows = &tr->image->valid;
     acf_image_query_lab how = {
@@ -119,7 +120,7 @@ static acf_status score(acf_trainer *tr, double *nll) {
     return ACF_OK;
 }
 
-/* Its joint density: b stays as it is, all 0. */
+/* Is its joint density finite? b, all 0, stays as it is. */
 static acf_status has_density(acf_trainer *tr, int64_t row) {
     acf_image_batch *b = tr->image->batch;
     double sum = 0;
@@ -128,7 +129,7 @@ static acf_status has_density(acf_trainer *tr, int64_t row) {
     return add_logp(tr, &(acf_image_query_lab){.passes = 1, .seed = tr->set.seed, .draw = FIXED_DRAW}, 1, &sum);
 }
 
-/* ---- creation ------------------------------------------------------------------------------------------------------------- */
+/* ---- creation -------------------------------------------------------------------------------------------------- */
 
 static json_t *describe(const acf_trainer *tr) { return acf_checkpoint_images(tr->image->im, tr->rows.n); }
 

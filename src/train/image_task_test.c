@@ -1,5 +1,5 @@
-/* Tests of training on images in rounds: a step's batch has the roles and shares that image/image_passes.h says, its loss is the mean by these shares, and
- * validation asks in all rounds. */
+/* Tests of training on images in coarse-to-fine passes: a step's batch has the roles and shares of
+ * image/image_passes.h, its loss is the mean weighted by these shares, and validation uses all passes. */
 #include "train/image_task.h"
 
 #include "harness/lab.h"
@@ -72,9 +72,9 @@ static void score(const bench *k, const acf_image_batch *b, double *out) {
     acf_tape_free(t);
 }
 
-static void a_step_learns_rounds_by_their_weights(void **state) {
+static void a_step_learns_passes_by_their_weights(void **state) {
     (void)state;
-    bench used, fresh; /* the second one's network stays as it begins */
+    bench used, fresh; /* fresh keeps its initial network */
     acf_train_step now;
     double logp[BATCH], loss = 0;
     open_bench(&used, "3"), open_bench(&fresh, "3");
@@ -97,8 +97,8 @@ static void a_step_learns_rounds_by_their_weights(void **state) {
     close_bench(&used), close_bench(&fresh);
 }
 
-/* What it says is the mean over held-out images of the chain's log p. */
-static void validation_asks_in_all_rounds(void **state) {
+/* The result is the mean over held-out images of the chain's log p. */
+static void validation_uses_all_passes(void **state) {
     (void)state;
     bench k;
     double nll, logp[BATCH], sum = 0;
@@ -119,5 +119,5 @@ static void validation_asks_in_all_rounds(void **state) {
     close_bench(&k);
 }
 
-ACF_TESTS(image_task, cmocka_unit_test(a_step_learns_rounds_by_their_weights),
-          cmocka_unit_test(validation_asks_in_all_rounds))
+ACF_TESTS(image_task, cmocka_unit_test(a_step_learns_passes_by_their_weights),
+          cmocka_unit_test(validation_uses_all_passes))

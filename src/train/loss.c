@@ -19,7 +19,7 @@ int64_t acf_loss_rows(const acf_batch *batch) {
 
 typedef enum term { NLL, GUESS, TERMS } term;
 
-/* One term; NULL where there is none: the guess's without weight, or without real columns. */
+/* One term; NULL where there is none: a guess without weight, or without real columns. */
 static acf_tensor *term_of(acf_tape *t, acf_view *v, const acf_tensor *w, const acf_loss *cfg, term which) {
     if (which == NLL) return acf_scale(t, -1, acf_dot(t, acf_net_logp(t, v), w->data));
     acf_tensor *error = cfg->guess_weight > 0 ? acf_net_guess_error(t, v) : NULL;
@@ -37,7 +37,8 @@ acf_tensor *acf_loss_make(acf_tape *t, const acf_net *net, const acf_batch *batc
     return guess ? acf_add(t, nll, guess) : nll;
 }
 
-/* One term and its gradients; *out is its value, in device memory until the next begin, or NULL where there is no such term. */
+/* One term and its gradients; *out is its value, in device memory until the next begin, or NULL where there is no such
+ * term. */
 static acf_status term_backward(acf_tape *t, const acf_net *net, const acf_batch *batch, const acf_pass *pass,
                                 const acf_loss *cfg, term which, const acf_real **out) {
     acf_tape_begin(t, true);

@@ -1,4 +1,4 @@
-/* Tests of loss.h: the number is the mean it says it is, its gradient is right, and it looks at nothing it may not. */
+/* Tests of loss.h: the value is the documented mean, its gradient is right, and cells outside the loss are not read. */
 #include "train/loss.h"
 
 #include "harness/train_lab.h"
@@ -111,7 +111,7 @@ static void term_by_term_is_the_same(void **state) {
         assert_int_equal(acf_tape_backward(b.t, whole), ACF_OK);
         double expected = (double)whole->data[0];
         size_t both = acf_arena_used(b.t->mem);
-        memcpy(ps->m, ps->grad, (size_t)ps->total * sizeof *ps->m); /* a place to keep them */
+        memcpy(ps->m, ps->grad, (size_t)ps->total * sizeof *ps->m); /* free memory to keep them */
         assert_int_equal(acf_params_zero_grad(ps), ACF_OK);
         assert_int_equal(acf_loss_backward(b.t, b.l.net, b.batch, NULL, &cfg, &loss), ACF_OK);
         acf_assert_close(loss, expected, tol, "loss");
@@ -122,7 +122,7 @@ static void term_by_term_is_the_same(void **state) {
     close_bench(&b);
 }
 
-/* Neither missing cells nor those set aside by a marginal mask enter. */
+/* Neither missing cells nor those left out by a marginal mask are read. */
 static void what_is_missing_is_not_read(void **state) {
     (void)state;
     bench b;

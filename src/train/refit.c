@@ -13,8 +13,8 @@ bool acf_refit_planned(const acf_trainer *tr) {
 }
 
 bool acf_refit_due(const acf_trainer *tr, acf_train_end end) {
-    const bool anchor_alone = tr->state.best_step == 0, one_of_several = tr->set.members > 1;
-    if (anchor_alone && one_of_several && tr->rows.n >= ACF_REFIT_APART) return false;
+    const bool mixture_alone = tr->state.best_step == 0, one_of_several = tr->set.members > 1;
+    if (mixture_alone && one_of_several && tr->rows.n >= ACF_REFIT_APART) return false;
     return tr->pass == 1 && end <= ACF_END_PATIENCE && acf_refit_planned(tr) && isfinite(tr->state.best);
 }
 
@@ -34,7 +34,7 @@ acf_status acf_refit_enter(acf_trainer *tr, const acf_fit_record *first) {
     ACF_ASSERT(tr->pass == 1);
     if (tr->data.valid_rows) tr->rows = acf_rows_all(tr->given.table->N);
     acf_status status = acf_refit_encode(tr->given.table, &tr->rows, &tr->set.encoding, &e);
-    if (!status) status = acf_trainer_walk(tr);
+    if (!status) status = acf_trainer_restart(tr);
     if (status) {
         tr->rows = tr->given_rows;
         acf_encoder_free(e);
@@ -44,7 +44,7 @@ acf_status acf_refit_enter(acf_trainer *tr, const acf_fit_record *first) {
     tr->pass = 2, tr->first = *first, tr->scale_factor = first->scale_factor, tr->temperature = first->temperature;
     tr->all = e, tr->data.encoder = e, tr->data.hold = NULL, tr->data.valid_rows = NULL;
     tr->fills = acf_fill_wanted(tr->given.table, &tr->rows, e);
-    tr->stream = tr->stream || tr->fills; /* the host makes their batches */
+    tr->stream = tr->stream || tr->fills; /* the host makes batches with imputed cells */
     tr->state = (acf_train_state){.best = INFINITY};
     tr->set.steps = tr->set.schedule.total =
         acf_max(1, acf_min(ACF_REFIT_STEPS * first->valid_step, UINT32_MAX)); /* 0 is no limit */
@@ -59,7 +59,7 @@ static acf_status take_best(acf_trainer *tr) {
 
 acf_status acf_refit_begin(acf_trainer *tr, acf_train_end end) {
     ACF_TRY(take_best(tr));
-    ACF_TRY(acf_calibrate(tr)); /* while there are cells to ask */
+    ACF_TRY(acf_calibrate(tr)); /* while there are held-out cells */
     ACF_TRY(acf_donor_trust_fit(tr));
     const acf_fit_record first = acf_trainer_record(tr, end);
     ACF_TRY(acf_refit_enter(tr, &first));
@@ -73,7 +73,7 @@ acf_status acf_refit_check(acf_trainer *tr) {
     ACF_ASSERT(tr->pass == 2);
     if (2 * s->skipped > s->step)
         return acf_fail(ACF_ENUMERIC, "%lld of %lld steps were not finite", (long long)s->skipped, (long long)s->step);
-    tr->data.hold = tr->given.hold, tr->data.valid_rows = tr->given.valid_rows; /* for this question only */
+    tr->data.hold = tr->given.hold, tr->data.valid_rows = tr->given.valid_rows; /* for this check only */
     acf_status status = acf_trainer_validate(tr, &nll);
     tr->data.hold = NULL, tr->data.valid_rows = NULL;
     return status;

@@ -1,5 +1,5 @@
-/* Tests of refit.h: when there is a second pass, that it is a run over all cells, and that neither interruption nor divergence costs the
- * model of the first. Whole fits with their reports are in refit_api_test.c. */
+/* Tests of refit.h: when there is a second pass, that it is a run over all cells, and that neither interruption nor
+ * divergence loses the model of the first. Whole fits with their reports are in refit_api_test.c. */
 #include "train/refit.h"
 
 #include "harness/train_lab.h"
@@ -33,14 +33,14 @@ static void begin(acf_train_lab *l, acf_train_end end) {
     if (acf_refit_begin(l->tr, end)) fail_msg("%s", acf_error());
 }
 
-/* ---- when ---------------------------------------------------------------------------------------------------------------------- */
+/* ---- when ------------------------------------------------------------------------------------------------------ */
 
 static void it_follows_what_ended_well(void **state) {
     (void)state;
     acf_train_lab l;
     open_lab(&l, 1, same_seed);
     assert_true(acf_refit_planned(l.tr));
-    assert_false(acf_refit_due(l.tr, ACF_END_STEPS)); /* nothing was validated yet */
+    assert_false(acf_refit_due(l.tr, ACF_END_STEPS)); /* there was no validation */
     acf_train_end end = run(&l);
     assert_int_equal(end, ACF_END_STEPS);
     static const bool due[ACF_END_COUNT] = {[ACF_END_STEPS] = true, [ACF_END_EPOCHS] = true, [ACF_END_PATIENCE] = true};
@@ -63,9 +63,9 @@ static void it_follows_what_ended_well(void **state) {
     }
 }
 
-/* ---- what ---------------------------------------------------------------------------------------------------------------------- */
+/* ---- what ------------------------------------------------------------------------------------------------------ */
 
-/* Bit for bit what a trainer does that was made for all cells and for so many steps. */
+/* Bit for bit the same as a trainer made for all cells and for so many steps. */
 static void check_run_over_all(const char *const *settings, const char *masks) {
     acf_train_lab l, plain;
     open_lab(&l, 1, settings);
@@ -90,7 +90,7 @@ static void check_run_over_all(const char *const *settings, const char *masks) {
                 r.refit == ACF_REFIT_DONE);
     assert_int_equal(acf_refit_check(l.tr), ACF_OK);
     assert_int_equal(acf_trainer_finish(l.tr),
-                     ACF_OK); /* averaged weights, not the best of the first pass, as sure as that was made */
+                     ACF_OK); /* averaged weights, not the best of the first pass, with its calibration */
     const acf_params *ps = acf_net_params(l.net);
     assert_true(r.scale_factor != 0 && acf_trainer_record(l.tr, ACF_END_STEPS).scale_factor == r.scale_factor);
     assert_memory_not_equal(ps->value, ps->ema, (size_t)ps->total * sizeof(acf_real));
@@ -109,14 +109,14 @@ static void it_is_a_run_over_all_cells(void **state) {
     check_run_over_all(same_seed, NULL);
 }
 
-/* Those that were held out, too. */
+/* Also those that were held out. */
 static void it_is_a_run_over_all_rows(void **state) {
     (void)state;
     check_run_over_all(held_rows, "masks=uniform");
 }
 
-/* Nothing was better than the start: the anchor of all cells, and a step that changes next to nothing. */
-static void it_may_be_the_anchor_alone(void **state) {
+/* No validation beat the initial one: the mixture of all cells, and one step of negligible size. */
+static void it_may_be_the_mixture_alone(void **state) {
     (void)state;
     acf_train_lab l;
     open_lab(&l, 1, (const char *[]){"seed=5", "steps=4", "valid-every=2", "gmm=2", "lr=0", NULL});
@@ -130,7 +130,7 @@ static void it_may_be_the_anchor_alone(void **state) {
     const acf_fit_record r = acf_trainer_record(l.tr, ACF_END_STEPS);
     assert_true(r.valid_step == 0 && r.refit == ACF_REFIT_DONE);
     acf_train_lab_close(&l);
-    /* Not of several members: they would be one and the same. Those that training made better than their anchors have a second pass. */
+    /* Not in an ensemble: members would be the same. Members that training improved have a second pass. */
     open_lab(&l, 1, (const char *[]){"seed=5", "steps=4", "valid-every=2", "gmm=2", "lr=0", "ensemble=2", NULL});
     end = run(&l);
     assert_true(acf_refit_planned(l.tr) && l.tr->state.best_step == 0 && !acf_refit_due(l.tr, end));
@@ -145,8 +145,8 @@ static void it_may_be_the_anchor_alone(void **state) {
     acf_train_lab_close(&l);
 }
 
-/* However many components the held-out cells chose, the second pass takes as many. */
-static void the_anchor_keeps_its_components(void **state) {
+/* The second pass takes the number of components that the held-out cells chose. */
+static void the_mixture_keeps_its_components(void **state) {
     (void)state;
     for (int wanted = 1; wanted <= 4; wanted++) {
         acf_train_lab l;
@@ -165,7 +165,7 @@ static void the_anchor_keeps_its_components(void **state) {
     }
 }
 
-/* ---- checkpoints --------------------------------------------------------------------------------------------------------------- */
+/* ---- checkpoints ----------------------------------------------------------------------------------------------- */
 
 static char path[64];
 
@@ -181,7 +181,8 @@ static int remove_file(void **state) {
     return unlink(path);
 }
 
-/* Before its first step, in the middle and at its end; taken up with fresh objects, on another number of threads. */
+/* Saved before its first step, in the middle and at its end; resumed with fresh objects, on another number of
+ * threads. */
 static void check_resumed(const char *const *settings) {
     acf_train_lab whole, l, again;
     open_lab(&whole, 1, settings);
@@ -200,7 +201,7 @@ static void check_resumed(const char *const *settings) {
         acf_train_lab_same(&whole, &again);
         const size_t bytes = (size_t)acf_net_params(l.net)->total * sizeof(acf_real);
         assert_memory_equal(again.tr->best, l.tr->best, bytes);
-        assert_int_equal(acf_refit_drop(again.tr), ACF_OK); /* the way back is open */
+        assert_int_equal(acf_refit_drop(again.tr), ACF_OK); /* the first pass's model is still there */
         memcpy(acf_net_params(l.net)->value, whole.tr->best, bytes);
         assert_int_equal(acf_net_calibrate(l.net, whole.tr->scale_factor, whole.tr->temperature), ACF_OK);
         assert_memory_equal(acf_net_params(again.net)->value, acf_net_params(l.net)->value, bytes);
@@ -216,13 +217,13 @@ static void check_resumed(const char *const *settings) {
     acf_train_lab_close(&whole);
 }
 
-static void a_checkpoint_knows_its_pass(void **state) {
+static void a_checkpoint_records_its_pass(void **state) {
     (void)state;
     check_resumed(same_seed);
     check_resumed(held_rows);
 }
 
-static void its_length_is_settled(void **state) {
+static void its_length_is_fixed(void **state) {
     (void)state;
     acf_train_lab l;
     open_lab(&l, 1, same_seed);
@@ -237,7 +238,7 @@ static void its_length_is_settled(void **state) {
     acf_train_lab_close(&l);
 }
 
-/* ---- whole fits ---------------------------------------------------------------------------------------------------------------- */
+/* ---- whole fits ------------------------------------------------------------------------------------------------ */
 
 /* A model for acf_fit_model, and what its callback does in the second pass. */
 typedef struct whole {
@@ -245,7 +246,7 @@ typedef struct whole {
     acf_model *m;
     enum { NOTHING, WEIGHTS, ALL_AT_THE_END } poison;
     bool told;
-    const char *says; /* why it was given up */
+    const char *says; /* expected reason for giving it up */
     int64_t stop_at;
 } whole;
 
@@ -258,7 +259,7 @@ static int spoil(void *ctx, const acf_fit_report *r) {
         assert_non_null(
             strstr(r->trouble, "the second pass, over all cells, was given up and the model of the first is kept: "));
         if (!strstr(r->trouble, w->says)) fail_msg("expected '%s' in: %s", w->says, r->trouble);
-        return 0; /* the weights are the model's by now */
+        return 0; /* the model already has its weights */
     }
     const bool end = w->poison == ALL_AT_THE_END && r->step == r->steps;
     for (int64_t i = 0; (end || w->poison == WEIGHTS) && i < ps->total; i++) ps->value[i] = (acf_real)NAN;
@@ -290,8 +291,8 @@ static void assert_same_model(const whole *a, const whole *b) {
                     a->m->encoder->observed[j] == b->m->encoder->observed[j]);
 }
 
-/* Weights that are no numbers: every further step is not finite. A pass of 10 steps ends before these are enough to end it, and is seen
- * through at its end, as is one with such weights after its last step; a longer one diverges. */
+/* NaN weights: no further step is finite. A pass of 10 steps ends before the limit of skipped steps, and is rejected
+ * at its end, as is one whose weights become NaN after its last step; a longer one diverges. */
 static void a_diverged_second_pass_leaves_the_first(void **state) {
     (void)state;
     static const char *const says[] = {"19 of 20 steps were not finite", "training diverged: ", "singular"};
@@ -335,7 +336,7 @@ static void the_encoder_is_of_all_cells(void **state) {
 
 #define WITH_FILE(f) cmocka_unit_test_setup_teardown(f, make_file, remove_file)
 ACF_TESTS(refit, cmocka_unit_test(it_follows_what_ended_well), cmocka_unit_test(it_is_a_run_over_all_cells),
-          cmocka_unit_test(it_is_a_run_over_all_rows), cmocka_unit_test(it_may_be_the_anchor_alone),
-          cmocka_unit_test(the_anchor_keeps_its_components), WITH_FILE(a_checkpoint_knows_its_pass),
-          WITH_FILE(its_length_is_settled), cmocka_unit_test(a_diverged_second_pass_leaves_the_first),
+          cmocka_unit_test(it_is_a_run_over_all_rows), cmocka_unit_test(it_may_be_the_mixture_alone),
+          cmocka_unit_test(the_mixture_keeps_its_components), WITH_FILE(a_checkpoint_records_its_pass),
+          WITH_FILE(its_length_is_fixed), cmocka_unit_test(a_diverged_second_pass_leaves_the_first),
           cmocka_unit_test(an_interrupted_second_pass_leaves_the_first), cmocka_unit_test(the_encoder_is_of_all_cells))

@@ -3,10 +3,10 @@
  *     lr        ______
  *              /      \__            warm-up: lr · step / warmup, never 0
  *             /          \___        decay:   from lr at the end of warm-up to lr · to at the last step,
- *     lr·to  /               \____            along a line, half a cosine, or not at all
+ *     lr·to  /               \____            linear, half a cosine, or none
  *            0  warmup      total
  *
- * With halve_every, all of it is halved after each so many steps. */
+ * With halve_every, the result is halved after each so many steps. */
 #ifndef ACF_TRAIN_SCHEDULE_H
 #define ACF_TRAIN_SCHEDULE_H
 
@@ -18,13 +18,13 @@ typedef enum acf_decay { ACF_DECAY_CONSTANT, ACF_DECAY_LINEAR, ACF_DECAY_COSINE 
 typedef struct acf_schedule {
     double lr;      /* the largest step size */
     int64_t warmup; /* steps */
-    int64_t total;  /* steps of the run; 0: it has no known end, and nothing decays */
+    int64_t total;  /* steps of the run; 0: unknown, and nothing decays */
     acf_decay decay;
     double to;           /* fraction of lr at the end, 0..1 */
     int64_t halve_every; /* the step size is halved after each so many steps; 0: never */
 } acf_schedule;
 
-/* The step size of a step, counted from 1; after the last step it stays where it ended. */
+/* The step size of a step, counted from 1; constant after the last step. */
 double acf_schedule_at(const acf_schedule *s, int64_t step);
 
 #endif

@@ -58,8 +58,8 @@ static void odd_lengths_are_harmless(void **state) {
     assert_true(acf_schedule_at(&s, 1000000) == 1);
 }
 
-/* Whatever the curve: 1 up to step 4, then 1/2 up to step 8, ...; a step beyond all numbers is 0. */
-static void halving_goes_on_and_on(void **state) {
+/* For any curve: 1 up to step 4, then 1/2 up to step 8, ...; 0 for a huge step. */
+static void halving_repeats(void **state) {
     (void)state;
     acf_schedule s = {.lr = 1, .halve_every = 4, .decay = ACF_DECAY_CONSTANT, .total = 12};
     const double expected[] = {1, 1, 1, 1, 0.5, 0.5, 0.5, 0.5, 0.25, 0.25, 0.25, 0.25, 0.125};
@@ -71,7 +71,7 @@ static void halving_goes_on_and_on(void **state) {
     assert_true(acf_schedule_at(&s, INT64_MAX) == 0);
 }
 
-static void averages_begin_without_a_past(void **state) {
+static void averages_begin_at_the_first_weights(void **state) {
     (void)state;
     assert_true(acf_ema_beta(0.999, 1) == 0);
     acf_assert_close(acf_ema_beta(0.999, 11), 0.5, tol, "eleventh");
@@ -81,5 +81,5 @@ static void averages_begin_without_a_past(void **state) {
 }
 
 ACF_TESTS(schedule, cmocka_unit_test(warmup_rises_in_equal_steps), cmocka_unit_test(decay_ends_where_it_should),
-          cmocka_unit_test(halving_goes_on_and_on), cmocka_unit_test(steps_change_little),
-          cmocka_unit_test(odd_lengths_are_harmless), cmocka_unit_test(averages_begin_without_a_past))
+          cmocka_unit_test(halving_repeats), cmocka_unit_test(steps_change_little),
+          cmocka_unit_test(odd_lengths_are_harmless), cmocka_unit_test(averages_begin_at_the_first_weights))

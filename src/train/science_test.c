@@ -1,6 +1,6 @@
-/* Does training arrive at the truth? A Gaussian whose conditionals are known: the likelihood of new rows under a small trained
- * network is close to theirs, for random masks, for the joint and for marginals, from complete and incomplete rows. Small and
- * short: the figures of larger networks are in docs/RESULTS.md. Float only, which is what trains. */
+/* Does training reach the truth? A Gaussian with known conditionals: the likelihood of new rows under a small trained
+ * network is close to the true one, for random masks, for the joint and for marginals, from complete and incomplete
+ * rows. Small and short: figures of larger networks are in docs/RESULTS.md. Float only, as training is. */
 #include "train/trainer.h"
 
 #include "harness/train_lab.h"
@@ -33,7 +33,7 @@ static double log_normal(const double *x, const uint8_t *in) {
     return sum;
 }
 
-/* How many nats per modelled column the network is worse than the truth, log p(x_u, x_o) - log p(x_o), on new rows with these
+/* Nats per modelled column that the network loses to the truth, log p(x_u, x_o) - log p(x_o), on new rows with these
  * masks. */
 static double gap(acf_train_lab *l, const char *masks) {
     static double x[TEST * D];
@@ -72,7 +72,7 @@ static void learn(double missing, double at_first, double most, const char *cons
     double before = gap(&l, "joint");
     if (acf_trainer_run(l.tr, NULL, NULL) || acf_trainer_finish(l.tr)) fail_msg("%s", acf_error());
     static const char *const masks[] = {"bernoulli:0.5", "uniform", "joint", "marginal:0.5"};
-    assert_true(at_first < 0 ? before < most : before > at_first); /* below 0: it knows before it has learned */
+    assert_true(at_first < 0 ? before < most : before > at_first); /* below 0: it is good before training */
     for (int k = 0; k < 4; k++) {
         double g = gap(&l, masks[k]);
         print_message("%s: %.4f nats per column above the truth (%.2f before training)\n", masks[k], g, before);
@@ -92,8 +92,8 @@ static void complete_rows_teach_the_conditionals(void **state) {
                            NULL});
 }
 
-/* Rows with three observed cells and a fourth to predict are rare here: masks that leave one out make the most of them.
- * Eight thousand steps of 256 rows with twice the widths come to 0.013; that would take too long for a test. */
+/* Rows with three observed cells and a fourth to predict are rare here: masks that leave one out use them best. Eight
+ * thousand steps of 256 rows with twice the widths reach 0.013, too slow for a test. */
 static void half_of_the_cells_do_too(void **state) {
     (void)state;
     learn(0.5, 0.2, 0.04,
@@ -101,18 +101,18 @@ static void half_of_the_cells_do_too(void **state) {
                            "mlp-width=24", "likelihood-units=24", NULL});
 }
 
-/* With the anchor a Gaussian is known from the start, as well as the rows tell it, and the networks must leave it alone. */
-static void the_anchor_knows_a_gaussian(void **state) {
+/* The Gaussian mixture fits a Gaussian from the start, as well as the rows allow; the networks must not spoil it. */
+static void the_mixture_fits_a_gaussian(void **state) {
     (void)state;
     learn(0.5, -1, 0.012, (const char *[]){COMMON, "steps=300", "gmm=2", "mlp-width=24", "likelihood-units=24", NULL});
 }
 
-static void so_does_a_network_on_sets(void **state) {
+static void so_does_a_network_of_deep_sets(void **state) {
     (void)state;
     learn(0.5, 0.2, 0.03,
           (const char *[]){COMMON, "likelihood=sets", "flow=", "likelihood-units=32", "likelihood-layers=1", NULL});
 }
 
-ACF_TESTS(science, cmocka_unit_test(the_anchor_knows_a_gaussian),
+ACF_TESTS(science, cmocka_unit_test(the_mixture_fits_a_gaussian),
           cmocka_unit_test(complete_rows_teach_the_conditionals), cmocka_unit_test(half_of_the_cells_do_too),
-          cmocka_unit_test(so_does_a_network_on_sets))
+          cmocka_unit_test(so_does_a_network_of_deep_sets))

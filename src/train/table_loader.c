@@ -4,24 +4,24 @@
 
 #include <math.h>
 
-#define SHARE 0.5 /* of the free memory that a table may take */
+#define SHARE 0.5 /* share of the free memory that a table may take */
 
-typedef struct table_supply {
+typedef struct table_loader {
     acf_loader base;
-    const acf_holdout *hold;        /* whose cells are held out in the resident table */
+    const acf_holdout *hold;        /* cells held out in the resident table */
     acf_table_on_device *on_device; /* NULL: streamed */
-    const acf_rows *rows;           /* that validate, where they are in: */
-    acf_table_on_device *valid;     /* NULL: none */
+    const acf_rows *rows;           /* validation rows */
+    acf_table_on_device *valid;     /* the table of these rows; NULL: none */
     acf_batch *stage[ACF_STAGES];
     acf_batch *batch; /* in device memory */
-} table_supply;
+} table_loader;
 
-static table_supply *of(acf_loader *s) { return (table_supply *)s; }
+static table_loader *of(acf_loader *s) { return (table_loader *)s; }
 acf_batch *acf_table_stage(acf_loader *s, int stage) { return of(s)->stage[stage]; }
 
-/* ---- creation ---------------------------------------------------------------------------------------------------------- */
+/* ---- creation -------------------------------------------------------------------------------------------------- */
 
-/* Does the table find room beside the network's work? */
+/* Does the table fit into memory beside the network's work? */
 static bool fits(const acf_trainer *tr, acf_device *dev) {
     size_t left, all;
     const acf_train_data *d = &tr->data;
@@ -30,8 +30,8 @@ static bool fits(const acf_trainer *tr, acf_device *dev) {
     return (double)(acf_table_on_device_bytes(d->table, &tr->rows, d->encoder, d->hold) + valid) < SHARE * (double)left;
 }
 
-/* The table on the device, or batches that take turns. */
-static acf_status make_source(table_supply *s) {
+/* Puts the table on the device, or creates the stages of streamed batches. */
+static acf_status make_source(table_loader *s) {
     acf_trainer *tr = s->base.tr;
     acf_device *dev = tr->ps->dev;
     if (!tr->stream && fits(tr, dev)) {
@@ -46,14 +46,13 @@ static acf_status make_source(table_supply *s) {
     return ACF_OK;
 }
 
-/* What part of a batch's cells `most` of them are. Reals and categories are parts of a table, each with room of its
- * own: the narrower varies more. */
-static double part_of(const table_supply *s, int64_t most, int64_t part) {
+/* `most` cells as a share of a batch's. Reals and categories are planned separately: the narrower part varies more. */
+static double part_of(const table_loader *s, int64_t most, int64_t part) {
     return fmin(1, (double)most / (double)(s->batch->capacity * part));
 }
 
-/* Training models as many cells as its masks say, and hardly ever more; validation those that are held out. */
-static void plan(table_supply *s, int64_t part) {
+/* Plans capacities: of training by its masks, which rarely need more; of validation by the held-out cells. */
+static void plan(table_loader *s, int64_t part) {
     acf_loader *base = &s->base;
     base->streams = !s->on_device, base->check_room = 1;
     base->step_room =
@@ -64,8 +63,8 @@ static void plan(table_supply *s, int64_t part) {
     base->cells = (double)acf_max(s->on_device->cells, 1);
 }
 
-/* Rows that validate, beside the table; without them the host validates (valid.c). */
-static acf_status add_valid(table_supply *s, int64_t part) {
+/* Adds the validation rows beside the table; without them the host validates (valid.c). */
+static acf_status add_valid(table_loader *s, int64_t part) {
     acf_loader *base = &s->base;
     acf_trainer *tr = base->tr;
     const acf_train_data *d = &tr->data;
@@ -81,7 +80,7 @@ static acf_status add_valid(table_supply *s, int64_t part) {
     return ACF_OK;
 }
 
-/* The narrower of the two parts of a table, reals and categories; all of it where there is one. */
+/* Columns of the narrower part of a table, reals or categories; of the only part where there is one. */
 static int64_t narrow_part(const acf_net *net) {
     int64_t reals, all = acf_net_columns(net);
     acf_net_reals(net, &reals);
@@ -89,7 +88,7 @@ static int64_t narrow_part(const acf_net *net) {
 }
 
 static void free_table(acf_loader *base) {
-    table_supply *s = of(base);
+    table_loader *s = of(base);
     acf_batch_free(s->batch);
     for (int k = 0; k < ACF_STAGES; k++) acf_batch_free(s->stage[k]);
     acf_table_on_device_free(s->on_device);
@@ -99,7 +98,7 @@ static void free_table(acf_loader *base) {
 
 static acf_status create_table(acf_trainer *tr, acf_loader **out) {
     acf_status status = ACF_OK;
-    table_supply *s = acf_alloc_zero(sizeof *s, "captured steps");
+    table_loader *s = acf_alloc_zero(sizeof *s, "captured steps");
     if (!s) return ACF_EMEMORY;
     s->base = (acf_loader){.kind = &acf_table_loader, .tr = tr}, s->hold = tr->data.hold;
     ACF_TRY_DONE(make_source(s));
@@ -112,7 +111,7 @@ done:
     return status;
 }
 
-/* ---- work ---------------------------------------------------------------------------------------------------------------- */
+/* ---- work ------------------------------------------------------------------------------------------------------ */
 
 static acf_status send_table(acf_loader *s, int stage) { return acf_batch_send(of(s)->stage[stage], of(s)->batch); }
 
@@ -133,7 +132,7 @@ static acf_tensor *table_logp(acf_loader *s, const acf_drawing *how) {
 }
 
 static bool table_validates(const acf_loader *base) {
-    const table_supply *s = (const table_supply *)base;
+    const table_loader *s = (const table_loader *)base;
     const acf_train_data *now = &base->tr->data;
     if (now->valid_rows) return s->valid && s->rows == now->valid_rows;
     return s->on_device && s->hold && s->hold == now->hold && base->listed > 0;

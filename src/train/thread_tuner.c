@@ -3,7 +3,7 @@
 
 #include "base/real.h"
 
-#define WORTH 0.95 /* of the time: what is hardly faster is chance */
+#define WORTH 0.95 /* of the time: a smaller gain may be chance */
 
 acf_thread_tuner acf_thread_tuner_begin(int threads) {
     return (acf_thread_tuner){.most = threads, .now = threads, .period = ACF_THREAD_TUNER_FIRST};
@@ -11,7 +11,7 @@ acf_thread_tuner acf_thread_tuner_begin(int threads) {
 
 static int other(const acf_thread_tuner *p) { return p->now == 1 ? p->most : 1; }
 
-/* Goes on with so many threads, for so many steps before the other way is tried. */
+/* Continues with so many threads, for `period` steps before the next trial. */
 static void go_on(acf_thread_tuner *p, int threads, int64_t period) {
     *p = (acf_thread_tuner){.most = p->most, .now = threads, .period = period};
 }

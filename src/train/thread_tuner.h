@@ -1,9 +1,9 @@
-/* How many threads share a training step: all that there are, or one.
+/* Chooses the threads of a training step: all, or one.
  *
- * A step is some hundred short loops, each of which waits for its slowest thread. Beside another busy program that is a
- * thread which the system has put aside for milliseconds, and two threads take several times as long as one. What the
- * system does is not known but for the time that steps take, so now and then a few steps are taken the other way, and
- * what was faster goes on. Results do not depend on it. */
+ * A step is some hundred short loops, each of which waits for its slowest thread. Beside another busy program the
+ * system may suspend a thread for milliseconds, and two threads then take several times as long as one. Only the time
+ * of steps shows this. So now and then a few steps run the other way, and the faster way is kept. Results do not
+ * depend on it. */
 #ifndef ACF_TRAIN_THREAD_TUNER_H
 #define ACF_TRAIN_THREAD_TUNER_H
 
@@ -12,11 +12,11 @@
 
 typedef struct acf_thread_tuner {
     int most, now;
-    bool trying;     /* the other way, for ACF_THREAD_TUNER_TRIED steps */
-    int64_t period;  /* steps until it is tried */
-    int64_t counted; /* steps since it was last decided */
+    bool trying;     /* the other way is on trial, for ACF_THREAD_TUNER_TRIED steps */
+    int64_t period;  /* steps until the next trial */
+    int64_t counted; /* steps since the last decision */
     double spent;    /* seconds of the last ACF_THREAD_TUNER_TRIED of them at most */
-    double usual;    /* of as many steps before the other way was tried */
+    double usual;    /* seconds of as many steps before the trial */
 } acf_thread_tuner;
 
 #define ACF_THREAD_TUNER_TRIED 6
@@ -25,7 +25,7 @@ typedef struct acf_thread_tuner {
 
 acf_thread_tuner acf_thread_tuner_begin(int threads);
 
-/* A step has taken so long with p->now threads; p->now is of the next one. */
+/* Reports the time of a step with p->now threads; sets p->now for the next one. */
 void acf_thread_tuner_step(acf_thread_tuner *p, double seconds);
 
 #endif

@@ -1,4 +1,4 @@
-/* Tests of thread_tuner.h: how long made-up machines take. */
+/* Tests of thread_tuner.h: total time on simulated machines. */
 #include "train/thread_tuner.h"
 
 #include "harness/lab.h"
@@ -34,7 +34,7 @@ static void a_busy_machine_costs_little(void **state) {
         fail_msg("%g and %g seconds", first, then);
 }
 
-/* What was slower is not given up for ever, and what was faster may become slower. */
+/* A way that was slower is tried again later, and a way that was faster may become slower. */
 static void a_machine_may_change(void **state) {
     (void)state;
     acf_thread_tuner p = acf_thread_tuner_begin(4);
@@ -46,7 +46,7 @@ static void a_machine_may_change(void **state) {
     assert_int_equal(p.now, 1);
 }
 
-/* Steps that take as long either way, give or take a little, change nothing; one thread is one thread. */
+/* Steps that take nearly as long either way change nothing; with one thread there is no choice. */
 static void chance_decides_nothing(void **state) {
     (void)state;
     acf_thread_tuner p = acf_thread_tuner_begin(2), one = acf_thread_tuner_begin(1);

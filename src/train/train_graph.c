@@ -1,4 +1,4 @@
-/* Captured training steps: see train_graph.h. What happens here on the host is some ten microseconds for up to 64 steps. */
+/* Captured training steps: see train_graph.h. The host's work is some ten microseconds for up to 64 steps. */
 #include "train/train_graph.h"
 
 #include "device/plugin.h"
@@ -8,33 +8,33 @@
 #include <math.h>
 #include <time.h>
 
-#define AT_ONCE_SECONDS 0.1 /* that the host is away: a signal waits as long */
+#define AT_ONCE_SECONDS 0.1 /* longest time without the host: a signal waits as long */
 
 struct acf_train_graph {
     acf_trainer *tr;
     acf_loader *loader;
-    int64_t fed; /* stages that were asked for, over all */
+    int64_t fed; /* stages handed out, in all */
     acf_drawing train, valid;
     acf_tape_graph step, check;
-    int64_t pushed;                            /* steps since begin */
-    double shift[ACF_STEPS_AT_ONCE];           /* of their losses: what the host knows of them */
-    int64_t checks;                            /* batches of a validation */
-    acf_arena *there;                          /* device memory of: */
-    acf_batch_step *batch_step, *check_ticket; /* (ACF_STEPS_AT_ONCE), (checks) */
-    acf_pace_record *record;                   /* (ACF_STEPS_AT_ONCE) */
+    int64_t pushed;                          /* steps since begin */
+    double shift[ACF_STEPS_AT_ONCE];         /* the host's part of their losses */
+    int64_t checks;                          /* batches of a validation */
+    acf_arena *there;                        /* device memory of the fields below */
+    acf_batch_step *batch_step, *check_step; /* (ACF_STEPS_AT_ONCE), (checks) */
+    acf_pace_record *record;                 /* (ACF_STEPS_AT_ONCE) */
     acf_total *total;
-    double begun, seconds; /* the clock; of a step, lately, 0: not known */
-    bool known;            /* the step was captured when it began */
+    double begun, seconds; /* clock at begin; recent seconds of a step, 0: not known */
+    bool known;            /* the step was already captured at begin */
 };
 
 static acf_params *params(const acf_train_graph *c) { return c->tr->ps; }
 static acf_device *device(const acf_train_graph *c) { return params(c)->dev; }
 bool acf_train_graph_streams(const acf_train_graph *c) { return c->loader->streams; }
-acf_loader *acf_train_graph_supply(acf_train_graph *c) { return c->loader; }
+acf_loader *acf_train_graph_loader(acf_train_graph *c) { return c->loader; }
 
-/* ---- creation ---------------------------------------------------------------------------------------------------------- */
+/* ---- creation -------------------------------------------------------------------------------------------------- */
 
-/* The batches that validation goes through, each with its ticket. */
+/* Places the batch steps of a validation on the device. */
 static acf_status place_checks(acf_train_graph *c) {
     const int64_t size = c->tr->sampler.size, n = c->checks;
     if (!n) return ACF_OK;
@@ -45,7 +45,7 @@ static acf_status place_checks(acf_train_graph *c) {
                                    .at = k * size,
                                    .step = ACF_NOISE_FIXED,
                                    .n = (int32_t)acf_min(size, c->loader->listed - k * size)};
-    acf_status status = acf_device_copy(device(c), c->check_ticket, host, (size_t)n * sizeof *host, ACF_TO_DEVICE);
+    acf_status status = acf_device_copy(device(c), c->check_step, host, (size_t)n * sizeof *host, ACF_TO_DEVICE);
     if (!status) status = acf_device_sync(device(c));
     acf_release(host);
     return status;
@@ -61,7 +61,7 @@ static acf_status make_memory(acf_train_graph *c) {
     c->record = acf_arena_alloc(c->there, ACF_STEPS_AT_ONCE * sizeof *c->record);
     c->total = acf_arena_alloc(c->there, sizeof *c->total);
     if (!c->batch_step || !c->record || !c->total) return ACF_EMEMORY;
-    c->check_ticket = c->batch_step + ACF_STEPS_AT_ONCE;
+    c->check_step = c->batch_step + ACF_STEPS_AT_ONCE;
     acf_pace *pace = params(c)->pace;
     c->train = (acf_drawing){.role = ACF_BATCH_TRAIN,
                              .masks = tr->set.masks,
@@ -73,7 +73,7 @@ static acf_status make_memory(acf_train_graph *c) {
     c->valid = (acf_drawing){.role = c->loader->masked ? ACF_BATCH_TRAIN : ACF_BATCH_VALID,
                              .masks = tr->set.masks,
                              .seed = tr->set.seed,
-                             .batch_steps = c->check_ticket,
+                             .batch_steps = c->check_step,
                              .turn = &c->total->turn};
     return place_checks(c);
 }
@@ -102,21 +102,21 @@ void acf_train_graph_free(acf_train_graph *c) {
     acf_release(c);
 }
 
-/* ---- a batch from the host --------------------------------------------------------------------------------------------------- */
+/* ---- a batch from the host ------------------------------------------------------------------------------------- */
 
 acf_status acf_train_graph_feed(acf_train_graph *c, int *stage) {
     *stage = (int)(c->fed++ % ACF_STAGES);
     return device(c)->plugin->wait(device(c), *stage);
 }
 
-/* The stage that was filled last, on its way. */
+/* Starts the copy of the stage that was filled last. */
 static acf_status send(acf_train_graph *c) {
     const int k = (int)((c->fed - 1) % ACF_STAGES);
     ACF_TRY(c->loader->kind->send(c->loader, k));
     return device(c)->plugin->mark(device(c), k);
 }
 
-/* ---- steps ------------------------------------------------------------------------------------------------------------------ */
+/* ---- steps ----------------------------------------------------------------------------------------------------- */
 
 static acf_status gradients(acf_train_graph *c) {
     const acf_pass pass = {.dropout = c->tr->set.dropout, .seed = c->tr->set.seed, .now = &params(c)->pace->now};
@@ -127,7 +127,7 @@ static acf_status enqueue_step(void *ctx) {
     acf_train_graph *c = ctx;
     const acf_train_settings *set = &c->tr->set;
     const acf_adam adam = acf_train_adam(set);
-    device(c)->precision = set->precision; /* for this call only: whatever is reported comes from float */
+    device(c)->precision = set->precision; /* for this call only: reported values come from float */
     acf_status status = gradients(c);
     device(c)->precision = ACF_PRECISION_FLOAT;
     ACF_TRY(status);
@@ -151,7 +151,7 @@ acf_status acf_train_graph_begin(acf_train_graph *c) {
     return acf_device_copy(device(c), params(c)->pace, &pace, sizeof pace, ACF_TO_DEVICE);
 }
 
-/* The step n times. Until it is captured it comes alone, so that a failure before that means that nothing has run. */
+/* Runs the step n times. Before its capture n is 1, so that a failed capture means that nothing has run. */
 static acf_status replay(acf_train_graph *c, int64_t n, bool *by_hand) {
     acf_tape *t = c->tr->tape;
     t->capacity = c->loader->step_room;
@@ -195,7 +195,7 @@ acf_status acf_train_graph_collect(acf_train_graph *c, const acf_batch_step *bat
     return ACF_OK;
 }
 
-/* ---- validation -------------------------------------------------------------------------------------------------------------- */
+/* ---- validation ------------------------------------------------------------------------------------------------ */
 
 static acf_status enqueue_check(void *ctx) {
     acf_train_graph *c = ctx;
@@ -226,7 +226,7 @@ acf_status acf_train_graph_total(acf_train_graph *c, double *sum) {
     acf_total total = {0};
     ACF_TRY(acf_device_copy(device(c), &total, c->total, sizeof total, ACF_TO_HOST));
     ACF_TRY(acf_device_sync(device(c)));
-    if (!isfinite(total.sum)) return acf_fail(ACF_ENUMERIC, "the log-likelihood of what is held out is %g", total.sum);
+    if (!isfinite(total.sum)) return acf_fail(ACF_ENUMERIC, "the log-likelihood of the held-out data is %g", total.sum);
     *sum = total.sum;
     return ACF_OK;
 }

@@ -5,8 +5,8 @@
 
 #include <string.h>
 
-/* `auto`: an imputation is asked for single cells, so without other masks these validate; else what is asked in
- * training. */
+/* Resolves `auto`. Imputation queries single cells, so with default masks validation uses held-out cells; else it uses
+ * training's own queries. */
 static acf_valid_on settle_valid(const acf_options *o) {
     const int choice = acf_options_choice(o, "valid-on");
     const bool usual = strcmp(acf_options_text(o, "masks"), acf_options_find(o, "masks")->standard) == 0 &&

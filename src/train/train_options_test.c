@@ -1,11 +1,11 @@
-/* Tests of train_options.h: defaults are valid, every option arrives in the struct, wrong masks are refused. */
+/* Tests of train_options.h: defaults are valid, every option reaches the struct, wrong masks are refused. */
 #include "train/train_options.h"
 
 #include "harness/lab.h"
 
 #include <string.h>
 
-/* Where the options of training begin; before them are those of a model, which are all recorded. */
+/* Index of the first training option; before it are those of a model, which are all recorded. */
 static int first_of_training(void) {
     int i = 0;
     while (strcmp(acf_option_table[i].name, "batch") != 0) i++;
@@ -21,7 +21,7 @@ static void defaults_make_settings(void **state) {
     assert_int_equal(s.batch, 256);
     assert_true(s.steps > 0 && s.patience > 0 && s.valid > 0 && s.ema > 0);
     assert_int_equal(s.schedule.decay, ACF_DECAY_COSINE);
-    assert_int_equal(s.masks.n, 3); /* conditionals, joint and marginals: one model for every question */
+    assert_int_equal(s.masks.n, 3); /* conditionals, joint and marginals: one model for every query */
     for (int i = 0, of_model = 0; i < first_of_training(); i++) {
         const acf_option_section section = acf_option_table[i].section;
         of_model |= section == ACF_SECTION_MODEL || section == ACF_SECTION_DONORS || section == ACF_SECTION_IMAGE_MODEL;
@@ -43,8 +43,7 @@ static void every_option_arrives(void **state) {
     acf_options *o = NULL;
     acf_train_settings s;
     assert_int_equal(acf_options_make(acf_option_table, acf_option_count, &o), ACF_OK);
-    for (int i = first_of_training(), k = 0; i < acf_option_count;
-         i++) { /* those that are recorded, all of them, in order */
+    for (int i = first_of_training(), k = 0; i < acf_option_count; i++) { /* all recorded options, in order */
         if (!(acf_option_table[i].flags & ACF_OPTION_RECORDED)) continue;
         assert_in_range(k, 0, SET - 1);
         assert_string_equal(acf_option_table[i].name, set[k++][0]);
@@ -73,8 +72,8 @@ static void wrong_masks_are_refused(void **state) {
     acf_options_free(o);
 }
 
-/* What `auto` becomes, and what contradicts itself. */
-static void validation_asks_what_training_asks(void **state) {
+/* What `auto` becomes, and settings that contradict each other. */
+static void validation_has_training_s_queries(void **state) {
     (void)state;
     static const struct {
         const char *name[2], *value[2];
@@ -105,5 +104,5 @@ static void validation_asks_what_training_asks(void **state) {
     }
 }
 
-ACF_TESTS(train_options, cmocka_unit_test(defaults_make_settings), cmocka_unit_test(validation_asks_what_training_asks),
+ACF_TESTS(train_options, cmocka_unit_test(defaults_make_settings), cmocka_unit_test(validation_has_training_s_queries),
           cmocka_unit_test(every_option_arrives), cmocka_unit_test(wrong_masks_are_refused))

@@ -1,7 +1,7 @@
 /* Training: see trainer.h.
  *
- * Workload: 1e3 to 1e5 steps of 1e2 to 1e3 rows; a step is a millisecond to a second and all of it is in the operations. What
- * is done here for a step (rows, masks, bookkeeping) is below a percent of that. */
+ * Workload: 1e3 to 1e5 steps of 1e2 to 1e3 rows; a step is a millisecond to a second, nearly all of it in the
+ * operations. Rows, masks and bookkeeping take below a percent. */
 #include "train/trainer.h"
 
 #include "device/cpu.h"
@@ -19,15 +19,13 @@
 #include <string.h>
 #include <time.h>
 
-#define LOSS_STEPS 50 /* that the reported mean loss reaches back */
-#define VALID_APART                                                                                                    \
-    50 /* steps at least between validations once an epoch: a small table has an epoch in a step or two */
-#define CLEAR_GAIN                                                                                                     \
-    2.0 /* nats over all that is held out, by which a validation must be better: less is chance, and of some dozen cells one is soon lucky */
+#define LOSS_STEPS 50  /* window of the reported mean loss */
+#define VALID_APART 50 /* least steps between validations once an epoch: a small table's epoch is a step or two */
+#define CLEAR_GAIN 2.0 /* nats over all held-out cells that a better validation must gain: less may be chance */
 
 static const acf_task table_task; /* below */
 
-/* ---- creation ---------------------------------------------------------------------------------------------------------- */
+/* ---- creation -------------------------------------------------------------------------------------------------- */
 
 acf_status acf_train_prepare(const acf_table *table, const acf_rows *rows, const acf_options *o, acf_holdout **hold,
                              acf_encoder **encoder) {
@@ -57,7 +55,7 @@ acf_status acf_train_prepare(const acf_table *table, const acf_rows *rows, const
 static acf_params *params(const acf_trainer *tr) { return tr->ps; }
 static size_t slab_bytes(const acf_trainer *tr) { return (size_t)params(tr)->total * sizeof(acf_real); }
 
-/* Is there a cell that training may see? Asked of the rows themselves: a step looks for the next one until it finds it. */
+/* Is there a cell to learn from? Checks the rows themselves, because a step searches on until it finds one. */
 static bool has_cells(const acf_trainer *tr) {
     const acf_table *t = tr->data.table;
     for (int64_t k = 0; k < tr->rows.n; k++) {
@@ -87,14 +85,14 @@ static int64_t limit_of(const acf_trainer *tr) {
     return steps ? acf_min(steps, all) : all;
 }
 
-/* Equal steps: 257 rows at 256 a step become 129 and 128, not 256 and a step of one row that counts as much. */
+/* Equal steps: 257 rows at 256 a step become 129 and 128; a step of one row would count as much as one of 256. */
 static int64_t step_rows(int64_t rows, int64_t batch) { return acf_ceil_div(rows, acf_ceil_div(rows, batch)); }
 
-acf_status acf_trainer_walk(acf_trainer *tr) {
+acf_status acf_trainer_restart(acf_trainer *tr) {
     return acf_batch_sampler_start(&tr->rows, step_rows(tr->rows.n, tr->set.batch), tr->set.seed, true, &tr->sampler);
 }
 
-/* Rows of a step of any pass: a second one may have more rows. */
+/* Most rows of a step in either pass: a second pass may have more rows. */
 static int64_t capacity(const acf_trainer *tr) {
     if (!tr->data.table) return tr->sampler.size;
     return acf_max(tr->sampler.size, step_rows(acf_max(tr->data.table->N, 1), tr->set.batch));
@@ -120,12 +118,12 @@ acf_status acf_trainer_settle(acf_trainer *tr, const acf_options *o) {
     if (!params(tr)->grad)
         return acf_fail(ACF_EUSAGE, "the network was created for queries only; create it for training");
     tr->state.best = INFINITY, tr->pass = 1;
-    ACF_TRY(acf_trainer_walk(tr));
+    ACF_TRY(acf_trainer_restart(tr));
     tr->set.schedule.total = tr->limit = limit_of(tr);
     return make_memory(tr);
 }
 
-/* What validates, copied; the table's own rows where no other is given. */
+/* Copies the validation rows; the table is the default for their table. */
 static void take_valid(acf_trainer *tr, const acf_train_data *data) {
     const bool any = data->valid_rows && data->valid_rows->n > 0;
     tr->data.valid_rows = any ? &tr->valid_rows : NULL, tr->data.valid_table = NULL;
@@ -134,7 +132,7 @@ static void take_valid(acf_trainer *tr, const acf_train_data *data) {
     tr->data.valid_table = data->valid_table ? data->valid_table : data->table;
 }
 
-/* Cells that a second pass would learn from; 0: it would learn what the first did, as all of the table is in it. */
+/* Cells that a second pass would learn from; 0: the first pass already has the whole table. */
 static int64_t count_all(const acf_trainer *tr) {
     const acf_train_data *d = &tr->data;
     int64_t cells = 0;
@@ -188,12 +186,12 @@ void acf_trainer_free(acf_trainer *tr) {
     acf_release(tr);
 }
 
-/* ---- a step ------------------------------------------------------------------------------------------------------------- */
+/* ---- a step ---------------------------------------------------------------------------------------------------- */
 
 static acf_device *device(const acf_trainer *tr) { return params(tr)->dev; }
 
-/* Fills the batch with the next rows that have something to model; such rows exist (has_cells). A batch whose cells are all
- * missing or held out is no step: Adam's moments would fade for nothing. */
+/* Fills the batch with the next rows until something is to be modelled; such rows exist (has_cells). A batch without
+ * modelled cells is no step: Adam's moments would decay for nothing. */
 static void next_batch(acf_trainer *tr, acf_batch *b) {
     acf_table t;
     do {
@@ -221,7 +219,7 @@ static acf_status table_gradients(acf_trainer *tr, acf_train_step *now) {
 
 static acf_status gradients(acf_trainer *tr, acf_train_step *now) {
     ACF_TRY(acf_params_zero_grad(params(tr)));
-    device(tr)->precision = tr->set.precision; /* for this call only: whatever is reported comes from float */
+    device(tr)->precision = tr->set.precision; /* for this call only: reported values come from float */
     acf_status status = tr->task->gradients(tr, now);
     device(tr)->precision = ACF_PRECISION_FLOAT;
     ACF_TRY(status);
@@ -238,7 +236,7 @@ static acf_status update(acf_trainer *tr, const acf_train_step *now) {
     return tr->set.ema > 0 ? acf_ema_step(ps, acf_ema_beta(tr->set.ema, n)) : ACF_OK;
 }
 
-/* Counts a step that was not finite; the thread's last error says why. */
+/* Counts a step that was not finite; the thread's last error is the cause. */
 static acf_status skip_step(acf_trainer *tr, acf_train_step *now) {
     acf_train_state *s = &tr->state;
     now->skipped = true, now->loss = now->norm = NAN;
@@ -250,7 +248,7 @@ static acf_status skip_step(acf_trainer *tr, acf_train_step *now) {
                     (long long)s->step, (long long)s->skipped, (long long)s->in_row, acf_error());
 }
 
-/* A step by hand: the host draws its batch and looks at its loss. */
+/* A step without a graph: the host draws its batch and reads its loss. */
 static acf_status step_by_hand(acf_trainer *tr, acf_train_step *out) {
     acf_batch_sampler before = tr->sampler;
     acf_train_step now = {.lr = acf_schedule_at(&tr->set.schedule, tr->state.step + 1)};
@@ -273,7 +271,7 @@ static acf_status step_by_hand(acf_trainer *tr, acf_train_step *out) {
 static bool validation_due(const acf_trainer *tr);
 static bool ended(const acf_trainer *tr, const acf_train_hooks *hooks, acf_train_end *why);
 
-/* Tickets for the steps up to the next validation or the end, at most `room`; position and step go on with them. */
+/* Batch steps up to the next validation or the end, at most `capacity`; position and step advance with them. */
 static int64_t plan_steps(acf_trainer *tr, const acf_train_hooks *hooks, int64_t capacity, acf_batch_step *batch_step) {
     int64_t n = 0;
     acf_train_end why;
@@ -288,7 +286,7 @@ static int64_t plan_steps(acf_trainer *tr, const acf_train_hooks *hooks, int64_t
     return n;
 }
 
-/* The same one by one, each with the batch that the host makes for it while the device is at the one before. */
+/* The same one by one; the host makes each batch while the device works on the one before. */
 static acf_status stream_steps(acf_trainer *tr, const acf_train_hooks *hooks, int64_t capacity,
                                acf_batch_step *batch_step, int64_t *n, bool *by_hand) {
     acf_train_end why;
@@ -297,7 +295,7 @@ static acf_status stream_steps(acf_trainer *tr, const acf_train_hooks *hooks, in
         int64_t rows;
         double shift;
         ACF_TRY(acf_train_graph_feed(tr->graph, &stage));
-        tr->task->fill(tr, acf_train_graph_supply(tr->graph), stage, &rows, &shift);
+        tr->task->fill(tr, acf_train_graph_loader(tr->graph), stage, &rows, &shift);
         batch_step[*n] = (acf_batch_step){.n = (int32_t)rows,
                                           .step = (uint32_t)tr->state.step,
                                           .lr = acf_schedule_at(&tr->set.schedule, tr->state.step + 1)};
@@ -324,7 +322,7 @@ static acf_status run_captured(acf_trainer *tr, const acf_train_hooks *hooks, in
     return acf_train_graph_collect(c, batch_step, *n, out);
 }
 
-/* With *by_hand, none was taken. */
+/* With *by_hand set, no step was taken. */
 static acf_status steps_captured(acf_trainer *tr, const acf_train_hooks *hooks, int64_t capacity, acf_train_step *out,
                                  int64_t *n, bool *by_hand) {
     const acf_batch_sampler sampler = tr->sampler;
@@ -346,7 +344,7 @@ static acf_status steps_captured(acf_trainer *tr, const acf_train_hooks *hooks, 
     return ACF_OK;
 }
 
-/* Is there something captured for these data? Tried once. */
+/* Creates the graph for these data. Tried once. */
 static acf_status prepare_captured(acf_trainer *tr) {
     if (tr->graph || tr->by_hand) return ACF_OK;
     ACF_TRY(acf_train_graph_create(tr, &tr->graph));
@@ -354,7 +352,7 @@ static acf_status prepare_captured(acf_trainer *tr) {
     return ACF_OK;
 }
 
-/* One step, or on a GPU some, at most `room`; *n is their number. */
+/* One step, or on a GPU some, at most `capacity`; *n is their number. */
 static acf_status take_steps(acf_trainer *tr, const acf_train_hooks *hooks, int64_t capacity, acf_train_step *out,
                              int64_t *n) {
     bool by_hand;
@@ -379,7 +377,7 @@ acf_status acf_trainer_step(acf_trainer *tr, acf_train_step *out) {
     return ACF_OK;
 }
 
-/* ---- validation --------------------------------------------------------------------------------------------------------- */
+/* ---- validation ------------------------------------------------------------------------------------------------ */
 
 static acf_status copy_slab(const acf_trainer *tr, acf_real *to, const acf_real *from) {
     return acf_device_copy(device(tr), to, from, slab_bytes(tr), ACF_ON_DEVICE);
@@ -387,7 +385,7 @@ static acf_status copy_slab(const acf_trainer *tr, acf_real *to, const acf_real 
 
 static bool averaged(const acf_trainer *tr) { return tr->set.ema > 0 && tr->state.updates > 0; }
 
-/* The averaged weights take the place of the others meanwhile, which wait in the gradients' slab: between steps it is free. */
+/* Uses the averaged weights. The others are kept in the gradients' slab meanwhile, which is free between steps. */
 acf_status acf_trainer_validate(acf_trainer *tr, double *nll) {
     acf_params *ps = params(tr);
     if (!tr->task->held(tr)) return acf_fail(ACF_EUSAGE, "nothing is held out: there is nothing to validate on");
@@ -402,8 +400,8 @@ bool acf_trainer_kept_mixture(const acf_trainer *tr) {
     return tr->net && acf_net_gmm_size(tr->net) > 0 && tr->state.best_step == 0 && isfinite(tr->state.best);
 }
 
-/* Validates, and keeps the weights where they are clearly the best so far. Not finite is as bad as can be, but ends nothing: the
- * steps that follow may mend it, and patience is counted. */
+/* Validates, and keeps the weights where they are clearly the best so far. A value that is not finite counts as
+ * infinite and does not end the run: later steps may recover, and patience is counted. */
 static acf_status judge(acf_trainer *tr, double *valid) {
     acf_train_state *s = &tr->state;
     double nll;
@@ -423,7 +421,8 @@ static acf_status judge(acf_trainer *tr, double *valid) {
     return ACF_OK;
 }
 
-/* Before its first step a network with an anchor is that mixture: a model of the table, which a few dozen rows may not let training better. */
+/* A network with a Gaussian mixture is a model of the table before its first step; with a few dozen rows training may
+ * not improve it. */
 static bool model_already(const acf_trainer *tr) {
     return tr->state.step == 0 && tr->task->held(tr) && tr->net && acf_net_gmm_size(tr->net) > 0;
 }
@@ -435,7 +434,7 @@ static bool validation_due(const acf_trainer *tr) {
     return tr->sampler.at == 0 && since >= VALID_APART;
 }
 
-/* ---- a run -------------------------------------------------------------------------------------------------------------- */
+/* ---- a run ----------------------------------------------------------------------------------------------------- */
 
 static double seconds(void) {
     struct timespec now;
@@ -459,11 +458,11 @@ static int64_t steps_apart(const acf_trainer *tr) {
     return tr->set.valid_every ? tr->set.valid_every : acf_ceil_div(VALID_APART, epoch) * epoch;
 }
 
-/* What a run measures of itself, for its reports. */
+/* Measurements of a run, for its reports. */
 typedef struct meter {
     double begun, before;  /* clock at the start; seconds of earlier runs */
-    double spent, rows;    /* in steps alone */
-    int64_t steps, losses; /* taken; of them finite */
+    double spent, rows;    /* seconds and rows of steps alone */
+    int64_t steps, losses; /* steps taken; finite losses */
     double loss[LOSS_STEPS];
 } meter;
 
@@ -477,7 +476,7 @@ static void count_step(meter *m, acf_train_progress *p, double spent) {
     for (int64_t k = 0; k < n; k++) p->loss += m->loss[k] / (double)n;
 }
 
-/* Fills in the rest and hands it out. What is left is reckoned from all time so far, validation included. */
+/* Completes the report and calls the hook. Time left is estimated from all time so far, validation included. */
 static void report(acf_trainer *tr, const acf_train_hooks *hooks, const meter *m, acf_train_progress *p) {
     const acf_train_state *s = &tr->state;
     double each = (seconds() - m->begun) / (double)acf_max(m->steps, 1);
@@ -536,7 +535,7 @@ acf_status acf_trainer_run(acf_trainer *tr, const acf_train_hooks *hooks, acf_tr
     return status;
 }
 
-/* ---- the weights to keep -------------------------------------------------------------------------------------------------- */
+/* ---- the weights to keep --------------------------------------------------------------------------------------- */
 
 acf_status acf_trainer_finish(acf_trainer *tr) {
     acf_params *ps = params(tr);
@@ -557,7 +556,8 @@ static acf_status table_finite(acf_trainer *tr, int64_t row) {
     return acf_tape_check(tr->tape, acf_net_logp(tr->tape, acf_net_view(tr->tape, tr->net, tr->batch, NULL)));
 }
 
-/* ACF_OK when some row has a finite joint density with the weights in `value`. Row by row: one odd row does not condemn them. */
+/* ACF_OK when some row has a finite joint density with the weights in `value`. Row by row, so that one outlier does not
+ * reject them. */
 static acf_status some_row_is_finite(acf_trainer *tr) {
     acf_status status = ACF_ENUMERIC;
     int64_t n = acf_min(tr->rows.n, tr->sampler.size);
@@ -565,7 +565,7 @@ static acf_status some_row_is_finite(acf_trainer *tr) {
     return status;
 }
 
-/* Averaged weights go first here too: they are the steadier ones. The last ones wait in the gradients' slab. */
+/* Tries averaged weights first: they are more stable. The last ones wait in the gradients' slab. */
 acf_status acf_trainer_rescue(acf_trainer *tr) {
     acf_params *ps = params(tr);
     if (tr->best && isfinite(tr->state.best)) return acf_trainer_finish(tr);

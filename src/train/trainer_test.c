@@ -1,5 +1,5 @@
-/* Tests of trainer.h: what a run is a function of, what it may not see, how it ends, and what it does when numbers or memory
- * fail. Whether it learns is in science_test.c. */
+/* Tests of trainer.h: what a run depends on, what it must not read, how it ends, and failures of numbers or memory.
+ * Whether it learns is tested in science_test.c. */
 #include "train/trainer.h"
 
 #include "device/cpu.h"
@@ -21,7 +21,7 @@ static void take_steps(acf_train_lab *l, int n) {
         if (acf_trainer_step(l->tr, NULL)) fail_msg("%s", acf_error());
 }
 
-/* ---- what a run is a function of ------------------------------------------------------------------------------------------ */
+/* ---- what a run depends on ------------------------------------------------------------------------------------- */
 
 /* Large enough that threads really start: 256 rows of 8 columns. */
 static void threads_change_no_bit(void **state) {
@@ -41,8 +41,8 @@ static void threads_change_no_bit(void **state) {
     for (int k = 0; k < 2; k++) acf_train_lab_close(&l[k]);
 }
 
-/* Products in bf16 belong to the steps: validation is float, and the device is as before. Where there is no bf16 (the build for
- * double never has it) the trainer says so. */
+/* Products in bf16 are used in steps only: validation is float, and the device's precision is restored. Without bf16
+ * (the double build never has it) the trainer refuses it. */
 static void bf16_is_for_steps_alone(void **state) {
     (void)state;
     acf_train_lab l[3];
@@ -73,7 +73,7 @@ static void bf16_is_for_steps_alone(void **state) {
     acf_train_lab_same(&l[0], &l[1]);
     assert_true(nll[0] == nll[1]);
     assert_true(first[0].norm != first[2].norm &&
-                fabs(first[0].norm / first[2].norm - 1) < 0.01); /* rounded, no more */
+                fabs(first[0].norm / first[2].norm - 1) < 0.01); /* a rounding difference only */
     assert_true(fabs(first[0].loss - first[2].loss) < 0.01 && fabs(nll[0] - nll[2]) < 0.1);
     for (int k = 0; k < 3; k++) acf_train_lab_close(&l[k]);
 }
@@ -92,7 +92,7 @@ static void seeds_change_everything(void **state) {
     for (int k = 0; k < 3; k++) acf_train_lab_close(&l[k]);
 }
 
-/* Whatever lies in the array at missing cells: the same bits. */
+/* Whatever the array holds at missing cells: the same bits. */
 static void missing_cells_are_never_read(void **state) {
     (void)state;
     static const double hidden[] = {0, NAN, 1e30, -INFINITY};
@@ -110,7 +110,7 @@ static void missing_cells_are_never_read(void **state) {
     for (int k = 0; k < 4; k++) acf_train_lab_close(&l[k]);
 }
 
-/* Other values in all held-out cells: training does not notice, validation does. */
+/* Other values in all held-out cells: training is the same, validation changes. */
 static void held_out_cells_are_not_trained_on(void **state) {
     (void)state;
     acf_train_lab l[2];
@@ -123,7 +123,7 @@ static void held_out_cells_are_not_trained_on(void **state) {
                 uint8_t held[D];
                 acf_holdout_row(l[0].hold, t, i, held);
                 for (int64_t j = 0; j < D; j++)
-                    if (held[j]) ((double *)(uintptr_t)t->x)[i * D + j] += 3; /* tables do not change, but in tests */
+                    if (held[j]) ((double *)(uintptr_t)t->x)[i * D + j] += 3; /* tables are constant outside tests */
             }
         acf_train_lab_ready(&l[k], t);
         assert_true(l[k].hold->held > 30);
@@ -135,9 +135,9 @@ static void held_out_cells_are_not_trained_on(void **state) {
     for (int k = 0; k < 2; k++) acf_train_lab_close(&l[k]);
 }
 
-/* ---- a step --------------------------------------------------------------------------------------------------------------- */
+/* ---- a step ---------------------------------------------------------------------------------------------------- */
 
-/* Three steps of a trainer, and the same put together from their parts. */
+/* Three steps of a trainer, and the same assembled from their parts. */
 static void a_step_is_its_parts(void **state) {
     (void)state;
     acf_train_lab l, twin;
@@ -155,7 +155,7 @@ static void a_step_is_its_parts(void **state) {
     assert_int_equal(acf_batch_sampler_start(&rows, 50, 1, true, &sampler), ACF_OK);
     for (uint32_t step = 0; step < 3; step++) {
         int64_t row[50];
-        double norm, lr = 0.01 * (step + 1) / 5; /* warming up */
+        double norm, lr = 0.01 * (step + 1) / 5; /* warm-up */
         assert_int_equal(acf_batch_sampler_next(&sampler, row), 50);
         acf_batch_fill(twin.dev, b, twin.table, twin.encoder, twin.hold, ACF_BATCH_TRAIN, row, 50);
         acf_masks_draw(twin.dev, &masks, 1, step, 50, D, b->id, b->b, b->m);
@@ -193,8 +193,8 @@ static void an_epoch_is_cut_evenly(void **state) {
     acf_train_lab_close(&l);
 }
 
-/* Rows without any cell make no step of their own, however many there are. */
-static void empty_rows_are_passed_by(void **state) {
+/* Rows without any cell make no step of their own, at any number. */
+static void empty_rows_are_skipped(void **state) {
     (void)state;
     double x[64 * 2];
     acf_table *t = NULL;
@@ -240,7 +240,8 @@ static void clipping_bounds_the_update(void **state) {
     acf_train_lab_close(&l);
 }
 
-/* After the first update the average is those weights; validation uses it, and leaves the live ones alone. */
+/* After the first update the average equals those weights; validation uses it, and leaves the current ones unchanged.
+ * */
 static void averages_are_what_is_validated(void **state) {
     (void)state;
     acf_train_lab l;
@@ -264,9 +265,9 @@ static void averages_are_what_is_validated(void **state) {
     acf_train_lab_close(&l);
 }
 
-/* ---- validation, by another way ------------------------------------------------------------------------------------------ */
+/* ---- validation, computed another way -------------------------------------------------------------------------- */
 
-/* Row by row, in batches of one; in standardised units, whatever the encoder does, at values dequantised once and for all. */
+/* Row by row, in batches of one; in standardised units, whatever the encoder does, at values dequantised once. */
 static void validation_is_the_mean_over_cells(void **state) {
     (void)state;
     acf_train_lab l;
@@ -307,7 +308,7 @@ static void validation_is_the_mean_over_cells(void **state) {
     acf_train_lab_close(&l);
 }
 
-/* ---- runs and their ends --------------------------------------------------------------------------------------------------- */
+/* ---- runs and their ends --------------------------------------------------------------------------------------- */
 
 typedef struct tally {
     int64_t steps, validations;
@@ -368,8 +369,9 @@ static void limits_end_a_run(void **state) {
     acf_train_lab_close(&l);
 }
 
-/* With a step size of 0 nothing changes, so nothing is better than the start; without an anchor the start is no model, and not asked. */
-static void a_network_with_an_anchor_is_a_model_at_once(void **state) {
+/* With a step size of 0 nothing improves on the initial network. Without a mixture that one is no model, and is not
+ * validated. */
+static void a_network_with_a_mixture_is_a_model_at_once(void **state) {
     (void)state;
     for (int gmm = 0; gmm < 2; gmm++) {
         acf_train_lab l;
@@ -385,7 +387,7 @@ static void a_network_with_an_anchor_is_a_model_at_once(void **state) {
     }
 }
 
-/* Two nats over all held-out cells are what a validation must gain to count. */
+/* A validation must gain two nats over all held-out cells to count. */
 static void a_lucky_validation_does_not_count(void **state) {
     (void)state;
     for (int clear = 0; clear < 2; clear++) {
@@ -401,7 +403,7 @@ static void a_lucky_validation_does_not_count(void **state) {
     }
 }
 
-/* The weights before they were made less sure (calibrate.h; calibrate_test.c has that). */
+/* The weights before their calibration (calibrate_test.c tests that). */
 static void undo_calibration(acf_train_lab *l) {
     const acf_params *ps = acf_net_params(l->net);
     assert_true(l->tr->scale_factor != 0);
@@ -409,12 +411,13 @@ static void undo_calibration(acf_train_lab *l) {
     l->tr->set.ema = 0;
 }
 
-/* The weights that finish leaves, but for their calibration, validate exactly as the best did; without held-out cells they are the averaged ones. */
+/* The weights after finish, without their calibration, validate exactly as the best did. Without held-out cells they
+ * are the averaged ones. */
 static void the_best_weights_are_kept(void **state) {
     (void)state;
     acf_train_lab l;
     double nll;
-    /* A step size far too large: it wanders. */
+    /* A step size far too large: validation goes up and down. */
     open_with(&l, 1, (const char *[]){"steps=60", "valid-every=5", "lr=0.2", "decay=constant", "dropout=0", NULL});
     tally c = run(&l, 0, ACF_END_STEPS);
     assert_int_equal(c.validations, 12);
@@ -436,9 +439,9 @@ static void the_best_weights_are_kept(void **state) {
     acf_train_lab_close(&l);
 }
 
-/* ---- failures -------------------------------------------------------------------------------------------------------------- */
+/* ---- failures -------------------------------------------------------------------------------------------------- */
 
-/* One bad weight: steps are skipped and nothing else changes; when the weight is good again, training goes on. */
+/* One NaN weight: steps are skipped and nothing else changes; when the weight is restored, training continues. */
 static void steps_that_are_not_finite_are_skipped(void **state) {
     (void)state;
     acf_train_lab l, twin;
@@ -499,7 +502,7 @@ static void too_many_in_all_end_it_too(void **state) {
     acf_train_lab_close(&l);
 }
 
-/* Each allocation of the first steps fails in turn: the step has not happened, and repeated it gives what it would have. */
+/* Each allocation of the first steps fails once: the step has no effect, and repeated it gives the normal result. */
 static void memory_may_fail_at_any_time(void **state) {
     (void)state;
     acf_train_lab l, twin;
@@ -546,7 +549,7 @@ static void creation_may_fail_for_want_of_memory(void **state) {
     acf_train_lab_close(&l);
 }
 
-static void what_does_not_fit_is_refused(void **state) {
+static void mismatched_data_are_refused(void **state) {
     (void)state;
     acf_train_lab l;
     acf_trainer *tr = NULL;
@@ -570,11 +573,11 @@ static void what_does_not_fit_is_refused(void **state) {
 ACF_TESTS(trainer, cmocka_unit_test(threads_change_no_bit), cmocka_unit_test(bf16_is_for_steps_alone),
           cmocka_unit_test(seeds_change_everything), cmocka_unit_test(missing_cells_are_never_read),
           cmocka_unit_test(held_out_cells_are_not_trained_on), cmocka_unit_test(a_step_is_its_parts),
-          cmocka_unit_test(an_epoch_is_cut_evenly), cmocka_unit_test(empty_rows_are_passed_by),
+          cmocka_unit_test(an_epoch_is_cut_evenly), cmocka_unit_test(empty_rows_are_skipped),
           cmocka_unit_test(steps_allocate_nothing), cmocka_unit_test(clipping_bounds_the_update),
           cmocka_unit_test(averages_are_what_is_validated), cmocka_unit_test(validation_is_the_mean_over_cells),
-          cmocka_unit_test(limits_end_a_run), cmocka_unit_test(a_network_with_an_anchor_is_a_model_at_once),
+          cmocka_unit_test(limits_end_a_run), cmocka_unit_test(a_network_with_a_mixture_is_a_model_at_once),
           cmocka_unit_test(a_lucky_validation_does_not_count), cmocka_unit_test(the_best_weights_are_kept),
           cmocka_unit_test(steps_that_are_not_finite_are_skipped), cmocka_unit_test(too_many_end_the_run),
           cmocka_unit_test(too_many_in_all_end_it_too), cmocka_unit_test(memory_may_fail_at_any_time),
-          cmocka_unit_test(creation_may_fail_for_want_of_memory), cmocka_unit_test(what_does_not_fit_is_refused))
+          cmocka_unit_test(creation_may_fail_for_want_of_memory), cmocka_unit_test(mismatched_data_are_refused))

@@ -1,14 +1,15 @@
-/* Is it a density, and are the draws from it? For every transformation alone and in chains, all likelihoods, 1 to 3 columns, every
- * way to give, ask for and leave out columns, with random weights and with trained ones:
+/* Are the models densities, and are draws from them? For every transformation alone and in chains, all likelihoods, 1
+ * to 3 columns, every way to give, query and leave out columns, with random weights and with trained ones:
  *
  *     the conditional density integrates to 1 within 1e-3
  *     draws fall into cells as often as the density says: chi-square, fixed seeds
  *     inverse(forward(x)) = x within 1e-5 (float)
  *     log-determinants are those of numeric Jacobians (double)
  *
- * An integral is a sum over points that lie evenly under a logistic density made from the draws' mean and covariance, each weighed
- * by density over logistic density: tails are reached, and a few thousand points do. The same sum over the points of a cell is the
- * mass that the cell's count of draws is compared with. The points cannot make a wrong density right: only noise depends on them. */
+ * Integrals use importance sampling: evenly spread points of a logistic density with the draws' mean and covariance,
+ * each weighted by density over logistic density. This covers the tails with a few thousand points. The same sum over
+ * the points of a cell is the mass that the cell's count of draws is compared with. The choice of points affects only
+ * the noise: it cannot make a wrong density pass. */
 #include "train/trainer.h"
 
 #include "harness/train_lab.h"
@@ -18,7 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { COLS = 3, DRAWS = 4000, ROWS = 300, CLASSES = 3, CHUNK = 1000 /* points at a time: they stay in the cache */ };
+enum { COLS = 3, DRAWS = 4000, ROWS = 300, CLASSES = 3, CHUNK = 1000 /* points at a time: they fit in the cache */ };
 
 #define CHAIN "linear leaky rnn reverse affine coupling"
 #define BOTH(flow)                                                                                                     \
@@ -34,7 +35,7 @@ static const kind kinds[] = {
 };
 enum { KINDS = sizeof kinds / sizeof kinds[0] };
 
-/* ---- models ------------------------------------------------------------------------------------------------------------------ */
+/* ---- models ---------------------------------------------------------------------------------------------------- */
 
 typedef struct subject {
     acf_train_lab l;
@@ -43,7 +44,7 @@ typedef struct subject {
     char name[128];
 } subject;
 
-/* Two humps, a bent line, noise: nothing that a network learns to fit by a spike. */
+/* Two modes, a curved relation, noise: no spikes for a network to fit. */
 static acf_table *some_table(int D, bool mixed) {
     static const acf_column columns[COLS] = {{NULL, 0}, {NULL, CLASSES}, {NULL, 0}};
     double x[ROWS * COLS];
@@ -62,8 +63,8 @@ static acf_table *some_table(int D, bool mixed) {
     return t;
 }
 
-/* Weights that are neither at their start nor where training would lead them. The covariances of an anchor are fitted: moved at
- * random they would be none. */
+/* Weights that are neither initial nor trained. The covariances of a mixture stay as fitted: moved at random they would
+ * not be positive definite. */
 static void shake(acf_params *ps) {
     for (int k = 0; k < ps->n; k++)
         for (int64_t i = 0; strncmp(ps->list[k]->name, "gmm.", 4) != 0 && i < acf_tensor_count(&ps->list[k]->t); i++)
@@ -106,7 +107,7 @@ static void each_subject(void (*check)(subject *)) {
         }
 }
 
-/* ---- one question ------------------------------------------------------------------------------------------------------------ */
+/* ---- one query ------------------------------------------------------------------------------------------------- */
 
 /* A mask says of each column: 0 left out, 1 given, 2 modelled. */
 typedef struct query {
@@ -137,7 +138,7 @@ static void set_cell(const subject *s, acf_batch *b, int64_t i, int j, int mask,
     b->code[at] = s->mixed && j == 1 && mask ? (int32_t)value : -1;
 }
 
-/* N rows that all ask q, with the same values given; of the category, given or modelled, this class. */
+/* N rows with the same query q and the same given values; the category, given or modelled, is this class. */
 static acf_batch *rows_asking(const subject *s, const query *q, int64_t N, int class) {
     acf_batch *b = NULL;
     assert_int_equal(acf_batch_create(N, s->D, &b), ACF_OK);
@@ -161,9 +162,9 @@ static void draw(subject *s, const query *q, acf_real *out) {
     acf_batch_free(b);
 }
 
-/* ---- integrals and cells ----------------------------------------------------------------------------------------------------- */
+/* ---- integrals and cells --------------------------------------------------------------------------------------- */
 
-/* Where the points lie: x = mean + factor · t, each t logistic. */
+/* Positions of the points: x = mean + factor · t, each t logistic. */
 typedef struct cloud {
     double mean[COLS], factor[COLS][COLS];
 } cloud;
@@ -202,7 +203,7 @@ static int cell_of(const cloud *c, int n, const double *x) {
     return cell;
 }
 
-/* The k-th of a sequence that fills the unit cube evenly: multiples of powers of the root of r^(n+1) = r + 1. */
+/* Element k of a low-discrepancy sequence in the unit cube: multiples of powers of the root of r^(n+1) = r + 1. */
 static double even(int64_t k, int a, int n) {
     static const double root[COLS + 1] = {0, 1.6180339887498949, 1.3247179572447461, 1.2207440846057596};
     double at = (double)(k + 1), power = 1;
@@ -224,7 +225,7 @@ static double place(const cloud *c, int64_t k, int n, double *x) {
     return logq;
 }
 
-/* A row of values, and the cell it lies in: that of its modelled reals, for each class. */
+/* The cell of a row of values: that of its modelled reals, for each class. */
 static int cell_in(const query *q, const cloud *c, const acf_real *row) {
     double x[COLS];
     for (int a = 0; a < q->n; a++) x[a] = (double)row[q->column[a]];
@@ -248,9 +249,9 @@ static void add_masses(subject *s, const query *q, const cloud *c, acf_batch *b,
         mass[cell_in(q, c, b->x + i * s->D)] += exp((double)lp->data[i] - logq[i]) / (double)all;
 }
 
-/* Cells that expect fewer than 5 draws are counted as one. A right density exceeds the limit once in some 1e5 questions, for any
- * number of cells (few have longer tails, hence the constant), and a thousand are asked; draws that are 6 % too wide do not get
- * through. */
+/* Cells with fewer than 5 expected draws are merged. A right density exceeds the limit in about one of 1e5 queries,
+ * for any number of cells (few cells have longer tails, hence the constant), and a thousand are tested. Draws that
+ * are 6 % too wide fail. */
 static void check_counts(const subject *s, const query *q, const cloud *c, const acf_real *draws, const double *mass) {
     double seen[ALL_CELLS] = {0}, chi = 0, rest_seen = 0, rest = 0;
     int cells = 1;
@@ -284,7 +285,7 @@ static double integrate(subject *s, const query *q, const cloud *c, int64_t N, d
     return sum;
 }
 
-/* Where the points are too few for a density with steep places, eight times as many are tried. */
+/* If the points are too few for a density with steep parts, uses eight times as many. */
 static void check_question(subject *s, const query *q) {
     static acf_real draws[DRAWS * COLS];
     double mass[ALL_CELLS];
@@ -298,7 +299,7 @@ static void check_question(subject *s, const query *q) {
 }
 
 static void check_density(subject *s) {
-    int most = sizeof(acf_real) == 8 && !s->mixed ? 2 : COLS; /* the double build looks at less: it is the same code */
+    int most = sizeof(acf_real) == 8 && !s->mixed ? 2 : COLS; /* fewer in the double build: it is the same code */
     for (int code = 0; s->D <= most && code < questions(s->D); code++) {
         query q = question_of(s, code);
         if (q.n || q.category) check_question(s, &q);
@@ -310,9 +311,9 @@ static void densities_integrate_to_one_and_draws_follow_them(void **state) {
     each_subject(check_density);
 }
 
-/* ---- there and back ---------------------------------------------------------------------------------------------------------- */
+/* ---- inverses -------------------------------------------------------------------------------------------------- */
 
-/* Rows with all questions at once, at random values. */
+/* Rows with all queries at once, at random values. */
 static acf_batch *all_questions(const subject *s, int64_t each) {
     acf_batch *b = NULL;
     int64_t N = questions(s->D) * each;
@@ -341,10 +342,9 @@ static void check_inverse(subject *s) {
     acf_tensor *z = acf_net_forward(t, v, NULL), *x = acf_net_inverse(t, v, z);
     if (acf_tape_check(t, x)) fail_msg("%s: %s", s->name, acf_error());
     const acf_subset *u = acf_net_modelled(v);
-    double tol =
-        sizeof(acf_real) == 8
-            ? 1e-11
-            : 2e-5; /* a chain of six and the anchor: each rounds its own output; one alone is within 1e-5 (flow_test.c) */
+    double tol = sizeof(acf_real) == 8
+                     ? 1e-11
+                     : 2e-5; /* a chain of six and the mixture each round; one alone is within 1e-5 (flow_test.c) */
     for (int64_t p = 0; p < u->T; p++) acf_assert_close((double)x->data[p], (double)*cell(s, b, u, p), tol, s->name);
     acf_batch_free(b);
 }
@@ -354,7 +354,7 @@ static void inverse_undoes_forward(void **state) {
     each_subject(check_inverse);
 }
 
-/* ---- Jacobians --------------------------------------------------------------------------------------------------------------- */
+/* ---- Jacobians ------------------------------------------------------------------------------------------------- */
 
 /* |u| <= 3: by the rule of Sarrus. */
 static double log_det(double a[COLS][COLS], int n) {
@@ -364,7 +364,7 @@ static double log_det(double a[COLS][COLS], int n) {
     return log(fabs(det));
 }
 
-/* z of all rows, and what is added to log p by the way there; the subset is that of the last run. */
+/* z of all rows, and the log-determinant added to log p; the subset is that of the last run. */
 static const acf_subset *forward(subject *s, acf_batch *b, double *z, double *logdet) {
     acf_tape *t = s->l.tr->tape;
     acf_tape_begin(t, false);
@@ -376,7 +376,7 @@ static const acf_subset *forward(subject *s, acf_batch *b, double *z, double *lo
     return acf_net_modelled(v);
 }
 
-/* All rows at once: the values at place k of every row are moved together, for each k. */
+/* All rows at once: the k-th values of all rows are moved together, for each k. */
 static void check_jacobian(subject *s) {
     enum { EACH = 4, MOST = 27 * EACH };
     static double plus[MOST * COLS], minus[MOST * COLS], logdet[MOST], jacobian[MOST][COLS][COLS];

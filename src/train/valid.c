@@ -10,9 +10,9 @@
 
 static acf_device *device(const acf_trainer *tr) { return tr->ps->dev; }
 
-/* ---- which rows ------------------------------------------------------------------------------------------------- */
+/* ---- which rows ------------------------------------------------------------------------------------------------ */
 
-/* A fraction `valid` of the rows is held out where nobody set another, but no more than are asked. */
+/* The fraction of rows to hold out: `valid` unless `valid-rows` is set, with ACF_VALID_MOST rows at most. */
 static double fraction_of(const acf_table *t, const acf_train_settings *set) {
     if (set->valid_rows > 0) return set->valid_rows;
     return fmin(set->valid, (double)ACF_VALID_MOST / (double)acf_max(t->N, 1));
@@ -36,16 +36,16 @@ static bool by_masks(const acf_trainer *tr) { return tr->data.valid_rows != NULL
 static const acf_table *table_of(const acf_trainer *tr) { return by_masks(tr) ? tr->data.valid_table : tr->data.table; }
 static const acf_rows *rows_of(const acf_trainer *tr) { return by_masks(tr) ? tr->data.valid_rows : &tr->rows; }
 
-/* Does validation ask for a cell of this row? Masks always ask for one where a cell is present. */
-static bool asks(const acf_trainer *tr, int64_t row) {
+/* Has this row a target cell in validation? Under masks it has one if any cell is present. */
+static bool has_target(const acf_trainer *tr, int64_t row) {
     const acf_table *t = table_of(tr);
     if (!by_masks(tr)) return acf_holdout_row(tr->data.hold, t, row, tr->held) > 0;
     return acf_table_row_observed(t, row) > 0;
 }
 
-/* ---- how many cells --------------------------------------------------------------------------------------------- */
+/* ---- how many cells -------------------------------------------------------------------------------------------- */
 
-/* b and m are room for a row each. */
+/* b and m are scratch for a row each. */
 static void count_cells(acf_trainer *tr, uint8_t *b, uint8_t *m) {
     const acf_table *t = tr->data.valid_table;
     tr->target = 0;
@@ -72,9 +72,9 @@ int64_t acf_valid_cells(const acf_trainer *tr) {
     return tr->data.hold ? tr->data.hold->held : 0;
 }
 
-/* ---- batches of a validation ------------------------------------------------------------------------------------ */
+/* ---- batches of a validation ----------------------------------------------------------------------------------- */
 
-/* The first n rows in tr->row: held-out cells given the others, or what masks ask. */
+/* The first n rows in tr->row: held-out cells given the others, or target cells by masks. */
 static void fill(acf_trainer *tr, acf_batch *b, int64_t n) {
     const acf_table *t = table_of(tr);
     const acf_encoder *e = tr->data.encoder;
@@ -86,17 +86,17 @@ static void fill(acf_trainer *tr, acf_batch *b, int64_t n) {
     acf_batch_dequantise(device(tr), b, t, e, tr->row, tr->set.seed, ACF_NOISE_FIXED);
 }
 
-/* Do rows count alike, however much of them is asked? */
+/* Do rows count alike, whatever their number of target cells? */
 static bool per_column(const acf_trainer *tr) { return by_masks(tr) && tr->set.loss.per_column; }
 
-/* What log p of row i of the batch is multiplied by. */
+/* Weight of log p of row i of the batch. */
 static double share(const acf_trainer *tr, const acf_batch *b, int64_t i) {
     return per_column(tr) ? 1 / (double)acf_max(acf_loss_modelled(b, i), 1) : 1;
 }
 
 /* Sum over the modelled cells in the batch of log |dz/dt|: from a density of encoded values to one of standardised
  * values. */
-static double warp_slopes(const acf_trainer *tr, const acf_batch *b) {
+static double normal_score_slopes(const acf_trainer *tr, const acf_batch *b) {
     const acf_encoder *e = tr->data.encoder;
     double sum = 0;
     for (int64_t k = 0; k < b->N * b->D; k++) {
@@ -110,21 +110,21 @@ static double warp_slopes(const acf_trainer *tr, const acf_batch *b) {
     return sum;
 }
 
-/* Σ share · |u| over the rows of the batch: what their sum is to be divided by. */
+/* Σ share · |u| over the rows of the batch: their part of the divisor. */
 static double weight_of(const acf_trainer *tr, const acf_batch *b) {
     double sum = 0;
     for (int64_t i = 0; i < b->N; i++) sum += share(tr, b, i) * (double)acf_loss_modelled(b, i);
     return sum;
 }
 
-/* Calls visit for each batch: the first n of tr->row, in their own order, without rows of which nothing is asked. */
+/* Calls visit for each batch: the first n of tr->row, in their own order, without rows that have no target cell. */
 typedef acf_status (*visit_rows)(acf_trainer *tr, int64_t n, void *ctx);
 static acf_status each_batch(acf_trainer *tr, visit_rows visit, void *ctx) {
     const acf_rows *rows = rows_of(tr);
     int64_t n = 0;
     for (int64_t k = 0; k < rows->n; k++) {
         const int64_t row = acf_rows_at(rows, k);
-        if (!asks(tr, row)) continue;
+        if (!has_target(tr, row)) continue;
         tr->row[n++] = row;
         if (n < tr->sampler.size) continue;
         ACF_TRY(visit(tr, n, ctx));
@@ -138,31 +138,31 @@ static acf_status look(acf_trainer *tr, int64_t n, void *ctx) {
     int64_t cells = 0;
     fill(tr, tr->batch, n);
     for (int64_t i = 0; i < n; i++) cells += acf_loss_modelled(tr->batch, i);
-    f->slopes += warp_slopes(tr, tr->batch), f->weight += weight_of(tr, tr->batch), f->most = acf_max(f->most, cells);
+    f->slopes += normal_score_slopes(tr, tr->batch), f->weight += weight_of(tr, tr->batch),
+        f->most = acf_max(f->most, cells);
     return ACF_OK;
 }
 
 acf_status acf_valid_look(acf_trainer *tr, acf_valid_facts *out) {
     const acf_rows *rows = rows_of(tr);
     *out = (acf_valid_facts){.plain = !per_column(tr)};
-    for (int64_t k = 0; k < rows->n; k++) out->plain &= asks(tr, acf_rows_at(rows, k));
+    for (int64_t k = 0; k < rows->n; k++) out->plain &= has_target(tr, acf_rows_at(rows, k));
     return each_batch(tr, look, out);
 }
 
-/* ---- the score -------------------------------------------------------------------------------------------------- */
+/* ---- the score ------------------------------------------------------------------------------------------------- */
 
 typedef struct sum {
-    double logp, weight; /* shares times log p, or what is to be added to it when the device keeps the rest; what it is
-                            divided by */
-    bool there;          /* the device adds up (acf_train_graph_total) */
+    double logp, weight; /* Σ share · log p, or the host's part of it when the device keeps the rest; the divisor */
+    bool there;          /* the device keeps the sum (acf_train_graph_total) */
 } sum;
 
 static acf_status add_there(acf_trainer *tr, int64_t n, sum *s) {
     int stage;
     ACF_TRY(acf_train_graph_feed(tr->graph, &stage));
-    acf_batch *b = acf_table_stage(acf_train_graph_supply(tr->graph), stage);
+    acf_batch *b = acf_table_stage(acf_train_graph_loader(tr->graph), stage);
     fill(tr, b, n);
-    s->logp += warp_slopes(tr, b), s->weight += weight_of(tr, b);
+    s->logp += normal_score_slopes(tr, b), s->weight += weight_of(tr, b);
     return acf_train_graph_check(tr->graph);
 }
 
@@ -179,7 +179,7 @@ static acf_status add_logp(acf_trainer *tr, int64_t n, void *ctx) {
     ACF_TRY(acf_device_copy(device(tr), host, logp->data, (size_t)n * sizeof *host, ACF_TO_HOST));
     ACF_TRY(acf_device_sync(device(tr)));
     for (int64_t i = 0; i < n; i++) s->logp += share(tr, tr->batch, i) * (double)host[i];
-    s->logp += warp_slopes(tr, tr->batch), s->weight += weight_of(tr, tr->batch);
+    s->logp += normal_score_slopes(tr, tr->batch), s->weight += weight_of(tr, tr->batch);
     return ACF_OK;
 }
 

@@ -1,5 +1,5 @@
-/* Tests of valid.h: validation asks what training asks, of rows that training never sees, and is the same for any
- * number of threads and in a resumed run. Held-out cells are in trainer_test.c, a second pass over all rows in
+/* Tests of valid.h: validation uses training's queries on rows that training never sees, and is the same for any number
+ * of threads and in a resumed run. Held-out cells are tested in trainer_test.c, a second pass over all rows in
  * refit_test.c. */
 #include "train/valid.h"
 
@@ -24,9 +24,9 @@ static double validate(acf_train_lab *l) {
     return nll;
 }
 
-/* ---- which rows ------------------------------------------------------------------------------------------------- */
+/* ---- which rows ------------------------------------------------------------------------------------------------ */
 
-static void no_more_rows_are_held_out_than_are_asked(void **state) {
+static void no_more_rows_are_held_out_than_are_used(void **state) {
     (void)state;
     static const struct {
         int64_t rows;
@@ -63,16 +63,16 @@ static void a_second_table_leaves_the_first_whole(void **state) {
     assert_non_null(strstr(acf_error(), "there is no second table to validate on"));
 }
 
-/* ---- what is asked ---------------------------------------------------------------------------------------------- */
+/* ---- target cells ---------------------------------------------------------------------------------------------- */
 
-/* Adds 3 to what the first lab holds out. */
+/* Adds 3 to the cells of these rows that the first lab holds out. */
 static void change_rows(acf_table *t, const acf_rows *rows) {
     for (int64_t k = 0; k < rows->n; k++)
         for (int j = 0; j < D; j++)
-            ((double *)(uintptr_t)t->x)[acf_rows_at(rows, k) * D + j] += 3; /* tables do not change, but in tests */
+            ((double *)(uintptr_t)t->x)[acf_rows_at(rows, k) * D + j] += 3; /* tables are constant outside tests */
 }
 
-/* Other values in all rows that are held out: scales, mixture and steps do not notice, validation does. */
+/* Other values in all held-out rows: scales, mixture and steps are the same, validation changes. */
 static void held_out_rows_are_not_trained_on(void **state) {
     (void)state;
     acf_train_lab l[2];
@@ -93,7 +93,7 @@ static void held_out_rows_are_not_trained_on(void **state) {
     for (int k = 0; k < 2; k++) acf_train_lab_close(&l[k]);
 }
 
-/* A second table takes nothing from the first: the same steps as without validation. */
+/* A second table leaves the first whole: the same steps as without validation. */
 static void a_second_table_is_not_trained_on(void **state) {
     (void)state;
     acf_train_lab l, plain;
@@ -121,7 +121,8 @@ static acf_table *odd_table(int64_t rows, uint64_t seed) {
     return t;
 }
 
-/* -log p of one row of the lab's validation, in a batch of its own and in standardised units; *cells it asks for. */
+/* -log p of one row of the lab's validation, in a batch of its own and in standardised units; *cells: its target
+ * cells. */
 static double score_row(acf_train_lab *l, const acf_table *t, int64_t row, acf_batch *one, int64_t *cells) {
     const uint64_t seed = l->tr->set.seed;
     double sum = 0;
@@ -143,8 +144,8 @@ static double score_row(acf_train_lab *l, const acf_table *t, int64_t row, acf_b
     return sum - (double)logp->data[0];
 }
 
-/* Row by row: per cell, or as the mean over rows of what a cell of each costs. */
-static void validation_is_what_masks_ask(void **state) {
+/* Row by row: per cell, or as the mean over rows of each row's loss per cell. */
+static void validation_follows_the_masks(void **state) {
     (void)state;
     for (int k = 0; k < 4; k++) {
         const bool second = k & 1, per_column = k & 2;
@@ -191,7 +192,7 @@ static void threads_change_no_bit(void **state) {
     for (int k = 0; k < 2; k++) acf_train_lab_close(&l[k]);
 }
 
-/* ---- which weights are kept ------------------------------------------------------------------------------------- */
+/* ---- which weights are kept ------------------------------------------------------------------------------------ */
 
 enum { ROWS = 3000, TEST = 2000, WIDE = 6 };
 
@@ -199,8 +200,8 @@ typedef struct trial {
     acf_train_lab l;
     acf_table *test;
     acf_batch *b;
-    double best, kept; /* nats a row, of test rows with the masks of training: the least of all validated weights; of
-                          those that are kept */
+    double best, kept; /* nats per row of test rows with training's masks: the least over all validated weights; those
+                        * of the kept weights */
 } trial;
 
 /* -log p a row with the averaged weights. */
@@ -228,7 +229,7 @@ static void compare(void *ctx, const acf_train_progress *p) {
     w->best = fmin(w->best, now);
 }
 
-/* What the kept weights lose against the best of the same run. */
+/* Loss of the kept weights against the best of the same run. */
 static double lost(const char *masks, const char *on) {
     trial w = {.best = INFINITY};
     int64_t row[TEST];
@@ -253,8 +254,8 @@ static double lost(const char *masks, const char *on) {
     return w.kept - w.best;
 }
 
-/* Single held-out cells given all others are not what such a model learns: by them other weights look best. */
-static void kept_weights_are_the_best_at_what_was_learned(void **state) {
+/* Such a model does not learn single cells given all others: validated on those, other weights look best. */
+static void kept_weights_are_the_best_for_training_s_queries(void **state) {
     (void)state;
     static const char *const masks[] = {"marginal:0.5", "joint"};
     for (int k = 0; k < 2; k++) {
@@ -263,7 +264,7 @@ static void kept_weights_are_the_best_at_what_was_learned(void **state) {
     }
 }
 
-/* ---- going on --------------------------------------------------------------------------------------------------- */
+/* ---- resuming -------------------------------------------------------------------------------------------------- */
 
 static void stop_at(void *ctx, const acf_train_progress *p) {
     volatile sig_atomic_t *stop = ctx;
@@ -315,8 +316,8 @@ static void resumed_is_uninterrupted(void **state) {
     unlink(path);
 }
 
-ACF_TESTS(valid, cmocka_unit_test(no_more_rows_are_held_out_than_are_asked),
+ACF_TESTS(valid, cmocka_unit_test(no_more_rows_are_held_out_than_are_used),
           cmocka_unit_test(a_second_table_leaves_the_first_whole), cmocka_unit_test(held_out_rows_are_not_trained_on),
-          cmocka_unit_test(a_second_table_is_not_trained_on), cmocka_unit_test(validation_is_what_masks_ask),
-          cmocka_unit_test(threads_change_no_bit), cmocka_unit_test(kept_weights_are_the_best_at_what_was_learned),
+          cmocka_unit_test(a_second_table_is_not_trained_on), cmocka_unit_test(validation_follows_the_masks),
+          cmocka_unit_test(threads_change_no_bit), cmocka_unit_test(kept_weights_are_the_best_for_training_s_queries),
           cmocka_unit_test(resumed_is_uninterrupted))

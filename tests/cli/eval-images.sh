@@ -23,7 +23,7 @@ sed 's/^/  /' a | grep -E 'single|mean of' | tr -s ' ' > c; grep -E 'single|mean
 head -n 1 a
 "$ACFLOW" impute bars --mask left --model m.safetensors --draws 2 -o all -q && ls all | grep -c 'bars-0[0-9].1.png' # numbers of two digits
 "$ACFLOW" eval all --truth bars --mask left | grep -c -E '^(best guess|single draws|mean of draws)'
-"$ACFLOW" eval all --truth bars --mask right | grep -c 'in .* of what is given, too: were they made with this'
+"$ACFLOW" eval all --truth bars --mask right | grep -c 'in .* of the given numbers, too: were they made with this'
 "$ACFLOW" eval few --truth few | sed -n '1,5p'
 echo "-- features"
 npy 4 2 1 1 2 2 9 9 8 8 > real.npy; npy 2 2 1 1 2 2 > half.npy; npy 3 3 1 2 3 4 5 6 7 8 9 > wide.npy; npy 0 2 > empty.npy
