@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# The main job of acflow from end to end, on a made-up table whose truth is known: holes, model, completed table, score, pictures, report.
+# The main job of acflow from end to end, on a made-up table whose truth is known: missing cells, model, completed
+# table, score, pictures, report.
 # Every command is printed before it runs; together they are the shortest tutorial. See docs/tutorial.md for the long one.
 #
 #   examples/demo.sh        B is the build folder (build); everything is written to $B/demo
@@ -20,14 +21,14 @@ run() {
 }
 say() { printf '\n%s\n' "$*"; }
 
-say "A table of 2,000 patients. In seven of its columns one cell in five is missing, for some patients more often than for others (mar); the truth is kept aside."
+say "A table of 2,000 patients. In seven of its columns one cell in five is missing at random, given the rest of the row."
 run acflow synth clinic -n 2000 --mechanism mar --rate 0.2 --truth truth.csv -o clinic.csv
 head -n 6 clinic.csv
 
-say "One model of all columns, learned from the table with its holes."
+say "One model of all columns, fitted to the incomplete table."
 run acflow fit clinic.csv -o clinic.safetensors --steps 1000 --log fit.log
 
-say "The holes filled in, with the ends of the 90 % interval of each number; then five draws, as mice and other tools for multiple imputation want them."
+say "The missing cells filled in, with the ends of the 90 % interval of each number; then five draws, for multiple imputation."
 run acflow impute clinic.csv --model clinic.safetensors --intervals 90 -o complete.csv
 run acflow impute clinic.csv --model clinic.safetensors --draws 5 --long -o draws.csv
 

@@ -150,7 +150,7 @@ static void put_picture(const char *name, const char *alt) {
 
 /* ---- the parts ----------------------------------------------------------------------------------------------------------- */
 
-static sheet missing, truth, complete, odd;
+static sheet incomplete, truth, complete, odd;
 static json_t *eval;
 static long missing;
 
@@ -208,9 +208,9 @@ static void put_summary(void) {
     const double ours = score(ACFLOW, -1, "nrmse"), linear = score(1, -1, "nrmse"), change = 100 * (1 - ours / linear);
     fprintf(
         page,
-        "<header><h1>%d patients, %ld holes, one model</h1>\n<p class='lead'>A made-up clinic's table lost a fifth of the cells in %s. "
-        "acflow learned it as it was, holes and all, and filled them in. The truth was kept aside, so this page can show how far off it is.</p></header>\n",
-        missing.rows, missing, "seven of its twelve columns");
+        "<header><h1>%d patients, %ld missing cells, one model</h1>\n<p class='lead'>A made-up clinic's table lost a fifth of the cells in %s. "
+        "acflow fitted a model to the incomplete table and filled them in. The truth was kept aside, so this page can show how far off it is.</p></header>\n",
+        incomplete.rows, missing, "seven of its twelve columns");
     fprintf(
         page,
         "<div class='three'><div><b>%ld</b><span>cells filled in; all others came back byte for byte</span></div>\n",
@@ -235,13 +235,14 @@ static void put_header_row(const sheet *s, int columns) {
 
 static void put_table(void) {
     put("<h2>The table</h2>\n<p>Numbers, whole numbers, categories, grades, a date and an identifier. Cells are not missing completely at random: how likely "
-        "a hole is depends on what else is in the row. Hatched cells are holes.</p>\n");
+        "a cell is to be missing depends on the rest of its row. Missing cells are hatched.</p>\n");
     put_command("acflow synth");
     put("<div class='scroll rows'><table>");
-    put_header_row(&missing, missing.columns);
+    put_header_row(&incomplete, incomplete.columns);
     for (int i = 1; i <= SHOWN; i++) {
         put("<tr>");
-        for (int j = 0; j < missing.columns; j++) put_cell(*at(&missing, i, j) ? "" : "hole", at(&missing, i, j));
+        for (int j = 0; j < incomplete.columns; j++)
+            put_cell(*at(&incomplete, i, j) ? "" : "hole", at(&incomplete, i, j));
         put("</tr>\n");
     }
     put("</table></div>\n");
@@ -251,7 +252,7 @@ static void put_table(void) {
 
 /* A filled cell: its value, its interval, the truth and whether it was met. */
 static void put_filled(int i, int j) {
-    const char *name = at(&missing, 0, j), *was = at(&truth, i, j), *now = at(&complete, i, find(&complete, name));
+    const char *name = at(&incomplete, 0, j), *was = at(&truth, i, j), *now = at(&complete, i, find(&complete, name));
     const int low = find_end(&complete, name, ".low"), high = find_end(&complete, name, ".high");
     int met = strcmp(was, now) == 0;
     put("<td class='fill'>");
@@ -265,7 +266,8 @@ static void put_filled(int i, int j) {
     put("</small></td>");
 }
 
-/* The truth beside the interval, for holes of one column in the order of their intervals' widths: what "how sure" means. */
+/* The truth beside the interval, for missing cells of one column in the order of their intervals' widths: what "how
+ * sure" means. */
 typedef struct strip {
     double low, high, value, truth;
 } strip;
@@ -279,11 +281,11 @@ static int by_width(const void *a, const void *b) {
 static void put_strips(const char *name) {
     strip s[STRIPS];
     int n = 0, met = 0;
-    const int j = find(&missing, name), v = find(&complete, name), low = find_end(&complete, name, ".low"),
+    const int j = find(&incomplete, name), v = find(&complete, name), low = find_end(&complete, name, ".low"),
               high = find_end(&complete, name, ".high");
     if (j < 0 || v < 0 || low < 0 || high < 0) stop("complete.csv has no interval of %s", name);
-    for (int i = 1; i <= missing.rows && n < STRIPS; i++)
-        if (!*at(&missing, i, j))
+    for (int i = 1; i <= incomplete.rows && n < STRIPS; i++)
+        if (!*at(&incomplete, i, j))
             s[n++] = (strip){atof(at(&complete, i, low)), atof(at(&complete, i, high)), atof(at(&complete, i, v)),
                              atof(at(&truth, i, j))};
     double least = INFINITY, most = -INFINITY;
@@ -312,7 +314,7 @@ static void put_strips(const char *name) {
     }
     fprintf(
         page,
-        "</svg></figure>\n<p class='small'>The first %d holes of %s, narrow intervals to the left: the bar is the 90 %% interval, its tick the value that was filled in, "
+        "</svg></figure>\n<p class='small'>The first %d missing cells of %s, narrow intervals to the left: the bar is the 90 %% interval, its tick the value that was filled in, "
         "the dot the hidden truth (blue inside, red outside: %d of %d are inside).</p>\n",
         n, name, met, n);
 }
@@ -321,12 +323,12 @@ static void put_completed(void) {
     put("<h2>What was filled in, and how sure</h2>\n<p>The same rows, completed. Under each filled number stands its 90 % interval, and what was really there.</p>\n");
     put_command("acflow impute clinic.csv --model clinic.safetensors --intervals 90");
     put("<div class='scroll rows'><table>");
-    put_header_row(&missing, missing.columns);
+    put_header_row(&incomplete, incomplete.columns);
     for (int i = 1; i <= SHOWN; i++) {
         put("<tr>");
-        for (int j = 0; j < missing.columns; j++) {
-            if (*at(&missing, i, j))
-                put_cell("", at(&missing, i, j));
+        for (int j = 0; j < incomplete.columns; j++) {
+            if (*at(&incomplete, i, j))
+                put_cell("", at(&incomplete, i, j));
             else
                 put_filled(i, j);
         }
@@ -334,10 +336,10 @@ static void put_completed(void) {
     }
     put("</table></div>\n");
     put_strips("hba1c");
-    put("<p>Over a whole column, draws of what is missing need not look like what was seen – but they must look possible. Five draws per hole, beside the observed cells:</p>\n");
+    put("<p>Over a whole column, draws of missing cells need not look like the observed ones, but they must look possible. Five draws of each missing cell, beside the observed cells:</p>\n");
     put_command("acflow plot imputed");
     put_picture("imputed.svg", "densities of observed and imputed values of each column");
-    put("<p>What the model expects is a whole distribution, not a number. Blood sugar in three rows, given everything else that is known of them:</p>\n");
+    put("<p>The model predicts a whole distribution, not a number. Blood sugar in three rows, given the other observed cells of each:</p>\n");
     put_command("acflow plot conditional");
     put_picture("conditional.svg", "conditional densities of hba1c in three rows");
     put("<p>New rows drawn from the model, beside those of the table:</p>\n");
@@ -452,11 +454,11 @@ static void put_surprises(void) {
     put("<div class='scroll'><table><tr><th>who</th><th>column</th><th class='n'>found</th><th class='n'>expected</th><th class='n'>90 % interval</th><th class='n'>surprise</th></tr>\n");
     for (int i = 1; i <= odd.rows; i++) {
         const int row = atoi(at(&odd, i, 0));
-        if (row < 1 || row > missing.rows) stop("surprising.csv, line %d: there is no row %d", i + 1, row);
+        if (row < 1 || row > incomplete.rows) stop("surprising.csv, line %d: there is no row %d", i + 1, row);
         put("<tr><td>");
         for (size_t k = 0; k < sizeof context / sizeof context[0]; k++) {
             if (k) put(" · ");
-            put_text(at(&missing, row, find(&missing, context[k])));
+            put_text(at(&incomplete, row, find(&incomplete, context[k])));
         }
         put("</td>");
         put_cell("", at(&odd, i, 1));
@@ -484,26 +486,27 @@ static void put_training(void) {
 
 /* What the shell says at the end. */
 static void print_numbers(void) {
-    printf("\n%ld holes filled in.\n", missing);
+    printf("\n%ld missing cells filled in.\n", missing);
     printf("Error of the numbers (NRMSE): acflow %.3f, linear regressions %.3f, column means %.3f.\n",
            score(ACFLOW, -1, "nrmse"), score(1, -1, "nrmse"), score(0, -1, "nrmse"));
-    printf("The 90 %% intervals hold the truth in %.1f %% of the holes.\n", 100 * score(ACFLOW, -1, "coverage"));
+    printf("The 90 %% intervals hold the truth in %.1f %% of the missing cells.\n",
+           100 * score(ACFLOW, -1, "coverage"));
 }
 
 int main(int argc, char **argv) {
     json_error_t wrong;
     if (argc != 3) stop("usage: demo-report FOLDER PAGE");
     folder = argv[1];
-    missing = read_sheet("clinic.csv"), truth = read_sheet("truth.csv"), complete = read_sheet("complete.csv"),
+    incomplete = read_sheet("clinic.csv"), truth = read_sheet("truth.csv"), complete = read_sheet("complete.csv"),
     odd = read_sheet("surprising.csv");
-    if (truth.rows != missing.rows || complete.rows != missing.rows || truth.columns != missing.columns ||
-        missing.rows < SHOWN || odd.columns != 8)
+    if (truth.rows != incomplete.rows || complete.rows != incomplete.rows || truth.columns != incomplete.columns ||
+        incomplete.rows < SHOWN || odd.columns != 8)
         stop("the tables in '%s' do not belong together", folder);
     eval = json_loads(read_all("eval.json", NULL), 0, &wrong);
     if (!eval || json_array_size(json_object_get(eval, "methods")) < METHODS)
         stop("eval.json: %s", eval ? "fewer than three methods" : wrong.text);
-    for (int i = 1; i <= missing.rows; i++)
-        for (int j = 0; j < missing.columns; j++) missing += !*at(&missing, i, j);
+    for (int i = 1; i <= incomplete.rows; i++)
+        for (int j = 0; j < incomplete.columns; j++) missing += !*at(&incomplete, i, j);
     if (!(page = fopen(argv[2], "w"))) stop("cannot write '%s'", argv[2]);
     put_head(), put_summary(), put_table(), put_completed(), put_quality(), put_surprises(), put_training();
     if (ferror(page) | fclose(page)) stop("cannot write '%s'", argv[2]);

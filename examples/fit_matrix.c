@@ -1,4 +1,4 @@
-/* Learns a table with holes, fills them, scores its rows, keeps the model: the whole of acflow's C interface in one page.
+/* Fits a model to an incomplete table, fills it, scores its rows, saves the model: the C interface on one page.
  *
  *     cc fit_matrix.c $(pkg-config --cflags --libs acflow) -lm && ./a.out */
 #include <acflow.h>
@@ -17,13 +17,14 @@ int main(void) {
         double u = sin(12.9898 * i), row[COLUMNS] = {u, 2 * u + 0.1 * sin(78.233 * i), u * u};
         for (int j = 0; j < COLUMNS; j++) x[i][j] = (i + j) % 6 == 0 ? NAN : row[j];
     }
-    int ok = acf_options_create(&options) == ACF_OK && acf_options_set(options, "steps", "300") == ACF_OK &&
-             acf_table_create(x[0], NULL, ROWS, COLUMNS, NULL, NULL, &table) == ACF_OK &&
-             acf_model_fit(table, options, NULL, NULL, &model) == ACF_OK && /* learns p(any columns | any others) */
-             acf_session_create(model, &session) == ACF_OK &&
-             acf_session_draw(session, table, NULL, NULL, 1, 0, done[0]) == ACF_OK && /* fills every hole with a draw */
-             acf_session_logp(session, table, NULL, NULL, score) == ACF_OK &&         /* log p of what each row holds */
-             acf_model_save(model, "fit_matrix.safetensors") == ACF_OK;
+    int ok =
+        acf_options_create(&options) == ACF_OK && acf_options_set(options, "steps", "300") == ACF_OK &&
+        acf_table_create(x[0], NULL, ROWS, COLUMNS, NULL, NULL, &table) == ACF_OK &&
+        acf_model_fit(table, options, NULL, NULL, &model) == ACF_OK && /* learns p(any columns | any others) */
+        acf_session_create(model, &session) == ACF_OK &&
+        acf_session_draw(session, table, NULL, NULL, 1, 0, done[0]) == ACF_OK && /* fills missing cells with a draw */
+        acf_session_logp(session, table, NULL, NULL, score) == ACF_OK &&         /* log p of what each row holds */
+        acf_model_save(model, "fit_matrix.safetensors") == ACF_OK;
     if (!ok) fprintf(stderr, "%s\n", acf_error());
     for (int i = 0; ok && i < SHOWN; i++) {
         printf("row %d:", i);

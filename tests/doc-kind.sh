@@ -78,7 +78,7 @@ asked_for() {
 unknown() { acflow info --types took=span "$tmp/trips.csv" 2>&1 | grep "expected real, .*constant or duration"; }
 
 plant() {
-    local old new file=$tmp/src/data/kind_duration.c text
+    local old new file=$tmp/src/table/kind_duration.c text
     old=$(sed -n 's/^- \(minutes .*\)/\1/p' "$page") new=$(sed -n 's/^+ \(minutes .*\)/\1/p' "$page")
     text=$(<"$file")
     [[ -n $old && $text == *"$old"* ]] && printf '%s\n' "${text/"$old"/"$new"}" >"$file"

@@ -25,7 +25,7 @@ extract() {
     local line
     awk -v root="$tmp/" '/^```[a-z]+ / { file = root $2; next } /^```/ { file = ""; next } file { print >file }' "$page"
     line=$(sed -n 's/^Put `\(ACF_READER(.*)\)` in front.*/\1/p' "$page")
-    [[ -n $line && -s $tmp/src/data/reader_jsonl.c ]] && sed -i "\$i $line" "$tmp/src/table/reader_list.h"
+    [[ -n $line && -s $tmp/src/table/reader_jsonl.c ]] && sed -i "\$i $line" "$tmp/src/table/reader_list.h"
 }
 
 build() { env -u MAKEFLAGS make -s -C "$tmp" -j2 B=build "$@"; }
@@ -70,8 +70,8 @@ refuses() {
 plant() {
     local old new text
     old=$(sed -n 's/^- \(l->.*\)/\1/p' "$page") new=$(sed -n 's/^+ \(l->.*\)/\1/p' "$page")
-    text=$(<"$tmp/src/data/reader_jsonl.c")
-    [[ -n $old && $text == *"$old"* ]] && printf '%s\n' "${text/"$old"/"$new"}" >"$tmp/src/data/reader_jsonl.c"
+    text=$(<"$tmp/src/table/reader_jsonl.c")
+    [[ -n $old && $text == *"$old"* ]] && printf '%s\n' "${text/"$old"/"$new"}" >"$tmp/src/table/reader_jsonl.c"
 }
 conforms() { (cd "$tmp" && build/f64/acflow-test reader); }
 red() { ! conforms; }

@@ -2,7 +2,8 @@
 # The documents point at things that exist:
 #
 #   links     every relative link names a file, and every #anchor a heading of it
-#   sources   every source file that docs/architecture.md and CONTRIBUTING.md name is there, under src/ or the root
+#   sources   every source file that a document names is there; pages that make up files are left out
+#   columns   lines are within 120 columns; tables, code and formulas may be longer
 #
 # Prints an offender a line and last "N passed, N failed".
 set -u
@@ -42,10 +43,12 @@ links() {
 
 sources() {
     local page name bad=0
-    for page in docs/architecture.md CONTRIBUTING.md; do
+    for page in README.md CONTRIBUTING.md docs/*.md; do
+        [[ $page == docs/adding-* || $page == docs/cuda.md ]] && continue
         while read -r name; do
+            name=${name#../}
             [[ $name == *NAME* || $name == _* || -e src/$name || -e $name ]] && continue
-            [[ $name != */* && -n $(find src tests -name "$name" -print -quit) ]] && continue
+            [[ $name != */* && -n $(find include src tests bench experiments examples -name "$name" -print -quit) ]] && continue
             echo "$page: there is no $name"
             bad=1
         done < <(grep -oE '[A-Za-z0-9_./-]+\.(c|h|cu|sh)\b' "$page" | sort -u)
@@ -53,7 +56,17 @@ sources() {
     return $bad
 }
 
-for check in links sources; do
+columns() {
+    local page bad=0
+    for page in "${pages[@]}"; do
+        # Formulas have backslashes.
+        prose "$page" | grep -vE '^[0-9]+: *\|' | grep -v '[\\]' | grep -E '^[0-9]+:.{121,}' |
+            sed -E "s|^([0-9]+):(.{60}).*|$page:\\1: is longer than 120 columns: \\2...|" | grep . && bad=1
+    done
+    return $bad
+}
+
+for check in links sources columns; do
     if $check; then echo "ok    $check" && passed=$((passed + 1)); else echo "FAIL  $check" && failed=$((failed + 1)); fi
 done
 echo "$passed passed, $failed failed"
