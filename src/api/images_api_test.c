@@ -1,4 +1,4 @@
-/* Tests of the public images: what is recognised, options as a user writes them, descriptions, sheets of masks. */
+/* Tests of the public image functions: recognition, options as a user writes them, descriptions, sheets of masks. */
 #include "acflow.h"
 
 #include "base/arena.h"
@@ -150,7 +150,7 @@ static void images_are_described(void **state) {
     acf_images_free(NULL);
 }
 
-/* Any mixture, on any page, for any size: the canvas refuses text that overlaps or is cut. */
+/* Any mixture, page and size: the canvas refuses text that overlaps or is cut. */
 static void masks_are_drawn(void **state) {
     (void)state;
     static const struct {
@@ -185,7 +185,7 @@ static void masks_are_drawn(void **state) {
     }
 }
 
-/* One image, a few, more than fit: every image that is shown is where it should be. */
+/* One image, a few, more than fit: every image that is shown is at its place. */
 static void sheets_are_drawn(void **state) {
     (void)state;
     static const int sizes[][3] = {{1, 8, 8}, {6, 8, 8}, {30, 3, 2}, {300, 1, 1}, {4, 2, 40}};
@@ -234,7 +234,8 @@ static void masks_lie_over_images(void **state) {
     acf_options_free(o);
 }
 
-/* Two images of 8x8 in a frame of zeros, the left half hidden: their insides are shown, every pixel of them 16 x 16, then what was made of them. */
+/* Two images of 8x8 in a frame of zeros, the left half hidden. The sheet shows them without the frame, every pixel 16 x
+ * 16, then their completions. */
 static void completions_are_drawn(void **state) {
     (void)state;
     acf_images *im;
