@@ -16,7 +16,7 @@ enum { ACFLOW = 2, METHODS = 3, SHOWN = 7, STRIPS = 26 };
 static const char *folder;
 static FILE *page;
 
-/* ---- reading ------------------------------------------------------------------------------------------------------------- */
+/* ---- reading --------------------------------------------------------------------------------------------------- */
 
 static _Noreturn void stop(const char *format, ...) {
     va_list args;
@@ -96,7 +96,7 @@ static int find_end(const sheet *s, const char *name, const char *which) {
     return find(s, full);
 }
 
-/* ---- writing ------------------------------------------------------------------------------------------------------------- */
+/* ---- writing --------------------------------------------------------------------------------------------------- */
 
 static void put(const char *text) { fputs(text, page); }
 
@@ -148,7 +148,7 @@ static void put_picture(const char *name, const char *alt) {
     put("'></figure>\n");
 }
 
-/* ---- the parts ----------------------------------------------------------------------------------------------------------- */
+/* ---- the parts ------------------------------------------------------------------------------------------------- */
 
 static sheet missing, truth, complete, odd;
 static json_t *eval;
@@ -171,45 +171,66 @@ static const char *method_name(int method) {
 static void put_head(void) {
     put("<!doctype html>\n<html lang='en'><meta charset='utf-8'><meta name='viewport' content='width=device-width,initial-scale=1'>\n"
         "<title>acflow: a clinic's table, completed</title>\n<style>\n"
-        ":root{color-scheme:light dark;--bg:#fbfaf7;--card:#fff;--ink:#1d2126;--quiet:#5d6570;--line:#e2e0d9;--hole:#b83a00;--fill:#fdf0d5;"
+        ":root{color-scheme:light "
+        "dark;--bg:#fbfaf7;--card:#fff;--ink:#1d2126;--quiet:#5d6570;--line:#e2e0d9;--hole:#b83a00;--fill:#fdf0d5;"
         "--fillink:#7a4700;--model:#d98200;--data:#0072b2;--good:#1f7a4d;--code:#f1efe8}\n"
         "@media(prefers-color-scheme:dark){:root{--bg:#14171b;--card:#1c2026;--ink:#e8e6e1;--quiet:#a0a7b1;--line:#323841;--hole:#ff8a5c;"
         "--fill:#3a2d12;--fillink:#ffcf7d;--model:#f0a52e;--data:#58b0e6;--good:#6fd19f;--code:#22272e}"
         ".plot img{filter:invert(.89) hue-rotate(180deg) saturate(1.3) brightness(1.12)}}\n"
-        "*{box-sizing:border-box}body{margin:0;background:var(--bg);color:var(--ink);font:17px/1.55 system-ui,-apple-system,'Segoe UI',"
+        "*{box-sizing:border-box}body{margin:0;background:var(--bg);color:var(--ink);font:17px/1.55 "
+        "system-ui,-apple-system,'Segoe UI',"
         "'DejaVu Sans',sans-serif}main{max-width:1060px;margin:0 auto;padding:0 18px 64px}\n"
-        "header{padding:52px 0 12px}h1{font-size:clamp(30px,5.4vw,50px);line-height:1.1;letter-spacing:-.02em;margin:0 0 14px;text-wrap:balance}"
+        "header{padding:52px 0 "
+        "12px}h1{font-size:clamp(30px,5.4vw,50px);line-height:1.1;letter-spacing:-.02em;margin:0 0 "
+        "14px;text-wrap:balance}"
         "h2{font-size:clamp(22px,3vw,29px);letter-spacing:-.01em;line-height:1.2;margin:60px 0 8px}"
-        "p{max-width:70ch;margin:10px 0}.lead{font-size:clamp(17px,2vw,20px);color:var(--quiet)}.small{font-size:14px;color:var(--quiet)}\n"
+        "p{max-width:70ch;margin:10px "
+        "0}.lead{font-size:clamp(17px,2vw,20px);color:var(--quiet)}.small{font-size:14px;color:var(--quiet)}\n"
         ".three{display:grid;grid-template-columns:repeat(auto-fit,minmax(230px,1fr));gap:14px;margin:26px 0}"
         ".three div{background:var(--card);border:1px solid var(--line);border-radius:14px;padding:18px 20px}"
-        ".three b{display:block;font-size:38px;line-height:1.15;letter-spacing:-.02em;font-variant-numeric:tabular-nums}"
+        ".three "
+        "b{display:block;font-size:38px;line-height:1.15;letter-spacing:-.02em;font-variant-numeric:tabular-nums}"
         ".three span{color:var(--quiet);font-size:15px;line-height:1.4;display:block}\n"
-        ".cmd{font:13.5px/1.5 ui-monospace,'DejaVu Sans Mono',monospace;background:var(--code);border-radius:8px;padding:9px 14px;"
+        ".cmd{font:13.5px/1.5 ui-monospace,'DejaVu Sans "
+        "Mono',monospace;background:var(--code);border-radius:8px;padding:9px 14px;"
         "white-space:pre-wrap;overflow-wrap:anywhere;margin:14px 0}.cmd::before{content:'$ ';color:var(--quiet)}"
-        ".scroll,.plot{overflow-x:auto;margin:16px 0;background:var(--card);border:1px solid var(--line);border-radius:12px}"
-        ".plot{padding:10px}.plot img{display:block;margin:0 auto;min-width:600px;width:100%;max-width:900px;height:auto}\n"
+        ".scroll,.plot{overflow-x:auto;margin:16px 0;background:var(--card);border:1px solid "
+        "var(--line);border-radius:12px}"
+        ".plot{padding:10px}.plot img{display:block;margin:0 "
+        "auto;min-width:600px;width:100%;max-width:900px;height:auto}\n"
         "table{border-collapse:collapse;width:100%;font-size:14px;font-variant-numeric:tabular-nums}"
-        "th,td{text-align:left;padding:8px 11px;border-bottom:1px solid var(--line);white-space:nowrap;vertical-align:top}"
-        "tr:last-child td{border-bottom:0}th{font-weight:600;color:var(--quiet);font-size:13px}td.n,th.n{text-align:right}"
-        "td.hole{background:repeating-linear-gradient(45deg,transparent 0 5px,color-mix(in srgb,var(--hole) 24%,transparent) 5px 7px)}"
-        "td.fill{background:var(--fill);color:var(--fillink);font-weight:600}th.n small{white-space:normal;display:inline-block;max-width:13ch;font-weight:400}td small{display:block;font-weight:400;font-size:12px;"
+        "th,td{text-align:left;padding:8px 11px;border-bottom:1px solid "
+        "var(--line);white-space:nowrap;vertical-align:top}"
+        "tr:last-child "
+        "td{border-bottom:0}th{font-weight:600;color:var(--quiet);font-size:13px}td.n,th.n{text-align:right}"
+        "td.hole{background:repeating-linear-gradient(45deg,transparent 0 5px,color-mix(in srgb,var(--hole) "
+        "24%,transparent) 5px 7px)}"
+        "td.fill{background:var(--fill);color:var(--fillink);font-weight:600}th.n "
+        "small{white-space:normal;display:inline-block;max-width:13ch;font-weight:400}td "
+        "small{display:block;font-weight:400;font-size:12px;"
         "color:var(--quiet);line-height:1.35}td.best{font-weight:700;color:var(--good)}.ok{color:var(--good)}.no{color:var(--hole)}\n"
-        ".bars{display:grid;grid-template-columns:auto 1fr;gap:5px 14px;align-items:center;padding:16px 18px;font-size:14px}"
-        ".bars i{display:block;height:8px;border-radius:4px;margin:2px 0;background:var(--line)}.bars i.c{background:var(--model)}"
-        ".bars i.b{background:var(--quiet);opacity:.6}.key{display:flex;flex-wrap:wrap;gap:4px 18px;font-size:14px;color:var(--quiet)}.key i.b{opacity:.6}.key i{display:inline-block;"
+        ".bars{display:grid;grid-template-columns:auto 1fr;gap:5px 14px;align-items:center;padding:16px "
+        "18px;font-size:14px}"
+        ".bars i{display:block;height:8px;border-radius:4px;margin:2px 0;background:var(--line)}.bars "
+        "i.c{background:var(--model)}"
+        ".bars i.b{background:var(--quiet);opacity:.6}.key{display:flex;flex-wrap:wrap;gap:4px "
+        "18px;font-size:14px;color:var(--quiet)}.key i.b{opacity:.6}.key i{display:inline-block;"
         "width:20px;height:8px;border-radius:4px;margin-right:6px;background:var(--line)}svg.strip{display:block;width:100%;height:auto;min-width:600px}"
-        "@media(max-width:600px){.rows :is(td,th):is(:nth-child(2),:nth-child(3),:nth-child(4),:nth-child(5)){display:none}}"
+        "@media(max-width:600px){.rows "
+        ":is(td,th):is(:nth-child(2),:nth-child(3),:nth-child(4),:nth-child(5)){display:none}}"
         "svg text{fill:var(--quiet);font-size:12px}ul{padding-left:22px;max-width:70ch}li{margin:4px 0}"
-        "footer{margin-top:64px;padding-top:18px;border-top:1px solid var(--line);color:var(--quiet);font-size:14px}\n</style>\n<main>\n");
+        "footer{margin-top:64px;padding-top:18px;border-top:1px solid "
+        "var(--line);color:var(--quiet);font-size:14px}\n</style>\n<main>\n");
 }
 
 static void put_summary(void) {
     const double ours = score(ACFLOW, -1, "nrmse"), linear = score(1, -1, "nrmse"), change = 100 * (1 - ours / linear);
     fprintf(
         page,
-        "<header><h1>%d patients, %ld holes, one model</h1>\n<p class='lead'>A made-up clinic's table lost a fifth of the cells in %s. "
-        "acflow learned it as it was, holes and all, and filled them in. The truth was kept aside, so this page can show how far off it is.</p></header>\n",
+        "<header><h1>%d patients, %ld holes, one model</h1>\n<p class='lead'>A made-up clinic's table lost a fifth "
+        "of the cells in %s. "
+        "acflow learned it as it was, holes and all, and filled them in. The truth was kept aside, so this page can "
+        "show how far off it is.</p></header>\n",
         missing.rows, missing, "seven of its twelve columns");
     fprintf(
         page,
@@ -219,7 +240,8 @@ static void put_summary(void) {
             100 * score(ACFLOW, -1, "coverage"));
     fprintf(
         page,
-        "<div><b>%.1f %% %s</b><span>error (NRMSE) than chained linear regressions on the same cells: %.3f against %.3f</span></div></div>\n",
+        "<div><b>%.1f %% %s</b><span>error (NRMSE) than chained linear regressions on the same cells: %.3f against "
+        "%.3f</span></div></div>\n",
         fabs(change), change >= 0 ? "less" : "more", ours, linear);
 }
 
@@ -296,7 +318,8 @@ static void put_strips(const char *name) {
         const double value = least + (most - least) * g / 4, y = H - 20 - (value - least) * up;
         fprintf(
             page,
-            "<line x1='%g' x2='%g' y1='%.1f' y2='%.1f' stroke='var(--line)'/><text x='%g' y='%.1f' text-anchor='end'>%.1f</text>\n",
+            "<line x1='%g' x2='%g' y1='%.1f' y2='%.1f' stroke='var(--line)'/><text x='%g' y='%.1f' "
+            "text-anchor='end'>%.1f</text>\n",
             left, W, y, y, left - 8, y + 4, value);
     }
     for (int k = 0; k < n; k++) {
@@ -312,7 +335,8 @@ static void put_strips(const char *name) {
     }
     fprintf(
         page,
-        "</svg></figure>\n<p class='small'>The first %d holes of %s, narrow intervals to the left: the bar is the 90 %% interval, its tick the value that was filled in, "
+        "</svg></figure>\n<p class='small'>The first %d holes of %s, narrow intervals to the left: the bar is the 90 "
+        "%% interval, its tick the value that was filled in, "
         "the dot the hidden truth (blue inside, red outside: %d of %d are inside).</p>\n",
         n, name, met, n);
 }
@@ -345,7 +369,7 @@ static void put_completed(void) {
     put_picture("pairs.svg", "pairs of columns, data and draws of the model");
 }
 
-/* ---- how good ------------------------------------------------------------------------------------------------------------ */
+/* ---- how good -------------------------------------------------------------------------------------------------- */
 
 static const struct {
     const char *key, *title, *about;
@@ -434,7 +458,8 @@ static void put_wins(void) {
 
 static void put_quality(void) {
     put("<h2>How good, against the hidden truth</h2>\n<p>Every filled cell is compared with what was hidden, and so are the two things people use first: the column's mean "
-        "(or most frequent class) and chained linear regressions. Green is best; lower is better, except that the share of truths inside 90 % intervals should be 0.900.</p>\n");
+        "(or most frequent class) and chained linear regressions. Green is best; lower is better, except that the "
+        "share of truths inside 90 % intervals should be 0.900.</p>\n");
     put_command("acflow eval");
     put_scores();
     put("<p>Column by column, shorter is better:</p>\n");
@@ -442,7 +467,7 @@ static void put_quality(void) {
     put_wins();
 }
 
-/* ---- surprising cells ----------------------------------------------------------------------------------------------------- */
+/* ---- surprising cells ------------------------------------------------------------------------------------------ */
 
 static void put_surprises(void) {
     static const char *const context[] = {"patient_id", "age", "sex", "clinic"};
@@ -473,13 +498,17 @@ static void put_surprises(void) {
 
 static void put_training(void) {
     put("<h2>How it was learned</h2>\n<p>Training hides known cells again and again and learns to say what they held. A tenth of the known cells is held out and tells after how many steps "
-        "they are predicted best. Then, as the table is small, a second model learns from all cells, for twice as many steps; that one is kept. <code>--steps</code> bounds the time; without it training goes on until the held-out cells have stopped gaining for a while, 5000 steps at most.</p>\n");
+        "they are predicted best. Then, as the table is small, a second model learns from all cells, for twice as "
+        "many steps; that one is kept. <code>--steps</code> bounds the time; without it training goes on until the "
+        "held-out cells have stopped gaining for a while, 5000 steps at most.</p>\n");
     put_command("acflow fit");
     put_command("acflow plot training");
     put_picture("training.svg", "loss of training and of held-out cells, step by step");
     put("<h2>Now with your own table</h2>\n<p>One command completes it:</p>\n<pre class='cmd'>acflow impute yours.csv -o complete.csv</pre>\n"
-        "<p>and one says how far to trust that, by hiding cells you have:</p>\n<pre class='cmd'>acflow eval yours.csv</pre>\n"
-        "<footer>Made by <code>make demo</code>. The table is made up; the numbers on this page were computed on this machine.</footer>\n</main></html>\n");
+        "<p>and one says how far to trust that, by hiding cells you have:</p>\n<pre class='cmd'>acflow eval "
+        "yours.csv</pre>\n"
+        "<footer>Made by <code>make demo</code>. The table is made up; the numbers on this page were computed on "
+        "this machine.</footer>\n</main></html>\n");
 }
 
 /* What the shell says at the end. */

@@ -49,7 +49,7 @@ static void need(acf_status status) {
     exit(acf_status_exit(status));
 }
 
-/* ---- where the data is --------------------------------------------------------------------------------------------------- */
+/* ---- where the data is ----------------------------------------------------------------------------------------- */
 
 /* Reference points sorted into square cells of side EPS or more: the neighbours of a point are in nine of them. */
 static int first[CELLS * CELLS + 1], sorted[REFERENCE];
@@ -122,7 +122,7 @@ static int modes_found(const double *xy, int given, int *all) {
     return n;
 }
 
-/* ---- one set ------------------------------------------------------------------------------------------------------------- */
+/* ---- one set --------------------------------------------------------------------------------------------------- */
 
 static acf_table *table_of(const double *xy, const uint8_t *mask, long n) {
     acf_table *t;
@@ -219,7 +219,7 @@ static void run_all(const char *const *set, int n, const acf_options *o, result 
     for (int k = 0; k < n && k < plan.jobs; k++) wait_for_one();
 }
 
-/* ---- all of them --------------------------------------------------------------------------------------------------------- */
+/* ---- all of them ----------------------------------------------------------------------------------------------- */
 
 /* The paper's model and nothing else. The rows are made, so that a fiftieth of them is enough to tell which weights
  * are best. */

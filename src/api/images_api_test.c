@@ -102,13 +102,15 @@ static void options_do_what_they_say(void **state) {
         {"image-crop", "1,2,3",
          "image-crop is '1,2,3'; expected left,top,right,bottom in pixels, such as 25,45,153,173"},
         {"image-crop", "4,2,4,8",
-         "image-crop is '4,2,4,8', which has no pixels; expected left,top,right,bottom with left < right and top < bottom"},
+         "image-crop is '4,2,4,8', which has no pixels; expected left,top,right,bottom with left < right and top < "
+         "bottom"},
         {"image-size", "5x",
          "image-size is '5x'; expected width and height in pixels, such as 64x48, or one number from 1 to 32768"},
         {"image-size", "0",
          "image-size is '0'; expected width and height in pixels, such as 64x48, or one number from 1 to 32768"},
         {"image-size", "99999999999999999999999",
-         "image-size is '99999999999999999999999'; expected width and height in pixels, such as 64x48, or one number from 1 to 32768"},
+         "image-size is '99999999999999999999999'; expected width and height in pixels, such as 64x48, or one number "
+         "from 1 to 32768"},
     };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         acf_options *o = options(wrong[i][0], wrong[i][1]);

@@ -24,7 +24,7 @@ static void named(char out[NAME], const char *fmt, ...) {
     assert_in_range(n, 1, NAME - 1);
 }
 
-/* ---- the list of tensors, by docs/format.md -------------------------------------------------------------------------------- */
+/* ---- the list of tensors, by docs/format.md -------------------------------------------------------------------- */
 
 acf_golden_tensor *acf_golden_add(acf_golden *g, const char *name, int ndim, int64_t rows, int64_t cols) {
     assert_true(g->n < ACF_GOLDEN_TENSORS);
@@ -191,7 +191,7 @@ static int64_t all_classes(const acf_golden *g) {
     return W;
 }
 
-/* ---- metadata --------------------------------------------------------------------------------------------------------------- */
+/* ---- metadata -------------------------------------------------------------------------------------------------- */
 
 static void write_texts(acf_golden *g) {
     const acf_golden_spec *s = &g->spec;
@@ -263,7 +263,7 @@ void acf_golden_free(acf_golden *g) {
     for (int i = 0; i < g->n; i++) free(g->tensor[i].value);
 }
 
-/* ---- the file --------------------------------------------------------------------------------------------------------------- */
+/* ---- the file -------------------------------------------------------------------------------------------------- */
 
 enum { HEADER = 1 << 16 }; /* bytes, more than any of these takes */
 
@@ -380,7 +380,7 @@ unsigned char *acf_golden_bytes(const acf_golden *g, size_t *n) {
     return file;
 }
 
-/* ---- what it must say ------------------------------------------------------------------------------------------------------- */
+/* ---- what it must say ------------------------------------------------------------------------------------------ */
 
 static const double *values(acf_golden *g, const char *prefix, const char *name) {
     char full[NAME];

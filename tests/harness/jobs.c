@@ -11,7 +11,7 @@ static const acf_size common_sizes[] = {
     {4, 3, ACF_MASK_ALL},    {5, 7, ACF_MASK_RANDOM}, {9, 2, ACF_MASK_RANDOM}, {-1, 0, ACF_MASK_RANDOM},
 };
 
-/* ---- running a case ------------------------------------------------------------------------------------------------ */
+/* ---- running a case -------------------------------------------------------------------------------------------- */
 
 /* loss = sum of w_i y_i over all results, with fixed random weights: an operation of the harness itself, so that it does
  * not depend on those under test. */
@@ -129,7 +129,7 @@ static void open_case_on(acf_lab *l, const acf_case *c, acf_device *dev, acf_siz
 
 static const acf_size *sizes_of(const acf_case *c) { return c->sizes ? c->sizes : common_sizes; }
 
-/* ---- the jobs -------------------------------------------------------------------------------------------------------- */
+/* ---- the jobs -------------------------------------------------------------------------------------------------- */
 
 static void compare_with_naive(acf_lab *l) {
     double *expected[ACF_LAB_RESULTS] = {0};
@@ -344,7 +344,7 @@ static void job_nonfinite(const acf_case *c) {
     acf_lab_close(&l);
 }
 
-/* ---- another device --------------------------------------------------------------------------------------------------------- */
+/* ---- another device -------------------------------------------------------------------------------------------- */
 
 /* How far rounding may lead. A number of so many bits is off by u = 2^-bits of itself at most, to either side, and n roundings one behind the
  * other are off by λ sqrt(n) u with a probability that goes to 0 as exp(-λ²/2) (Higham and Mary's analysis). LAMBDA leaves room for what
@@ -451,7 +451,7 @@ static void job_device(const acf_case *c) {
     if (!acf_test_small()) try_on_device(c, big_size(c), true);
 }
 
-/* ---- registration ------------------------------------------------------------------------------------------------------ */
+/* ---- registration ---------------------------------------------------------------------------------------------- */
 
 static const struct {
     const char *name;

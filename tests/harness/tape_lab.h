@@ -7,7 +7,7 @@
 
 #include "harness/lab.h"
 
-/* ---- two operations ------------------------------------------------------------------------------------------------ */
+/* ---- two operations -------------------------------------------------------------------------------------------- */
 
 /* z = x * y, elementwise. */
 static acf_status mul_forward(acf_tape *t, acf_node *n) {
@@ -61,7 +61,7 @@ static acf_tensor *sum(acf_tape *t, acf_tensor *x) {
     return acf_node_run(t, n);
 }
 
-/* ---- a tape with two parameters ------------------------------------------------------------------------------------- */
+/* ---- a tape with two parameters -------------------------------------------------------------------------------- */
 
 typedef struct bench {
     acf_device *dev;
