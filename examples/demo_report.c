@@ -1,8 +1,9 @@
-/* The page at the end of `make demo`: demo-report FOLDER PAGE reads what examples/demo.sh left in FOLDER and writes one HTML file
- * that needs nothing else: style and pictures are inside it, light or dark as the reader's screen is, from a phone's width up.
+/* The page at the end of `make demo`: demo-report FOLDER PAGE reads the output of examples/demo.sh in FOLDER and writes
+ * one self-contained HTML file with style and pictures inside it. It follows the reader's light or dark mode and fits
+ * screens from a phone's width up.
  *
- * A program for this one table: its files come from acflow, so their cells hold no quotes and a file that is not as expected ends the
- * program with a sentence. Memory is given back by the system at the end. */
+ * A program for this one table: its files come from acflow, so their cells hold no quotes, and an unexpected file ends
+ * the program with a message. The system releases the memory at the end. */
 #include <jansson.h>
 
 #include <math.h>
@@ -11,7 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Methods of eval's report: two baselines, then acflow with the value that impute fills in; further ones are other point estimates. */
+/* Methods of eval's report: two baselines, then acflow with the value that impute fills in; further ones are other
+ * point estimates. */
 enum { ACFLOW = 2, METHODS = 3, SHOWN = 7, STRIPS = 26 };
 static const char *folder;
 static FILE *page;
@@ -34,7 +36,7 @@ static void *capacity(size_t size) {
     return p;
 }
 
-/* A whole file of the folder, closed by a NUL. */
+/* A whole file of the folder, ended by a NUL. */
 static char *read_all(const char *name, size_t *size) {
     char path[4096];
     snprintf(path, sizeof path, "%s/%s", folder, name);
@@ -100,7 +102,7 @@ static int find_end(const sheet *s, const char *name, const char *which) {
 
 static void put(const char *text) { fputs(text, page); }
 
-/* Text from a file: what HTML would read as its own is written otherwise. */
+/* Text from a file, with HTML's special characters escaped. */
 static void put_text(const char *text) {
     for (; *text; text++) {
         if (*text == '<')
@@ -118,7 +120,7 @@ static void put_cell(const char *tag, const char *text) {
     put("</td>");
 }
 
-/* The command of the demo that begins so, as it was typed. */
+/* The command of the demo that begins so, as typed. */
 static void put_command(const char *start) {
     static char *commands;
     if (!commands) commands = read_all("commands.txt", NULL);
@@ -238,11 +240,10 @@ static void put_summary(void) {
         missing);
     fprintf(page, "<div><b>%.1f %%</b><span>of the hidden numbers lie inside their 90 %% interval</span></div>\n",
             100 * score(ACFLOW, -1, "coverage"));
-    fprintf(
-        page,
-        "<div><b>%.1f %% %s</b><span>error (NRMSE) than chained linear regressions on the same cells: %.3f against "
-        "%.3f</span></div></div>\n",
-        fabs(change), change >= 0 ? "less" : "more", ours, linear);
+    fprintf(page,
+            "<div><b>%.1f %% %s</b><span>error (NRMSE) than chained linear regressions on the same cells: %.3f against "
+            "%.3f</span></div></div>\n",
+            fabs(change), change >= 0 ? "less" : "more", ours, linear);
 }
 
 static void put_header_row(const sheet *s, int columns) {
@@ -287,7 +288,7 @@ static void put_filled(int i, int j) {
     put("</small></td>");
 }
 
-/* The truth beside the interval, for holes of one column in the order of their intervals' widths: what "how sure" means. */
+/* The truth beside the interval, for missing cells of one column in the order of their intervals' widths. */
 typedef struct strip {
     double low, high, value, truth;
 } strip;
@@ -316,11 +317,10 @@ static void put_strips(const char *name) {
     fprintf(page, "<figure class='plot'><svg class='strip' viewBox='0 0 %g %g' role='img'>\n", W, H);
     for (int g = 0; g <= 4; g++) {
         const double value = least + (most - least) * g / 4, y = H - 20 - (value - least) * up;
-        fprintf(
-            page,
-            "<line x1='%g' x2='%g' y1='%.1f' y2='%.1f' stroke='var(--line)'/><text x='%g' y='%.1f' "
-            "text-anchor='end'>%.1f</text>\n",
-            left, W, y, y, left - 8, y + 4, value);
+        fprintf(page,
+                "<line x1='%g' x2='%g' y1='%.1f' y2='%.1f' stroke='var(--line)'/><text x='%g' y='%.1f' "
+                "text-anchor='end'>%.1f</text>\n",
+                left, W, y, y, left - 8, y + 4, value);
     }
     for (int k = 0; k < n; k++) {
         const double x = left + step * (k + 0.5), top = H - 20 - (s[k].high - least) * up;
@@ -380,7 +380,7 @@ static const struct {
 };
 enum { METRICS = sizeof metrics / sizeof metrics[0] };
 
-/* By the digits that are shown: smaller is better, but a coverage should be what it says. NaN is worst. */
+/* Compares by the shown digits: smaller is better, but a coverage should equal its level. NaN is worst. */
 static double badness(int method, int metric) {
     char text[32];
     double v = score(method, -1, metrics[metric].key);
@@ -467,7 +467,7 @@ static void put_quality(void) {
     put_wins();
 }
 
-/* ---- surprising cells ------------------------------------------------------------------------------------------ */
+/* ---- surprisal of cells ---------------------------------------------------------------------------------------- */
 
 static void put_surprises(void) {
     static const char *const context[] = {"patient_id", "age", "sex", "clinic"};

@@ -1,4 +1,4 @@
-/* Learns a table with holes, fills them, scores its rows, keeps the model: the whole of acflow's C interface in one page.
+/* Fits a table with missing cells, fills them, scores its rows and saves the model: acflow's C interface in one page.
  *
  *     cc fit_matrix.c $(pkg-config --cflags --libs acflow) -lm && ./a.out */
 #include <acflow.h>

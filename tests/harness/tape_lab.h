@@ -1,4 +1,5 @@
-/* A bench for the tape: two small operations, so that its tests do not lean on src/ops, and a tape with two parameters. */
+/* Setup for tests of the tape: two small operations, so that its tests do not depend on src/ops, and a tape with two
+ * parameters. */
 #ifndef ACF_HARNESS_TAPE_LAB_H
 #define ACF_HARNESS_TAPE_LAB_H
 
