@@ -154,7 +154,7 @@ static void put_picture(const char *name, const char *alt) {
 
 static sheet missing, truth, complete, odd;
 static json_t *eval;
-static long missing;
+static long missing_cells;
 
 static double score(int method, int column, const char *key) {
     json_t *m = json_array_get(json_object_get(eval, "methods"), (size_t)method);
@@ -229,15 +229,15 @@ static void put_summary(void) {
     const double ours = score(ACFLOW, -1, "nrmse"), linear = score(1, -1, "nrmse"), change = 100 * (1 - ours / linear);
     fprintf(
         page,
-        "<header><h1>%d patients, %ld holes, one model</h1>\n<p class='lead'>A made-up clinic's table lost a fifth "
+        "<header><h1>%d patients, %ld missing cells, one model</h1>\n<p class='lead'>The table of a synthetic clinic lost a fifth "
         "of the cells in %s. "
-        "acflow learned it as it was, holes and all, and filled them in. The truth was kept aside, so this page can "
+        "acflow was fitted to it as it was and filled the missing cells. The truth was kept aside, so this page can "
         "show how far off it is.</p></header>\n",
-        missing.rows, missing, "seven of its twelve columns");
+        missing.rows, missing_cells, "seven of its twelve columns");
     fprintf(
         page,
         "<div class='three'><div><b>%ld</b><span>cells filled in; all others came back byte for byte</span></div>\n",
-        missing);
+        missing_cells);
     fprintf(page, "<div><b>%.1f %%</b><span>of the hidden numbers lie inside their 90 %% interval</span></div>\n",
             100 * score(ACFLOW, -1, "coverage"));
     fprintf(page,
@@ -257,8 +257,8 @@ static void put_header_row(const sheet *s, int columns) {
 }
 
 static void put_table(void) {
-    put("<h2>The table</h2>\n<p>Numbers, whole numbers, categories, grades, a date and an identifier. Cells are not missing completely at random: how likely "
-        "a hole is depends on what else is in the row. Hatched cells are holes.</p>\n");
+    put("<h2>The table</h2>\n<p>Numbers, whole numbers, categories, grades, a date and an identifier. Cells are not missing completely at random: whether "
+        "a cell is missing depends on the rest of its row. Hatched cells are missing.</p>\n");
     put_command("acflow synth");
     put("<div class='scroll rows'><table>");
     put_header_row(&missing, missing.columns);
@@ -335,14 +335,14 @@ static void put_strips(const char *name) {
     }
     fprintf(
         page,
-        "</svg></figure>\n<p class='small'>The first %d holes of %s, narrow intervals to the left: the bar is the 90 "
+        "</svg></figure>\n<p class='small'>The first %d missing cells of %s, narrow intervals to the left: the bar is the 90 "
         "%% interval, its tick the value that was filled in, "
         "the dot the hidden truth (blue inside, red outside: %d of %d are inside).</p>\n",
         n, name, met, n);
 }
 
 static void put_completed(void) {
-    put("<h2>What was filled in, and how sure</h2>\n<p>The same rows, completed. Under each filled number stands its 90 % interval, and what was really there.</p>\n");
+    put("<h2>Filled cells and their uncertainty</h2>\n<p>The same rows, completed. Under each filled number are its 90 % interval and the true value.</p>\n");
     put_command("acflow impute clinic.csv --model clinic.safetensors --intervals 90");
     put("<div class='scroll rows'><table>");
     put_header_row(&missing, missing.columns);
@@ -358,10 +358,10 @@ static void put_completed(void) {
     }
     put("</table></div>\n");
     put_strips("hba1c");
-    put("<p>Over a whole column, draws of what is missing need not look like what was seen – but they must look possible. Five draws per hole, beside the observed cells:</p>\n");
+    put("<p>Over a whole column, draws of missing cells may differ from the observed cells, but they must be plausible. Five draws per missing cell, beside the observed cells:</p>\n");
     put_command("acflow plot imputed");
     put_picture("imputed.svg", "densities of observed and imputed values of each column");
-    put("<p>What the model expects is a whole distribution, not a number. Blood sugar in three rows, given everything else that is known of them:</p>\n");
+    put("<p>The model predicts a whole distribution, not a number. Blood sugar in three rows, given their other observed cells:</p>\n");
     put_command("acflow plot conditional");
     put_picture("conditional.svg", "conditional densities of hba1c in three rows");
     put("<p>New rows drawn from the model, beside those of the table:</p>\n");
@@ -474,7 +474,7 @@ static void put_surprises(void) {
     put("<h2>The most surprising cells</h2>\n<p>The same model says how probable each observed cell is, given the rest of its row. These are the farthest out, by -log of the probability of a cell as far out: typing errors look like "
         "this, and so do patients worth a second look.</p>\n");
     put_command("acflow score");
-    put("<div class='scroll'><table><tr><th>who</th><th>column</th><th class='n'>found</th><th class='n'>expected</th><th class='n'>90 % interval</th><th class='n'>surprise</th></tr>\n");
+    put("<div class='scroll'><table><tr><th>who</th><th>column</th><th class='n'>found</th><th class='n'>expected</th><th class='n'>90 % interval</th><th class='n'>surprisal</th></tr>\n");
     for (int i = 1; i <= odd.rows; i++) {
         const int row = atoi(at(&odd, i, 0));
         if (row < 1 || row > missing.rows) stop("surprising.csv, line %d: there is no row %d", i + 1, row);
@@ -513,10 +513,11 @@ static void put_training(void) {
 
 /* What the shell says at the end. */
 static void print_numbers(void) {
-    printf("\n%ld holes filled in.\n", missing);
+    printf("\n%ld missing cells filled.\n", missing_cells);
     printf("Error of the numbers (NRMSE): acflow %.3f, linear regressions %.3f, column means %.3f.\n",
            score(ACFLOW, -1, "nrmse"), score(1, -1, "nrmse"), score(0, -1, "nrmse"));
-    printf("The 90 %% intervals hold the truth in %.1f %% of the holes.\n", 100 * score(ACFLOW, -1, "coverage"));
+    printf("The 90 %% intervals hold the truth in %.1f %% of the missing cells.\n",
+           100 * score(ACFLOW, -1, "coverage"));
 }
 
 int main(int argc, char **argv) {
@@ -532,7 +533,7 @@ int main(int argc, char **argv) {
     if (!eval || json_array_size(json_object_get(eval, "methods")) < METHODS)
         stop("eval.json: %s", eval ? "fewer than three methods" : wrong.text);
     for (int i = 1; i <= missing.rows; i++)
-        for (int j = 0; j < missing.columns; j++) missing += !*at(&missing, i, j);
+        for (int j = 0; j < missing.columns; j++) missing_cells += !*at(&missing, i, j);
     if (!(page = fopen(argv[2], "w"))) stop("cannot write '%s'", argv[2]);
     put_head(), put_summary(), put_table(), put_completed(), put_quality(), put_surprises(), put_training();
     if (ferror(page) | fclose(page)) stop("cannot write '%s'", argv[2]);

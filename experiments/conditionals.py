@@ -125,7 +125,7 @@ def scored(m, row, cols, j, drawn):
     return grid, F / F[-1]
 
 
-SETS = 40       # draws of a row: each has an ensemble member and parameters of its own
+SETS = 40       # draws of a row: each has its own ensemble member and parameters
 
 
 def distance(m, j, v, F, drawn):

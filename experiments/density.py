@@ -42,7 +42,7 @@ class Lib:
 
     def call(self, name, *args):
         status = getattr(self.lib, name)(*args)
-        if status and not (name == 'acf_model_fit' and self.lib.acf_status_exit(status) == 130):      # 130: time was up, the best so far is given
+        if status and not (name == 'acf_model_fit' and self.lib.acf_status_exit(status) == 130):      # 130: interrupted at the time limit, with the best model so far
             sys.exit(f'density.py: {name}: {self.lib.acf_error().decode()}')
 
     def make(self, name, *args):
@@ -87,7 +87,7 @@ def fit(lib, x, options, seconds, steps):
     if not steps:
         model, seen = run(10 ** 6, t + 0.1 * seconds)
         lib.lib.acf_model_free(model)
-        before, each = seen['first'] - t, (seen['last'] - seen['first']) / max(seen['step'] - 1, 1)  # before the first step: the anchor
+        before, each = seen['first'] - t, (seen['last'] - seen['first']) / max(seen['step'] - 1, 1)  # before the first step: the Gaussian mixture
         steps = max(int((0.9 * seconds - before) / each), 100)
         t = clock()
         limit = t + 1.1 * seconds

@@ -44,7 +44,7 @@ PAPER = {
 HEAD = ['set', 'missing', 'model', 'paper_nll', 'paper_nrmse', 'nll', 'nll_sd', 'nrmse', 'nrmse_sd', 'nll_250k', 'seed',
         'rows_seen', 'steps', 'seconds', 'device', 'options', 'nll_orders']
 
-# How our models are trained: the paper says only what they are. In wide sets the best guess diverged with lr 0.001.
+# How our models are trained: the paper gives only the models. In wide sets the best guess diverged with lr 0.001.
 OPTIONS = {'lr': '0.001', 'warmup': '100', 'decay': 'cosine', 'halve-every': '0', 'loss-per': 'row', 'average': '0.998',
            'valid-every': '250'}
 OF_SET = {'power': {'batch': '1024', 'steps': '4000'}, 'gas': {'batch': '512', 'steps': '5000'},

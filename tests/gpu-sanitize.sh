@@ -4,8 +4,8 @@
 #
 #     tests/gpu-sanitize.sh [--tools memcheck,racecheck] [--precision float] [--limit SECONDS] [SUITE...]
 #
-# --tools: of memcheck (default), racecheck, initcheck, synccheck. --limit: of the whole, default 540; what found no time says so. Logs
-# are in $B/logs. B: build folder. SANITIZER: the program, tried without one as well: SANITIZER=none tests/gpu-sanitize.sh.
+# --tools: of memcheck (default), racecheck, initcheck, synccheck. --limit: of the whole, default 540; suites without time are reported. Logs
+# are in $B/logs. B: build folder. SANITIZER: the program, none runs without one: SANITIZER=none tests/gpu-sanitize.sh.
 set -u
 cd "$(dirname "$0")/.."
 B=${B:-build} tools=memcheck precision=float limit=540 device=${DEVICE:-cuda}

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Plants mistakes in the sources, one at a time, and expects the tests to turn red: tests of the tests.
+# Tests the tests: plants mistakes in the sources, one at a time, and expects the tests to fail.
 #
 #     tests/mutate.sh [FAMILY...]        all of tests/mutants/*.txt, or only those families
 #

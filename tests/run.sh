@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs every test and adds up: the unit and operation tests in float and in double, the command line, the folder rules, the
-# exported symbols, the texts of planted mistakes, an installation, the example of the documentation, the demonstration. The last line is "N passed, N failed"; logs are in build/logs.
-# exported symbols, an installation, the examples of the documentation, the demonstration. The last line is "N passed, N failed"; logs are in build/logs.
+# exported symbols, the texts of planted mistakes, an installation, the examples of the documentation, the
+# demonstration. The last line is "N passed, N failed"; logs are in build/logs.
 set -u
 cd "$(dirname "$0")/.."
 export GOMP_SPINCOUNT=${GOMP_SPINCOUNT:-2000} # on a busy machine threads that wait should sleep
