@@ -229,7 +229,8 @@ static void put_summary(void) {
     const double ours = score(ACFLOW, -1, "nrmse"), linear = score(1, -1, "nrmse"), change = 100 * (1 - ours / linear);
     fprintf(
         page,
-        "<header><h1>%d patients, %ld missing cells, one model</h1>\n<p class='lead'>The table of a synthetic clinic lost a fifth "
+        "<header><h1>%d patients, %ld missing cells, one model</h1>\n<p class='lead'>The table of a synthetic clinic "
+        "lost a fifth "
         "of the cells in %s. "
         "acflow was fitted to it as it was and filled the missing cells. The truth was kept aside, so this page can "
         "show how far off it is.</p></header>\n",
@@ -333,12 +334,12 @@ static void put_strips(const char *name) {
         fprintf(page, "<circle cx='%.1f' cy='%.1f' r='4.5' fill='var(%s)' stroke='var(--card)'/>\n", x,
                 H - 20 - (s[k].truth - least) * up, in ? "--data" : "--hole");
     }
-    fprintf(
-        page,
-        "</svg></figure>\n<p class='small'>The first %d missing cells of %s, narrow intervals to the left: the bar is the 90 "
-        "%% interval, its tick the value that was filled in, "
-        "the dot the hidden truth (blue inside, red outside: %d of %d are inside).</p>\n",
-        n, name, met, n);
+    fprintf(page,
+            "</svg></figure>\n<p class='small'>The first %d missing cells of %s, narrow intervals to the left: the bar "
+            "is the 90 "
+            "%% interval, its tick the value that was filled in, "
+            "the dot the hidden truth (blue inside, red outside: %d of %d are inside).</p>\n",
+            n, name, met, n);
 }
 
 static void put_completed(void) {
@@ -469,7 +470,7 @@ static void put_quality(void) {
 
 /* ---- surprisal of cells ---------------------------------------------------------------------------------------- */
 
-static void put_surprises(void) {
+static void put_surprisal(void) {
     static const char *const context[] = {"patient_id", "age", "sex", "clinic"};
     put("<h2>The most surprising cells</h2>\n<p>The same model says how probable each observed cell is, given the rest of its row. These are the farthest out, by -log of the probability of a cell as far out: typing errors look like "
         "this, and so do patients worth a second look.</p>\n");
@@ -535,7 +536,7 @@ int main(int argc, char **argv) {
     for (int i = 1; i <= missing.rows; i++)
         for (int j = 0; j < missing.columns; j++) missing_cells += !*at(&missing, i, j);
     if (!(page = fopen(argv[2], "w"))) stop("cannot write '%s'", argv[2]);
-    put_head(), put_summary(), put_table(), put_completed(), put_quality(), put_surprises(), put_training();
+    put_head(), put_summary(), put_table(), put_completed(), put_quality(), put_surprisal(), put_training();
     if (ferror(page) | fclose(page)) stop("cannot write '%s'", argv[2]);
     print_numbers();
     return 0;

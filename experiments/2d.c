@@ -5,7 +5,7 @@
  *                                    training rows (100000); jobs=N sets that are trained side by side (1), for a GPU
  *                                    that one of them leaves idle
  *
- * For each set a model is trained on complete rows and asked for samples of the joint, of x2 given x1 and of x1 given
+ * For each set a model is trained on complete rows and sampled from the joint, of x2 given x1 and of x1 given
  * x2, where what is given comes from fresh data. If the model is right, each of these clouds has the distribution of
  * the data; so each is compared with it:
  *

@@ -94,7 +94,7 @@ static acf_model *fit(bool copies, acf_options *o, watch *w) {
     return m;
 }
 
-static void rows_are_looked_up_where_they_repeat(void **state) {
+static void donors_are_used_where_rows_repeat(void **state) {
     (void)state;
     char text[16384];
     acf_model *m = fit(true, options(NULL), NULL);
@@ -167,5 +167,5 @@ static void survives_without_memory(void **state) {
 }
 
 #define WITH_PATH(test) cmocka_unit_test_setup_teardown(test, make_path, remove_path)
-ACF_TESTS(donors_api, cmocka_unit_test(rows_are_looked_up_where_they_repeat), WITH_PATH(files_have_the_rows),
+ACF_TESTS(donors_api, cmocka_unit_test(donors_are_used_where_rows_repeat), WITH_PATH(files_have_the_rows),
           WITH_PATH(interrupted_anywhere_it_ends_the_same), cmocka_unit_test(survives_without_memory))

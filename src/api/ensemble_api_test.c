@@ -221,7 +221,7 @@ static acf_status fit_with(const char *threads, const char *const *more, audienc
     return acf_fit_lab_fit(some_table(), o, listen, a, out);
 }
 
-static void side_by_side_they_are_the_same(void **state) {
+static void parallel_members_are_the_same(void **state) {
     (void)state;
     static const char *const threads[] = {"1", "2", "3", "8"};
     double alone[ROWS], together[ROWS];
@@ -242,7 +242,7 @@ static void side_by_side_they_are_the_same(void **state) {
 
 /* After an interruption at any report, the resumed model equals an uninterrupted one. The model that is kept has the
  * members before the first incomplete one. */
-static void side_by_side_they_are_interrupted(void **state) {
+static void parallel_members_can_be_interrupted(void **state) {
     (void)state;
     double whole[ROWS], resumed[ROWS];
     acf_model *m;
@@ -327,5 +327,5 @@ static void survives_without_memory(void **state) {
 ACF_TESTS(ensemble_api, WITH_PATH(members_are_fits_from_other_seeds), cmocka_unit_test(what_is_left_counts_all_members),
           cmocka_unit_test(a_model_says_how_many), WITH_PATH(interrupted_anywhere_it_ends_the_same),
           cmocka_unit_test(a_member_that_diverges_is_left_out), WITH_PATH(survives_without_memory),
-          cmocka_unit_test(side_by_side_they_are_the_same), WITH_PATH(side_by_side_they_are_interrupted),
+          cmocka_unit_test(parallel_members_are_the_same), WITH_PATH(parallel_members_can_be_interrupted),
           WITH_PATH(attention_goes_on_as_it_began))

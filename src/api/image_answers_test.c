@@ -149,7 +149,7 @@ static void masks_belong_to_their_images(void **state) {
 /* ---- rotated copies -------------------------------------------------------------------------------------------- */
 
 /* An image is held out with all its rotations, so validation uses no image that training has seen. */
-static void turned_copies_are_held_out_together(void **state) {
+static void rotated_copies_are_held_out_together(void **state) {
     (void)state;
     acf_images *im;
     acf_options *o = options((const char *const[]){"preset", "omniglot", NULL}), *all;
@@ -195,7 +195,7 @@ static void fitting_survives_lack_of_memory(void **state) {
 }
 
 /* Every query, from a session to its answer; the session stays usable. */
-static void questions_survive_lack_of_memory(void **state) {
+static void queries_survive_lack_of_memory(void **state) {
     (void)state;
     acf_images *im = images(3, -1);
     acf_model *m = fit(im, NULL);
@@ -220,7 +220,7 @@ static void questions_survive_lack_of_memory(void **state) {
             if (!status && what == 5) status = acf_images_masks(im, "left + rect", 1, given);
             acf_alloc_fail_at(0);
             if (!(done = status == ACF_OK) && status != ACF_EMEMORY)
-                fail_msg("question %d, allocation %d: %s", what, (int)n, acf_error());
+                fail_msg("query %d, allocation %d: %s", what, (int)n, acf_error());
             if (s && what < 4) {
                 assert_int_equal(acf_image_session_logp(s, im, given, again), ACF_OK);
                 assert_memory_equal(lp, again, sizeof lp);
@@ -261,5 +261,5 @@ static void files_survive_lack_of_memory(void **state) {
 
 ACF_TESTS(image_answers, cmocka_unit_test(sessions_draw_at_the_temperature_of_the_options),
           cmocka_unit_test(the_encoding_is_part_of_log_p), cmocka_unit_test(masks_belong_to_their_images),
-          cmocka_unit_test(turned_copies_are_held_out_together), cmocka_unit_test(fitting_survives_lack_of_memory),
-          cmocka_unit_test(questions_survive_lack_of_memory), cmocka_unit_test(files_survive_lack_of_memory))
+          cmocka_unit_test(rotated_copies_are_held_out_together), cmocka_unit_test(fitting_survives_lack_of_memory),
+          cmocka_unit_test(queries_survive_lack_of_memory), cmocka_unit_test(files_survive_lack_of_memory))

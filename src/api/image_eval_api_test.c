@@ -91,7 +91,7 @@ static const json_t *method(const json_t *j, const char *name) {
 /* ---- scores ---------------------------------------------------------------------------------------------------- */
 
 /* The scores of single queries, for masks that are the same in every draw. */
-static void figures_are_those_of_single_questions(void **state) {
+static void scores_are_those_of_single_queries(void **state) {
     (void)state;
     static uint8_t given[N * P], level[N * P];
     static double lp[N], whole[N], guess[N * P], mean[N * P];
@@ -184,7 +184,7 @@ static void splits_are_disjoint(void **state) {
 
 /* ---- mistakes -------------------------------------------------------------------------------------------------- */
 
-static void wrong_questions_are_refused(void **state) {
+static void wrong_queries_are_refused(void **state) {
     (void)state;
     acf_image_evaluation *e = NULL;
     acf_images *small;
@@ -207,5 +207,5 @@ static void wrong_questions_are_refused(void **state) {
 }
 
 #define WITH(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
-ACF_TESTS(image_eval_api, WITH(figures_are_those_of_single_questions), WITH(parts_add_up), WITH(splits_are_disjoint),
-          WITH(wrong_questions_are_refused))
+ACF_TESTS(image_eval_api, WITH(scores_are_those_of_single_queries), WITH(parts_add_up), WITH(splits_are_disjoint),
+          WITH(wrong_queries_are_refused))

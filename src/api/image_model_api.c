@@ -20,7 +20,7 @@ int acf_model_is_images(const acf_model *m) { return m && m->image; }
  * -------------------------------------------------------------------------------------------------------------- */
 
 /* The model that the option `init-from` names, on the CPU (acf_model_free); NULL: none. */
-static acf_status open_start(const acf_options *o, acf_model **out) {
+static acf_status open_init_from(const acf_options *o, acf_model **out) {
     acf_device *dev;
     *out = NULL;
     const char *path = acf_options_text(o, "init-from");
@@ -73,7 +73,7 @@ acf_status acf_options_for_images(const acf_options *o, acf_options **out) {
     ACF_NEED(o);
     ACF_NEED(out);
     acf_model *from;
-    ACF_TRY(open_start(o, &from));
+    ACF_TRY(open_init_from(o, &from));
     acf_status status = complete_options(o, from, out);
     acf_model_free(from);
     return status;
@@ -107,7 +107,7 @@ acf_status acf_model_fit_images(const acf_images *im, const acf_options *o, acf_
     acf_model *m = NULL, *from = NULL;
     acf_fit how;
     acf_status status = ACF_OK;
-    ACF_TRY(open_start(o, &from));
+    ACF_TRY(open_init_from(o, &from));
     ACF_TRY_DONE(acf_fit_read(o, &how));
     how.callback = callback, how.ctx = ctx;
     ACF_TRY_DONE(acf_device_open(acf_options_text(o, "device"), false, (int)acf_options_int(o, "threads"), &dev));

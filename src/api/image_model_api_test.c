@@ -320,7 +320,7 @@ static void refused(acf_status status, acf_status want, const char *part) {
     if (status != want || !strstr(acf_error(), part)) fail_msg("%s: %s", acf_status_name(status), acf_error());
 }
 
-static void wrong_questions_are_refused(void **state) {
+static void wrong_queries_are_refused(void **state) {
     (void)state;
     acf_session *rows;
     acf_images *large = NULL, *im = NULL;
@@ -412,5 +412,5 @@ static void damaged_files_are_refused(void **state) {
 ACF_TESTS(image_model_api, WITH(models_know_what_was_padding), WITH(best_guesses_beat_the_mean_image),
           WITH(given_pixels_make_the_rest_likelier), WITH(draws_keep_what_is_given_and_their_seed),
           WITH(chains_redraw_half_after_half), WITH(a_file_holds_the_model), WITH(training_goes_on_bit_for_bit),
-          WITH(the_best_guess_has_a_loss), WITH(maps_are_of_what_is_learned), WITH(wrong_questions_are_refused),
+          WITH(the_best_guess_has_a_loss), WITH(maps_are_of_what_is_learned), WITH(wrong_queries_are_refused),
           cmocka_unit_test(hostile_descriptions_are_refused), WITH(damaged_files_are_refused))

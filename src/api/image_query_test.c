@@ -87,7 +87,7 @@ static void by_hand(const acf_model *m, uint64_t id, int passes, const uint8_t *
     acf_tape_free(t);
 }
 
-static void rounds_are_questions_one_after_the_other(void **state) {
+static void passes_are_successive_queries(void **state) {
     (void)state;
     acf_images *im = images(false, false);
     for (int once = 0; once < 2; once++) {
@@ -111,7 +111,7 @@ static void rounds_are_questions_one_after_the_other(void **state) {
 }
 
 /* One image with one hidden pixel, or none: all passes but one, or all, have no targets. */
-static void empty_rounds_are_no_questions(void **state) {
+static void passes_without_targets_change_nothing(void **state) {
     (void)state;
     acf_images *all = images(false, false), *im;
     acf_model *m = fit(all, "left + rect", "5", "false");
@@ -134,7 +134,7 @@ static void empty_rounds_are_no_questions(void **state) {
 }
 
 /* The passes of a model are in its file, and a Gibbs chain uses them. */
-static void rounds_are_kept_with_the_model(void **state) {
+static void passes_are_kept_with_the_model(void **state) {
     (void)state;
     acf_images *im = images(false, false);
     acf_model *m = fit(im, "left + rect", "3", "false"), *back;
@@ -254,6 +254,6 @@ static void copies_survive_lack_of_memory(void **state) {
     acf_images_free(im);
 }
 
-ACF_TESTS(image_query, cmocka_unit_test(rounds_are_questions_one_after_the_other),
-          cmocka_unit_test(empty_rounds_are_no_questions), cmocka_unit_test(rounds_are_kept_with_the_model),
+ACF_TESTS(image_query, cmocka_unit_test(passes_are_successive_queries),
+          cmocka_unit_test(passes_without_targets_change_nothing), cmocka_unit_test(passes_are_kept_with_the_model),
           cmocka_unit_test(guesses_are_means_over_known_copies), cmocka_unit_test(copies_survive_lack_of_memory))

@@ -139,24 +139,24 @@ acf_status acf_plot_training(const char *path, const acf_plot_options *o, const 
  * ----------------------------------------------------------------------------------------------- */
 
 /* The rows of a table and below them an empty one, each repeated, with masks whose target is one column. */
-typedef struct asked_rows {
+typedef struct query_rows {
     double *cells; /* in one block with the masks */
     uint8_t *given, *target;
     acf_table *t;
-} asked_rows;
+} query_rows;
 
 /* The session and the rows of t that answer for column j. */
-typedef struct asked_model {
+typedef struct query_model {
     acf_session *s;
     const acf_table *t;
     int64_t j;
-    asked_rows once; /* for draws; made with the first one */
+    query_rows once; /* for draws; made with the first one */
     double *drawn;   /* the cells of once.t */
     bool failed;     /* the status of the answers; the sentence is this thread's last */
-} asked_model;
+} query_model;
 
 /* Column j has the values x (times) in each row, or its own values if x is NULL. */
-static acf_status repeat_rows(const asked_model *a, const double *x, int64_t times, asked_rows *out) {
+static acf_status repeat_rows(const query_model *a, const double *x, int64_t times, query_rows *out) {
     const int64_t N = (a->t->N + 1) * times, D = a->t->D;
     size_t bytes;
     if (!acf_bytes(N * D, sizeof(double) + 2, &bytes)) return ACF_EMEMORY;
@@ -176,41 +176,41 @@ static acf_status repeat_rows(const asked_model *a, const double *x, int64_t tim
 
 /* Each row keeps its id, so that it is not its own donor; the empty row has an id that no table has. */
 #define NO_ROW (((uint64_t)1 << 48) - 1)
-static acf_status name_rows(const asked_model *a, int64_t times, acf_table *all) {
+static acf_status name_rows(const query_model *a, int64_t times, acf_table *all) {
     uint64_t *id = acf_alloc((size_t)all->N * sizeof *id, "rows of a query");
     for (int64_t i = 0; id && i < all->N; i++) id[i] = i / times < a->t->N ? acf_table_row_id(a->t, i / times) : NO_ROW;
     all->id = id;
     return id ? ACF_OK : ACF_EMEMORY;
 }
 
-static acf_status make_rows(const asked_model *a, const double *x, int64_t times, asked_rows *out) {
+static acf_status make_rows(const query_model *a, const double *x, int64_t times, query_rows *out) {
     ACF_TRY(repeat_rows(a, x, times, out));
     ACF_TRY(acf_table_make(out->cells, NULL, (a->t->N + 1) * times, a->t->D, a->t->column, &out->t));
     return name_rows(a, times, out->t);
 }
 
 /* Also after a make_rows that failed. */
-static void free_rows(asked_rows *r) {
+static void free_rows(query_rows *r) {
     acf_table_free(r->t);
     acf_release(r->cells);
 }
 
-static acf_status prepare_draws(asked_model *a) {
+static acf_status prepare_draws(query_model *a) {
     if (a->drawn) return ACF_OK;
     ACF_TRY(make_rows(a, NULL, 1, &a->once));
     a->drawn = acf_alloc((size_t)(a->once.t->N * a->t->D) * sizeof *a->drawn, "draws");
     return a->drawn ? ACF_OK : ACF_EMEMORY;
 }
 
-static acf_status draw_rows(asked_model *a, uint32_t k, double *value) {
+static acf_status draw_rows(query_model *a, uint32_t k, double *value) {
     ACF_TRY(prepare_draws(a));
     ACF_TRY(acf_session_query_draw(a->s, a->once.t, (acf_query){a->once.given, a->once.target}, 1, k, a->drawn));
     for (int64_t i = 0; i < a->once.t->N; i++) value[i] = a->drawn[i * a->t->D + a->j];
     return ACF_OK;
 }
 
-static acf_status score_rows(const asked_model *a, const double *x, int64_t G, double *logp) {
-    asked_rows r = {0};
+static acf_status score_rows(const query_model *a, const double *x, int64_t G, double *logp) {
+    query_rows r = {0};
     acf_status status = make_rows(a, x, G, &r);
     if (status == ACF_OK) status = acf_session_query_logp(a->s, r.t, (acf_query){r.given, r.target}, logp);
     free_rows(&r);
@@ -218,20 +218,20 @@ static acf_status score_rows(const asked_model *a, const double *x, int64_t G, d
 }
 
 static acf_status answer_draw(void *model, uint32_t k, double *value) {
-    asked_model *a = model;
+    query_model *a = model;
     const acf_status status = draw_rows(a, k, value);
     a->failed = status != ACF_OK;
     return status;
 }
 
 static acf_status answer_logp(void *model, const double *x, int64_t G, double *logp) {
-    asked_model *a = model;
+    query_model *a = model;
     const acf_status status = score_rows(a, x, G, logp);
     a->failed = status != ACF_OK;
     return status;
 }
 
-static acf_status draw_conditional(const char *path, const acf_plot_options *o, asked_model *a,
+static acf_status draw_conditional(const char *path, const acf_plot_options *o, query_model *a,
                                    const acf_figure_column *column, const char *const *labels) {
     const acf_encoder *e = a->s->m->encoder;
     const bool fits = a->t->D == e->D; /* otherwise the model refuses the rows */
@@ -278,7 +278,7 @@ acf_status acf_plot_conditional(const char *path, const acf_plot_options *o, acf
             return acf_fail(ACF_EUSAGE, "acf_plot_conditional: the label of row %lld is NULL", (long long)i);
     ACF_TRY(view(t, o, &f));
     acf_status status =
-        draw_conditional(path, o, &(asked_model){.s = s, .t = t, .j = column}, &f.column[column], labels);
+        draw_conditional(path, o, &(query_model){.s = s, .t = t, .j = column}, &f.column[column], labels);
     acf_release((void *)f.column);
     return status;
 }

@@ -152,7 +152,7 @@ static void few_values_and_bounds_are_known(void **state) {
     acf_table_free(one), acf_session_free(s), acf_model_free(m), acf_table_free(t);
 }
 
-static void a_question_that_fails_draws_nothing(void **state) {
+static void a_query_that_fails_draws_nothing(void **state) {
     (void)state;
     static double x[N * D], wide[N * D];
     acf_table *t = make_table(x), *other;
@@ -211,7 +211,7 @@ static void wrong_arguments_get_a_sentence(void **state) {
 
 /* ---- synthetic tables ------------------------------------------------------------------------------------------ */
 
-static void made_up_tables_are_public(void **state) {
+static void synthetic_tables_are_public(void **state) {
     (void)state;
     static double x[500 * 12], y[900 * 12];
     static uint8_t m[500 * 12], k[900 * 12];
@@ -245,5 +245,5 @@ static void made_up_tables_are_public(void **state) {
 
 ACF_TESTS(plot_api, cmocka_unit_test(every_figure_is_drawn_from_handles),
           cmocka_unit_test(conditionals_are_the_answers_of_the_model),
-          cmocka_unit_test(a_question_that_fails_draws_nothing), cmocka_unit_test(few_values_and_bounds_are_known),
-          cmocka_unit_test(wrong_arguments_get_a_sentence), cmocka_unit_test(made_up_tables_are_public))
+          cmocka_unit_test(a_query_that_fails_draws_nothing), cmocka_unit_test(few_values_and_bounds_are_known),
+          cmocka_unit_test(wrong_arguments_get_a_sentence), cmocka_unit_test(synthetic_tables_are_public))

@@ -36,8 +36,7 @@ acf_status acf_shared_library_find(const acf_shared_library *l, char path[PATH_M
     char here[PATH_MAX];
     bool program;
     if (!own_folder(here, &program))
-        return acf_fail(ACF_EDEVICE,
-                        "%s cannot be found, because the folder of the library is unknown", l->file);
+        return acf_fail(ACF_EDEVICE, "%s cannot be found, because the folder of the library is unknown", l->file);
     if (in_folder(here, "", l->file, path) || (program && in_folder(here, "/../lib", l->file, path))) return ACF_OK;
     return acf_fail(ACF_EDEVICE, "there is no %s in %s%s; '%s' builds it", l->file, here[0] ? here : "/",
                     program ? " or the folder ../lib of it" : "", l->build);

@@ -177,10 +177,9 @@ void cli_say_ids(const cli_job *job, const acf_model *m) {
             "themselves, so scores are optimistic. Fit with --id, too",
             id);
     if (!*id && acf_model_rows_by_id(m))
-        cli_say(
-            CLI_WARN,
-            "the model identifies its training rows by an id, but this table uses row numbers. Training rows may "
-            "match themselves, so scores are optimistic. Use --id here, too");
+        cli_say(CLI_WARN,
+                "the model identifies its training rows by an id, but this table uses row numbers. Training rows may "
+                "match themselves, so scores are optimistic. Use --id here, too");
 }
 
 /* ---- checkpoints ----------------------------------------------------------------------------------------------- */
