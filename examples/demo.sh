@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# The main job of acflow from end to end, on a synthetic table with a known truth: missing cells, model, completed table,
-# score, pictures, report.
-# Every command is printed before it runs; together they are the shortest tutorial. See docs/tutorial.md for the long one.
+# The main job of acflow from end to end, on a synthetic table with a known truth: missing cells, model, completed
+# table, score, pictures, report.
+# Every command is printed before it runs; together they are the shortest tutorial. See docs/tutorial.md for the long
+# one.
 #
 #   examples/demo.sh        B is the build folder (build); everything is written to $B/demo
 set -eu

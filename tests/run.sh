@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Runs every test and adds up: the unit and operation tests in float and in double, the command line, the folder rules, the
-# exported symbols, the texts of planted mistakes, an installation, the examples of the documentation, the
+# Runs every test and adds up: the unit and operation tests in float and in double, the command line, the folder rules,
+# the exported symbols, the texts of planted mistakes, an installation, the examples of the documentation, the
 # demonstration. The last line is "N passed, N failed"; logs are in build/logs.
 set -u
 cd "$(dirname "$0")/.."
@@ -9,7 +9,8 @@ B=${B:-build}
 mkdir -p "$B/logs"
 passed=0 failed=0 skipped=0
 
-# run NAME COMMAND...: its last line must be "N passed, N failed[, N skipped]"; a non-zero status without a count is a failure.
+# run NAME COMMAND...: its last line must be "N passed, N failed[, N skipped]"; a non-zero status without a count is a
+# failure.
 run() {
     local name=$1 log="$B/logs/$1.log"
     shift

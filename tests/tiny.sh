@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# The preset tiny on two cores: trains on 2,000 digits and completes all of them, in under three minutes. On new digits its
-# completions are better than the mean image, and its density is far better than one without neighbours. Needs MNIST's
-# files: DIGITS=folder, default ../shared/data/images/mnist; skips without them.
+# The preset tiny on two cores: trains on 2,000 digits and completes all of them, in under three minutes. On new digits
+# its completions are better than the mean image, and its density is far better than one without neighbours. Needs
+# MNIST's files: DIGITS=folder, default ../shared/data/images/mnist; skips without them.
 set -u
 cd "$(dirname "$0")/.."
 B=${B:-build} acflow=$(realpath "${B:-build}")/acflow digits=${DIGITS:-../shared/data/images/mnist}
