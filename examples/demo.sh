@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# The main job of acflow from end to end, on a made-up table whose truth is known: missing cells, model, completed
+# The main job of acflow from end to end, on a synthetic table with a known truth: missing cells, model, completed
 # table, score, pictures, report.
-# Every command is printed before it runs; together they are the shortest tutorial. See docs/tutorial.md for the long one.
+# Every command is printed before it runs; together they are the shortest tutorial. See docs/tutorial.md for the long
+# one.
 #
 #   examples/demo.sh        B is the build folder (build); everything is written to $B/demo
 set -eu
@@ -12,7 +13,7 @@ cd "${B:-build}/demo"
 PATH=$(cd .. && pwd):$PATH # so that the commands read as a user types them
 start=$SECONDS
 
-# run COMMAND...: prints it, runs it, and keeps it in commands.txt, from where the report takes it.
+# run COMMAND...: prints it, runs it, and keeps it in commands.txt, where the report finds it.
 rm -f commands.txt
 run() {
     printf '\n\033[1m$ %s\033[0m\n' "$*"
@@ -25,10 +26,10 @@ say "A table of 2,000 patients. In seven of its columns one cell in five is miss
 run acflow synth clinic -n 2000 --mechanism mar --rate 0.2 --truth truth.csv -o clinic.csv
 head -n 6 clinic.csv
 
-say "One model of all columns, fitted to the incomplete table."
+say "One model of all columns, fitted to the table with its missing cells."
 run acflow fit clinic.csv -o clinic.safetensors --steps 1000 --log fit.log
 
-say "The missing cells filled in, with the ends of the 90 % interval of each number; then five draws, for multiple imputation."
+say "The missing cells filled, with the 90 % interval of each number; then five draws in the format of mice and other tools for multiple imputation."
 run acflow impute clinic.csv --model clinic.safetensors --intervals 90 -o complete.csv
 run acflow impute clinic.csv --model clinic.safetensors --draws 5 --long -o draws.csv
 

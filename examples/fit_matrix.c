@@ -1,4 +1,4 @@
-/* Fits a model to an incomplete table, fills it, scores its rows, saves the model: the C interface on one page.
+/* Fits a table with missing cells, fills them, scores its rows and saves the model: acflow's C interface in one page.
  *
  *     cc fit_matrix.c $(pkg-config --cflags --libs acflow) -lm && ./a.out */
 #include <acflow.h>

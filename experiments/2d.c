@@ -1,16 +1,18 @@
 /* The paper's figure of 2-D sets: what a model learns of eight of them, drawn and counted.
  *
  *     2d [NAME=VALUE...]             options of training, such as steps=4000 seed=1; and of this program:
- *                                    out=PATH the figure, .png or .svg (2d.png); set=NAME one of the sets alone; rows=N training rows (100000);
- *                                    jobs=N sets that are trained side by side (1), for a GPU that one of them leaves idle
+ *                                    out=PATH the figure, .png or .svg (2d.png); set=NAME one of the sets alone; rows=N
+ *                                    training rows (100000); jobs=N sets that are trained side by side (1), for a GPU
+ *                                    that one of them leaves idle
  *
- * For each set a model is trained on complete rows and asked for samples of the joint, of x2 given x1 and of x1 given x2, where what is given
- * comes from fresh data. If the model is right, each of these clouds has the distribution of the data; so each is compared with it:
+ * For each set a model is trained on complete rows and sampled from the joint, of x2 given x1 and of x1 given
+ * x2, where what is given comes from fresh data. If the model is right, each of these clouds has the distribution of
+ * the data; so each is compared with it:
  *
  *     off      share of the samples with no data within EPS, of 200,000 points: where the data has no mass
- *     modes    given a value (40 slices), the data lies in several runs of the other column; a mode counts as found when the samples of its
- *              slice have at least half of the data's share there. Runs with less than 3 % of their slice, and slices with less than
- *              0.5 % of the data, are not counted
+ *     modes    given a value (40 slices), the data lies in several runs of the other column; a mode counts as found
+ *              when the samples of its slice have at least half of the data's share there. Runs with less than 3 % of
+ *              their slice, and slices with less than 0.5 % of the data, are not counted
  *     nats     mean negative log-likelihood of fresh data
  *
  * Beside the model's figures stand those of fresh data itself: no model can do better. Uses the public header only. */
@@ -49,7 +51,7 @@ static void need(acf_status status) {
     exit(acf_status_exit(status));
 }
 
-/* ---- where the data is --------------------------------------------------------------------------------------------------- */
+/* ---- where the data is ----------------------------------------------------------------------------------------- */
 
 /* Reference points sorted into square cells of side EPS or more: the neighbours of a point are in nine of them. */
 static int first[CELLS * CELLS + 1], sorted[REFERENCE];
@@ -99,7 +101,8 @@ static double sum_of(const double *v, int from, int to) {
     return sum;
 }
 
-/* Runs of bins with at least a tenth of the slice's highest. Returns how many of the modes were found; *all is how many there are. */
+/* Runs of bins with at least a tenth of the slice's highest. Returns how many of the modes were found; *all is how many
+ * there are. */
 static int modes_found(const double *xy, int given, int *all) {
     static double truth[SLICES][BINS], found[SLICES][BINS];
     int n = 0;
@@ -122,7 +125,7 @@ static int modes_found(const double *xy, int given, int *all) {
     return n;
 }
 
-/* ---- one set ------------------------------------------------------------------------------------------------------------- */
+/* ---- one set --------------------------------------------------------------------------------------------------- */
 
 static acf_table *table_of(const double *xy, const uint8_t *mask, long n) {
     acf_table *t;
@@ -130,7 +133,7 @@ static acf_table *table_of(const double *xy, const uint8_t *mask, long n) {
     return t;
 }
 
-/* Samples of what the mask leaves open; kept (2): which columns are given. */
+/* Samples of the columns that the mask leaves open; kept (2): which columns are given. */
 static void draw(acf_session *s, const double *data, const uint8_t *kept, double *out) {
     static uint8_t mask[2 * SAMPLES];
     for (int i = 0; i < 2 * SAMPLES; i++) mask[i] = kept[i % 2];
@@ -139,7 +142,7 @@ static void draw(acf_session *s, const double *data, const uint8_t *kept, double
     acf_table_free(t);
 }
 
-/* Mean -log p(asked | the others that are given) of fresh data. */
+/* Mean -log p(target | the given others) of fresh data. */
 static double nats(acf_session *s, const double *data, const uint8_t *target) {
     static uint8_t given[2 * SAMPLES], ask[2 * SAMPLES];
     static double lp[SAMPLES];
@@ -199,7 +202,7 @@ static void run(const char *set, const acf_options *o, result *r) {
     acf_model_free(m);
 }
 
-/* Waits for a process to end; a failure of one is that of all. */
+/* Waits for a process to end; a failure of one is a failure of all. */
 static void wait_for_one(void) {
     int status;
     if (wait(&status) < 0 || !WIFEXITED(status) || WEXITSTATUS(status) != 0)
@@ -219,10 +222,9 @@ static void run_all(const char *const *set, int n, const acf_options *o, result 
     for (int k = 0; k < n && k < plan.jobs; k++) wait_for_one();
 }
 
-/* ---- all of them --------------------------------------------------------------------------------------------------------- */
+/* ---- all of them ----------------------------------------------------------------------------------------------- */
 
-/* The paper's model and nothing else. The rows are made, so that a fiftieth of them is enough to tell which weights
- * are best. */
+/* The paper's model without additions. There are so many rows that a fiftieth of them suffices for validation. */
 static void defaults(acf_options *o) {
     static const char *const set[][2] = {{"preset", "paper-2d"}, {"valid", "0.02"}};
     for (size_t k = 0; k < sizeof set / sizeof *set; k++) need(acf_options_set(o, set[k][0], set[k][1]));

@@ -1,20 +1,23 @@
 #!/usr/bin/env python3
-"""Does one model give one answer, to every question? Conditionals on few columns, and tails.
+"""Checks that scores and draws of one model agree. Conditionals on few columns, and tails.
 
-  python3 experiments/conditionals.py agree     TABLE.csv [NAME=VALUE ...]   scores against draws of 50 random questions
+  python3 experiments/conditionals.py agree     TABLE.csv [NAME=VALUE ...]   scores against draws of 50 random queries
   python3 experiments/conditionals.py calibrated TABLE.csv [NAME=VALUE ...]  held-out rows, a column given 0, 1, 2 or 3 others
   python3 experiments/conditionals.py tails     [NAME=VALUE ...]             draws beyond the observed range, of known columns
       [--lib build/libacflow.so] [--seed 1] [--rows 5000] [--runs 20]
 
-agree: a question gives 0 to 3 columns of a random row and asks for one other. Its conditional distribution is worked out from scores, and compared
-with 4,000 draws: total variation of a category, largest distance of the distribution functions of a number. `same` draws the one column, as
-the score asks for it; `row` draws all columns at once, as acflow sample does.
+agree: a query gives 0 to 3 columns of a random row and has one other as its target. Its conditional distribution is
+computed from scores, and compared with 4,000 draws: total variation of a category, largest distance of the distribution
+functions of a number. `same` draws the one column, as in the score; `row` draws all columns at once, as acflow sample
+does.
 
-calibrated: the model is fitted to four fifths of the rows. NLL in nats a cell, where a number has deviation 1; PIT: the largest distance of the
-probability integral transforms of the held-out cells from the uniform distribution, among 49 draws.
+calibrated: the model is fitted to four fifths of the rows. NLL in nats a cell, where a number has deviation 1; PIT: the
+largest distance of the probability integral transforms of the held-out cells from the uniform distribution, among 49
+draws.
 
-tails: tables of 200 and 2,000 rows with five independent columns. Shares of 10,000 draws at the extreme observed values over theirs in the data,
-the means of the draws' upper and lower 1 % less the truth in deviations, and how many new values the 98 % intervals hold; means over the runs.
+tails: tables of 200 and 2,000 rows with five independent columns. Shares of 10,000 draws at the extreme observed values
+over theirs in the data, the means of the draws' upper and lower 1 % less the truth in deviations, and how many new
+values the 98 % intervals hold; means over the runs.
 
 Reads the library through ctypes; needs NumPy.
 """
@@ -67,25 +70,25 @@ class Model:
         self.m = acf.make('acf_model_fit', t, o, None, None)
         self.s = acf.make('acf_session_create', self.m)
 
-    def ask(self, name, x, given, asked, *args, shape=None):
+    def ask(self, name, x, given, target, *args, shape=None):
         t, out = self.acf.table(x, self.classes), np.empty(x.shape if shape is None else shape)
-        masks = [None if m is None else np.ascontiguousarray(m, 'u1') for m in (given, asked)]
+        masks = [None if m is None else np.ascontiguousarray(m, 'u1') for m in (given, target)]
         self.acf(name, self.s, t, *map(pointer, masks), *args, pointer(out))
         self.acf.lib.acf_table_free(t)
         return out
 
-    def logp(self, x, given, asked):
-        return self.ask('acf_session_logp', x, given, asked, shape=len(x))
+    def logp(self, x, given, target):
+        return self.ask('acf_session_logp', x, given, target, shape=len(x))
 
-    def draw(self, x, given, asked, seed, draw=0):
-        return self.ask('acf_session_draw', x, given, asked, C.c_uint64(seed), C.c_uint32(draw))
+    def draw(self, x, given, target, seed, draw=0):
+        return self.ask('acf_session_draw', x, given, target, C.c_uint64(seed), C.c_uint32(draw))
 
 
-def question(D, row, cols, j, values):
+def query(D, row, cols, j, values):
     """Rows that give row[cols], and hold values in column j, with their masks."""
-    x, given, asked = np.full((len(values), D), np.nan), np.zeros((len(values), D)), np.zeros((len(values), D))
-    x[:, cols], given[:, cols], x[:, j], asked[:, j] = row[cols], 1, values, 1
-    return x, given, asked
+    x, given, target = np.full((len(values), D), np.nan), np.zeros((len(values), D)), np.zeros((len(values), D))
+    x[:, cols], given[:, cols], x[:, j], target[:, j] = row[cols], 1, values, 1
+    return x, given, target
 
 
 # ------------------------------------------------------------------------------------------------ scores against draws
@@ -102,7 +105,7 @@ def scored(m, row, cols, j, drawn):
     """(values, P(X <= value)) by scores, between the values that column j may have; of a class its probability. A cell that was rounded has the
     density of one point of its step: eight rows with points of their own stand for each. Values of donors are atoms of the density."""
     D, own = m.x.shape[1], m.x[~np.isnan(m.x[:, j]), j]
-    density = lambda v, copies=1: np.exp(m.logp(*question(D, row, cols, j, np.repeat(v, copies)))).reshape(-1, copies).mean(1)
+    density = lambda v, copies=1: np.exp(m.logp(*query(D, row, cols, j, np.repeat(v, copies)))).reshape(-1, copies).mean(1)
     if m.classes[j]:
         v = np.arange(m.classes[j], dtype=float)
         p = density(v)
@@ -125,7 +128,7 @@ def scored(m, row, cols, j, drawn):
     return grid, F / F[-1]
 
 
-SETS = 40       # draws of a row: each has an ensemble member and parameters of its own
+SETS = 40       # draws of a row: each has its own ensemble member and parameters
 
 
 def distance(m, j, v, F, drawn):
@@ -134,13 +137,13 @@ def distance(m, j, v, F, drawn):
     return np.abs(np.searchsorted(np.sort(drawn), v, side='right') / len(drawn) - F).max()
 
 
-def agree(m, rng, questions=50, draws=4000):
+def agree(m, rng, queries=50, draws=4000):
     D, same, row = m.x.shape[1], [], []
-    for q in range(questions):
+    for q in range(queries):
         given = m.x[rng.integers(len(m.x))]
         cols = rng.permutation(np.flatnonzero(~np.isnan(given)))[:rng.integers(0, 4)]
         j = int(rng.choice(np.setdiff1d(np.arange(D), cols)))
-        x, g, a = question(D, given, cols, j, np.full(draws // SETS, np.nan))
+        x, g, a = query(D, given, cols, j, np.full(draws // SETS, np.nan))
         one, all_of_it = (np.concatenate([m.draw(x, *masks, seed + q, i)[:, j] for i in range(SETS)])
                           for masks, seed in (((g, a), 11), ((None, None), 500)))
         v, F = scored(m, given, cols, j, one)
@@ -165,7 +168,7 @@ def calibrated(m, test, rng, cells=4000, draws=49):
             seen = rng.permutation(np.flatnonzero(~np.isnan(row)))
             if len(seen) > min(k, 1) and (k == D - 1 or len(seen) > k):
                 rows.append(row), column.append(seen[0]), cols.append(seen[1:1 + k])
-        parts = [question(D, r, c, j, r[[j]]) for r, c, j in zip(rows, cols, column)]
+        parts = [query(D, r, c, j, r[[j]]) for r, c, j in zip(rows, cols, column)]
         x, g, a = (np.concatenate(p) for p in zip(*parts))
         j, real = np.array(column), m.classes[column] == 0
         truth, nll = x[np.arange(len(x)), j], -np.clip(m.logp(x, g, a) + np.log(sd[j]), -20, None)

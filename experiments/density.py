@@ -4,22 +4,25 @@
   python3 experiments/density.py [--data ../shared/data/density] [--peers ../shared/peers] [--sets power,gas] [--models ar,flow,guess,default]
                                  [--minutes 20 | --steps N] [NAME=VALUE ...]
 
-Minutes are processor time over the number of cores; GOMP_SPINCOUNT=1000 in the environment keeps waiting threads out of it.
+Minutes are processor time over the number of cores; GOMP_SPINCOUNT=1000 in the environment keeps waiting threads out of
+it.
 
-Models: `ar` has no transformations (the paper's autoregressive baseline, with smaller networks), `flow` has two layers of linear, leaky ReLU and RNN
-coupling before it, `guess` is the same with the best-guess term in its loss, `default` is what acflow does when nothing is said. Every model gets the same share of the minutes and the same options otherwise; NAME=VALUE are
+Models: `ar` has no transformations (the paper's autoregressive baseline, with smaller networks), `flow` has two layers
+of linear, leaky ReLU and RNN coupling before it, `guess` is the same with the best-guess term in its loss, `default`
+has acflow's defaults. Every model gets the same share of the minutes and the same options otherwise; NAME=VALUE are
 options for all of them.
 
-Power gets uniform noise of its columns' resolution (0.001, 0.01, 1, 1, 1, 0), as in MAF's code. Rows and masks are otherwise those of impute_peers.py (its functions density and bernoulli are imported), so that NRMSE compares with the imputers
-there, which were fitted on the same complete training rows. Values are z-scored by the training rows. NLL: nats per row of p(x_u | x_o) on
-the test rows, Bernoulli(1/2) masks, mean and deviation over 5 masks. NRMSE, mask 1: of the best guess, of the mean of 20 draws, and of the
-mean of the one-column conditionals.
+Power gets uniform noise of its columns' resolution (0.001, 0.01, 1, 1, 1, 0), as in MAF's code. Rows and masks are
+otherwise those of impute_peers.py (its functions density and bernoulli are imported), so that NRMSE compares with the
+imputers there, which were fitted on the same complete training rows. Values are z-scored by the training rows. NLL:
+nats per row of p(x_u | x_o) on the test rows, Bernoulli(1/2) masks, mean and deviation over 5 masks. NRMSE, mask 1: of
+the best guess, of the mean of 20 draws, and of the mean of the one-column conditionals.
 """
 import argparse, ctypes, os, sys, time
 import numpy as np
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-PAPER = {'likelihood': 'ar', 'likelihood-units': '96', 'anchor': '0', 'encode': 'standard', 'dequantise': 'false'}
+PAPER = {'likelihood': 'gru', 'likelihood-units': '96', 'gmm': '0', 'encode': 'standard', 'dequantise': 'false'}
 MODELS = {
     'ar': {**PAPER, 'flow': ''},
     'flow': {**PAPER, 'preset': 'flow'},
@@ -42,7 +45,7 @@ class Lib:
 
     def call(self, name, *args):
         status = getattr(self.lib, name)(*args)
-        if status and not (name == 'acf_model_fit' and self.lib.acf_status_exit(status) == 130):      # 130: time was up, the best so far is given
+        if status and not (name == 'acf_model_fit' and self.lib.acf_status_exit(status) == 130):      # 130: interrupted at the time limit, with the best model so far
             sys.exit(f'density.py: {name}: {self.lib.acf_error().decode()}')
 
     def make(self, name, *args):
@@ -87,7 +90,7 @@ def fit(lib, x, options, seconds, steps):
     if not steps:
         model, seen = run(10 ** 6, t + 0.1 * seconds)
         lib.lib.acf_model_free(model)
-        before, each = seen['first'] - t, (seen['last'] - seen['first']) / max(seen['step'] - 1, 1)  # before the first step: the anchor
+        before, each = seen['first'] - t, (seen['last'] - seen['first']) / max(seen['step'] - 1, 1)  # before the first step: the Gaussian mixture
         steps = max(int((0.9 * seconds - before) / each), 100)
         t = clock()
         limit = t + 1.1 * seconds
@@ -101,8 +104,8 @@ def evaluate(lib, model, x, hidden, peers, nrmse):
     whole, out = lib.table(x), np.empty(len(x))
     nll = []
     for h in hidden:
-        asked = np.ascontiguousarray(h, 'u1')
-        lib.call('acf_session_logp', s, whole, None, pointer(asked), pointer(out))
+        target = np.ascontiguousarray(h, 'u1')
+        lib.call('acf_session_logp', s, whole, None, pointer(target), pointer(out))
         nll.append(-out.mean())
     if not nrmse:
         return np.mean(nll), np.std(nll), []

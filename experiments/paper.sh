@@ -9,14 +9,13 @@
 #   --weights 0.1,1,10              of the best guess in the loss
 #   --seed 1
 #   --device cpu|cuda
-#   --jobs 1                        so many side by side; on a GPU start nvidia-cuda-mps-control -d before
-#   --minutes M                     what still trains then is ended and evaluated; what has not begun is left out
+#   --jobs 1                        trainings in parallel; on a GPU start nvidia-cuda-mps-control -d before
+#   --minutes M                     running trainings are then ended and evaluated, the others left out
 #   --data ../shared/data/density   --out build/paper/results.csv   --lib build/libacflow.so
 #   --quick                         few rows, steps and units: two cores, a minute for a set; not a result
 #
-# NAME=VALUE are options of acflow for all of them. One row of --out for each; docs/paper.md says how they are made. A
-# row that is there is not made again, and a training that was interrupted goes on. Without the data it says so and ends
-# well.
+# NAME=VALUE are options of acflow for all of them. One row of --out for each; docs/paper.md says how they are made. An
+# existing row is not made again, and an interrupted training continues. Without the data it says so and succeeds.
 set -u
 cd "$(dirname "$0")/.."
 data=../shared/data/density out= missing=0,0.1,0.5 models=ar,acflow,acflow-bg weights=0.1,1,10 jobs=1 minutes= quick=

@@ -3,8 +3,8 @@
 
     pictures.py TABLE COMPLETED PICTURE [ROWS]
 
-TABLE has missing cells; COMPLETED is what `acflow impute TABLE --intervals 90` wrote. Filled cells are coloured, with the
-90 % interval below the value. experiments/pictures.sh runs it. Needs libcairo, no Python package.
+TABLE has missing cells; COMPLETED is what `acflow impute TABLE --intervals 90` wrote. Filled cells are coloured, with
+the 90 % interval below the value. experiments/pictures.sh runs it. Needs libcairo, no Python package.
 """
 import csv
 import ctypes as c

@@ -1,7 +1,8 @@
 # Rscript experiments/proper.R DATA mice.csv [REPS [FIRST]]
 #
-# mice's methods norm and pmm on the tables that `experiments/proper.py --write DATA` wrote, 20 imputations each; the estimates as proper.py writes
-# its own, for proper.py --mice. Lines are added to the file cell after cell, so that what is there can be read at any time.
+# mice's methods norm and pmm on the tables that `experiments/proper.py --write DATA` wrote, 20 imputations each; the
+# estimates as proper.py writes its own, for proper.py --mice. Lines are added to the file cell after cell, so that what
+# is there can be read at any time.
 suppressPackageStartupMessages(library(mice))
 
 M <- 20

@@ -1,19 +1,22 @@
 #!/usr/bin/env python3
-"""Multiple imputation, checked by simulation: do 95 % intervals by Rubin's rules cover, and is their standard error the deviation of the estimates?
+"""Multiple imputation, checked by simulation: do 95 % intervals by Rubin's rules cover, and is their standard error the
+deviation of the estimates?
 
   python3 experiments/proper.py [--cells mcar-100-60,...] [--reps 300] [--jobs 16] [--out proper.csv] [--mice mice.csv]
   python3 experiments/proper.py --write DATA         the same tables as CSV files, for experiments/proper.R
   Rscript experiments/proper.R DATA mice.csv [REPS]  mice's methods norm and pmm on them
   python3 experiments/proper.py --boys boys.csv      fraction of missing information and standard errors of lm(tv ~ age + hgt)
 
-A table has x, z and y, normal: z = x/2 + noise, y = 1 + x/2 + z/2 + noise. A cell of the simulation is MECHANISM-ROWS-PERCENT: so many percent
-of y are missing, completely at random (mcar) or the more likely the larger x is (mar), and a third as many of z, completely at random. Every table
-is fitted with NAME=VALUE options of acflow, or the defaults, and imputed m times, each repetition from a seed of its own: with one seed for all,
-what 20 draws happen to have in common would look like a bias. Estimands: the mean of y, the slope of x in lm(y ~ x + z), the
-correlation of x and y (by Fisher's z). Degrees of freedom are Barnard and Rubin's.
+A table has x, z and y, normal: z = x/2 + noise, y = 1 + x/2 + z/2 + noise. A cell of the simulation is
+MECHANISM-ROWS-PERCENT: so many percent of y are missing, completely at random (mcar) or the more likely the larger x is
+(mar), and a third as many of z, completely at random. Every table is fitted with NAME=VALUE options of acflow, or the
+defaults, and imputed m times, each repetition from a seed of its own: with one seed for all, what 20 draws happen to
+have in common would look like a bias. Estimands: the mean of y, the slope of x in lm(y ~ x + z), the correlation of x
+and y (by Fisher's z). Degrees of freedom are Barnard and Rubin's.
 
-Printed for each cell and estimand: bias, coverage, mean standard error over the deviation of the estimates, fraction of missing information; and
-mice's coverage and ratio beside them where there are such figures. NumPy alone is needed. boys.csv: write.csv(mice::boys, 'boys.csv', row.names = FALSE, na = '')
+Printed for each cell and estimand: bias, coverage, mean standard error over the deviation of the estimates, fraction of
+missing information; and mice's coverage and ratio beside them where there are such figures. NumPy alone is needed.
+boys.csv: write.csv(mice::boys, 'boys.csv', row.names = FALSE, na = '')
 """
 import argparse, csv, ctypes, math, multiprocessing, os, sys, time
 

@@ -1,11 +1,12 @@
-/* How near to the truth a trained model comes: tables from known 8-column distributions, so that every conditional density is known.
+/* How close a trained model comes to the truth, on tables from known 8-column distributions with known conditional
+ * densities.
  *
  *     truth [NAME=VALUE...]          options of training, such as steps=4000 seed=1; and of this program:
  *                                    rows=N training rows (20000), table=1..4 one of the four tables alone
  *
- * Two distributions, a Gaussian and a mixture of three Gaussians with full covariances; complete training data, and half of its cells
- * missing: four tables. For fresh rows and four kinds of questions it prints the mean negative log-likelihood per modelled column, the model's and
- * the true one. Uses the public header only. */
+ * Two distributions, a Gaussian and a mixture of three Gaussians with full covariances; complete training data, and
+ * half of its cells missing: four tables. For fresh rows and four kinds of queries it prints the mean negative
+ * log-likelihood per modelled column, of the model and of the truth. Uses the public header only. */
 #include <acflow.h>
 #include <math.h>
 #include <stdio.h>
@@ -95,7 +96,7 @@ static void need(acf_status status) {
 
 static const char *const questions[4] = {"random halves", "few given", "joint", "marginals"};
 
-/* Which columns of one row are given and asked for. */
+/* The given and target columns of one row. */
 static void ask(int query, uint64_t *state, uint8_t *given, uint8_t *target) {
     double p = query == 0 ? 0.5 : query == 1 ? 0.2 : 0;
     int any = 0;

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# make demo, from end to end: it ends well, and its page is whole and needs nothing from outside.
+# make demo, from end to end: it succeeds, and its page is complete and self-contained.
 set -u
 cd "$(dirname "$0")/.."
 B=${B:-build}
@@ -14,9 +14,9 @@ page=$B/demo/report.html
 [[ $(tail -n 1 "$page" 2>/dev/null) == *"</html>"* ]]
 verdict $? "its page is written to the end"
 [[ $(grep -c "src='data:image" "$page") -eq 5 ]] && ! grep -qE '(src|href)=.?(https?:|//)' "$page"
-verdict $? "its pictures are in it, and nothing is fetched"
+verdict $? "it contains its pictures and fetches nothing"
 grep -q '^340,cost,' "$B/demo/surprising.csv" && grep -q '35509.11' "$page"
-verdict $? "the strangest cell is on it"
+verdict $? "the most surprising cell is on it"
 awk '/^Error of the numbers/ { gsub(",", ""); found = $7 < $10 && $10 < $13 } END { exit !found }' "$B/logs/demo.out"
 verdict $? "acflow errs less than linear regressions, and those less than means"
 printf '%d passed, %d failed\n' "$passed" "$failed"

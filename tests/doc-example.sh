@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# docs/adding-an-operation.md, followed to the letter: its code blocks become files (the fence names which), its line goes
-# into the list, and the operation must pass its cases; with the page's planted mistake it must not. B is the build
-# folder, with a built f64 variant: only what sees the longer list is compiled again.
+# docs/adding-an-operation.md, followed to the letter: its code blocks become files (the fence names which), its line
+# goes into the list, and the operation must pass its cases; with the page's planted mistake it must not. B is the build
+# folder, with a built f64 variant: only files that use the longer list are compiled again.
 set -u
 cd "$(dirname "$0")/.."
 B=${B:-build}

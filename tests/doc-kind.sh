@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# docs/adding-a-column-kind.md, followed to the letter: its code blocks become the file, its line goes into the list, make
-# builds it in a copy of the tree, and a table with such a column is described, fitted, completed and refused as the page
-# says; with the page's planted mistake it is not. B is the build folder: its objects are copied, so that make compiles
-# only the list and the new file.
+# docs/adding-a-column-kind.md, followed to the letter: its code blocks become the file, its line goes into the list,
+# make builds it in a copy of the tree, and a table with such a column is described, fitted, completed and refused as
+# the page says; with the page's planted mistake it is not. B is the build folder: its objects are copied, so that make
+# compiles only the list and the new file.
 set -u
 cd "$(dirname "$0")/.."
 B=${B:-build}

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# docs/adding-a-reader.md, followed to the letter in a copy of the tree: its code blocks become files (the fence names which), its line goes
-# into the list, and make builds what that changes. The reader must pass what every reader must, acflow must fit and impute such a file as it
-# does the same table in CSV, and with the page's planted mistake the tests must turn red. B is the build folder, with acflow and a built
-# f64 variant, whose objects are copied and not compiled again.
+# docs/adding-a-reader.md, followed to the letter in a copy of the tree: its code blocks become files (the fence names
+# which), its line goes into the list, and make builds what that changes. The reader must pass what every reader must,
+# acflow must fit and impute such a file as it does the same table in CSV, and with the page's planted mistake the tests
+# must turn red. B is the build folder, with acflow and a built f64 variant, whose objects are copied and not compiled
+# again.
 set -u
 cd "$(dirname "$0")/.."
 B=${B:-build}

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# The documents point at things that exist:
+# Links and file names in the documents must exist:
 #
 #   links     every relative link names a file, and every #anchor a heading of it
 #   sources   every source file that a document names is there; pages that make up files are left out
 #   columns   lines are within 120 columns; tables, code and formulas may be longer
 #
-# Prints an offender a line and last "N passed, N failed".
+# Prints a line for each mistake and last "N passed, N failed".
 set -u
 cd "$(dirname "$0")/.."
 export LC_ALL=C.UTF-8

@@ -1,8 +1,8 @@
 #!/bin/bash
 # The shared library exports what tests/exports.list names and nothing else: exports.sh [LIBRARY]
 #
-# A symbol that appears by accident is one that programs may come to depend on; one that disappears breaks them. The
-# list must agree with the ACF_API functions of the public header, too.
+# Programs may come to depend on a symbol that appears by accident, and break if one disappears. The list must agree
+# with the ACF_API functions of the public header, too.
 set -u
 cd "$(dirname "$0")/.."
 library=${1:-${B:-build}/libacflow.so}

@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
-# Every suite of the GPU under compute-sanitizer, small sizes only: a line for each suite and tool, and last "N clean, N red". On the machine
-# with the GPU, in what make gpu-test has packed:
+# Every suite of the GPU under compute-sanitizer, small sizes only: a line for each suite and tool, and last "N clean, N
+# red". On the machine with the GPU, in what make gpu-test has packed:
 #
 #     tests/gpu-sanitize.sh [--tools memcheck,racecheck] [--precision float] [--limit SECONDS] [SUITE...]
 #
-# --tools: of memcheck (default), racecheck, initcheck, synccheck. --limit: of the whole, default 540; what found no time says so. Logs
-# are in $B/logs. B: build folder. SANITIZER: the program, tried without one as well: SANITIZER=none tests/gpu-sanitize.sh.
+# --tools: of memcheck (default), racecheck, initcheck, synccheck. --limit: of the whole, default 540; suites without
+# time are reported. Logs are in $B/logs. B: build folder. SANITIZER: the program; "none" runs without it: SANITIZER=none
+# tests/gpu-sanitize.sh.
 set -u
 cd "$(dirname "$0")/.."
 B=${B:-build} tools=memcheck precision=float limit=540 device=${DEVICE:-cuda}

@@ -1,5 +1,5 @@
 #!/bin/bash
-# Installs into an empty folder and uses what is there as a stranger would: the program, the header, both libraries
+# Installs into an empty folder and uses it as a new user would: the program, the header, both libraries
 # and the pkg-config file. install.sh; B is the build folder, "build" by default.
 set -u
 cd "$(dirname "$0")/.."

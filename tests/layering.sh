@@ -2,14 +2,14 @@
 # The rules that keep the tree one way, checked on the text of the sources: layering.sh [ROOT]
 #
 #   includes   a folder includes itself and the folders before it in `order`; the command line, and nothing else, is
-#              built on acflow.h alone (its tests also on base); only tests include the harness; plot, which becomes a library of its
-#              own, includes base alone, and of plot the others see plot_library.h
+#              built on acflow.h alone (its tests also on base); only tests include the harness; plot, which becomes a
+#              library of its own, includes base alone, and of plot the others see plot_library.h
 #   names      no two files under src/ have the same name
-#   memory     malloc and friends are called in src/base/arena.c, src/api/ and src/cli/ only. Allowed elsewhere: tests; member
-#              calls such as mem->free(); json_decref, which releases what jansson allocated
+#   memory     malloc and friends are called in src/base/arena.c, src/api/ and src/cli/ only. Allowed elsewhere: tests;
+#              member calls such as mem->free(); json_decref, which releases what jansson allocated
 #   static     a function of the standard library that hands out shared static memory is not called (threads)
-#   headers    all of them compile in one file, in either order: no two give one name to two things (those of a GPU's kernels aside,
-#              which need the toolkit)
+#   headers    all of them compile in one file, in either order: no two give one name to two things (those of a GPU's
+#              kernels aside, which need the toolkit)
 #
 # Prints an offender a line, as file:line, and last "N passed, N failed".
 set -u

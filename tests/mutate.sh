@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Plants mistakes in the sources, one at a time, and expects the tests to turn red: tests of the tests.
+# Tests the tests: plants mistakes in the sources, one at a time, and expects the tests to fail.
 #
 #     tests/mutate.sh [FAMILY...]        all of tests/mutants/*.txt, or only those families
 #
@@ -9,11 +9,13 @@
 #     - text that occurs exactly once in the file; white space does not count (tests/plant.pl)
 #     + what it becomes
 #
-# For a file of the command line (src/cli) the suites are scripts of tests/cli where there are such, and the mistake is planted in a program of its own.
+# For a file of the command line (src/cli) the suites are scripts of tests/cli where there are such, and the mistake is
+# planted in a program of its own.
 #
-# The file is changed in a copy; it, or for a header what includes it, is compiled as the f64 variant is and linked with the
-# other objects of that variant, and the suites are run. A mutant that ends with status 0 has SURVIVED: a test is missing. So has an operation of
-# src/ops/ops_list.h whose backward has no mutant at all. Two run at a time. The last line is "N passed, N failed".
+# The file is changed in a copy; it, or for a header what includes it, is compiled as the f64 variant is and linked with
+# the other objects of that variant, and the suites are run. A mutant that ends with status 0 has SURVIVED: a test is
+# missing. So has an operation of src/ops/ops_list.h whose backward has no mutant at all. Two run at a time. The last
+# line is "N passed, N failed".
 set -u
 cd "$(dirname "$0")/.."
 export LC_ALL=C
@@ -30,7 +32,7 @@ for o in "$B"/f64/src/*/*.o "$B"/f64/tests/*/*.o; do
     [[ -e ${source%.o}.c && $o != "$B"/f64/src/cli/main.o ]] && objects+=("$o")
 done
 
-# ---- read the lists ---------------------------------------------------------------------------------------------------
+# ---- read the lists ----------------------------------------------------------------------------------------
 
 files=() suites=() whats=() olds=() news=()
 read_list() {
@@ -56,7 +58,7 @@ else
     for list in tests/mutants/*.txt; do read_list "$list"; done
 fi
 
-# ---- one mutant -------------------------------------------------------------------------------------------------------
+# ---- one mutant ----------------------------------------------------------------------------------------
 
 # verdict WORD INDEX DETAIL: one line on the screen, and a file to count.
 verdict() {
@@ -99,8 +101,8 @@ try() {
     *) verdict FAILED "$i" "it cannot be planted"; return ;;
     esac
     by_script "$i" && { try_cli "$i" "$file" "$dir"; return; }
-    # The changed copy is found before the original. A mistake may leave a variable unused: -w, or the compiler would catch
-    # it instead of the tests.
+    # The changed copy is found before the original. A mistake may leave a variable unused: -w, or the compiler would
+    # catch it instead of the tests.
     local first="${compile%% *} -I$dir/src ${compile#* } -w" linked=() again=" " c o source
     for c in $(touched "$file"); do
         source=$c && [[ $c == "$file" ]] && source=$dir/$c
@@ -115,7 +117,7 @@ try() {
     rm -rf "$dir"
 }
 
-# ---- all of them ------------------------------------------------------------------------------------------------------
+# ---- all of them ----------------------------------------------------------------------------------------
 
 failed=0
 # Red is only worth something where the tests are green without the mistake, and exist.

@@ -1,5 +1,6 @@
 #!/bin/sh
-# Are the libraries to build with here?  need.sh [--clang] PACKAGE...  When not: install them if we may, else say how.
+# Are the libraries to build with here?  need.sh [--clang] PACKAGE...  If not: installs them if that is allowed,
+# otherwise says how.
 set -u
 clang=true
 if [ "$1" = --clang ]; then

@@ -9,7 +9,8 @@ B=${B:-build}
 mkdir -p "$B/logs"
 passed=0 failed=0 skipped=0
 
-# run NAME COMMAND...: its last line must be "N passed, N failed[, N skipped]"; a non-zero status without a count is a failure.
+# run NAME COMMAND...: its last line must be "N passed, N failed[, N skipped]"; a non-zero status without a count is a
+# failure.
 run() {
     local name=$1 log="$B/logs/$1.log"
     shift

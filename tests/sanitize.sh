@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The tests under ASan+UBSan (float and double, gcc) and under TSan (float, clang, so that the OpenMP runtime can tell the
-# sanitizer about its barriers through archer).
+# The tests under ASan+UBSan (float and double, gcc) and under TSan (float, clang, so that the OpenMP runtime can tell
+# the sanitizer about its barriers through archer).
 set -u
 cd "$(dirname "$0")/.."
 B=${B:-build}

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# make static: the program needs glibc alone, and works by itself: fits, fills holes and draws a picture from an empty folder, with an empty
-# environment. Its plugin, where one can be built, needs no more than glibc and CUDA's libraries.
+# make static: the program needs only glibc and works alone: fits, imputes and draws a picture from an empty folder,
+# with an empty environment. Its plugin, where one can be built, needs no more than glibc and CUDA's libraries.
 set -u
 cd "$(dirname "$0")/.."
 B=${B:-build}

@@ -1,4 +1,4 @@
-/* Tests of the public functions through acflow.h alone: what a program sees, and that NULL never crashes. */
+/* Tests of the public functions through acflow.h alone: options, config files, texts and NULL arguments. */
 #include "acflow.h"
 
 #include "harness/check.h"
@@ -49,7 +49,7 @@ static void options_are_set_and_read(void **state) {
     size_t needed = 0;
     assert_int_equal(acf_options_get(o, "threads", tiny, sizeof tiny, &needed), ACF_ESPACE);
     assert_int_equal(needed, 5);
-    assert_string_equal(tiny, "1"); /* cut, and ended */
+    assert_string_equal(tiny, "1"); /* cut, with its NUL */
     assert_int_equal(acf_options_get(o, "threads", NULL, 0, &needed), ACF_ESPACE);
     assert_int_equal(needed, 5);
     needed = 99;
@@ -57,7 +57,7 @@ static void options_are_set_and_read(void **state) {
     assert_int_equal(needed, 99);
 }
 
-/* Every option can be listed, and set to its default and to each of its words. */
+/* Every option can be listed, and set to its default and to each of its choices. */
 static void options_are_listed(void **state) {
     acf_options *o = *state;
     acf_option_info d;
@@ -129,7 +129,7 @@ static void config_files_are_loaded(void **state) {
     assert_value(o, "log-level", "debug");
     assert_int_equal(load_text(o, "{\"threads\": 5, \"log-level\": \"loud\"}"), ACF_EUSAGE);
     assert_non_null(strstr(acf_error(), "acflow-config-"));
-    assert_value(o, "threads", "2"); /* nothing of a wrong file is taken */
+    assert_value(o, "threads", "2"); /* a wrong file changes nothing */
     assert_int_equal(load_text(o, "{\"threads\": 5"), ACF_EUSAGE);
     assert_int_equal(acf_options_load(o, "/nonexistent/config.json", NULL), ACF_EIO);
     assert_int_equal(acf_options_set(o, "threads", "7"), ACF_OK);
@@ -163,7 +163,7 @@ static void info_is_json(void **state) {
     char kernels[64] = "";
     snprintf(kernels, sizeof kernels, "\nkernels:     %s\n", json_string_value(json_object_get(j, "kernels")));
     assert_non_null(strstr("\nkernels:     plain\n\nkernels:     avx2\n\nkernels:     avx512\n", kernels));
-    /* A process that runs has touched more than a megabyte, and this one less than a hundred gigabytes. */
+    /* A running process has touched more than a megabyte, and this one less than a hundred gigabytes. */
     assert_in_range(json_integer_value(json_object_get(j, "peak_memory_bytes")), 1 << 20, 100ll << 30);
 #ifdef ACF_DOUBLE
     assert_string_equal(json_string_value(json_object_get(build, "precision")), "double");

@@ -1,4 +1,4 @@
-/* Rows that are looked up, through acflow.h: files, interruption, ids, and that a table is not its own witness. */
+/* Tests of donors through acflow.h: model files, interruption, ids, and that a row is not its own donor. */
 #include "acflow.h"
 
 #include "donors/donors.h"
@@ -29,8 +29,8 @@ static int remove_path(void **state) {
 
 static double uniform(int i, int j) { return fmod(fabs(sin((i + 1) * 12.9898 + j * 78.233)) * 43758.5453, 1); }
 
-/* Whole numbers without a rule, and a category; rows i and i + ROWS/2 are the same. With copies false none are, and the numbers are normal, which a network knows
- * from the start. */
+/* Whole numbers without a rule, and a category. With copies, rows i and i + ROWS/2 are equal. Without, no rows are
+ * equal and the numbers are normal, which a network models from the start. */
 static double cell_of(bool copies, int i, int j) {
     const double u = uniform(copies ? i % (ROWS / 2) : i, j);
     if (!copies && j != 3) return 50 + 10 * sqrt(-2 * log(u)) * cos(6.283185307179586 * uniform(i, j + 4));
@@ -94,13 +94,13 @@ static acf_model *fit(bool copies, acf_options *o, watch *w) {
     return m;
 }
 
-static void rows_are_looked_up_where_they_repeat(void **state) {
+static void donors_are_used_where_rows_repeat(void **state) {
     (void)state;
     char text[16384];
     acf_model *m = fit(true, options(NULL), NULL);
     assert_true(m->donors && m->donors->N == ROWS && !m->next->donors);
     assert_int_equal(acf_model_info(m, ACF_TEXT, text, sizeof text, NULL), ACF_OK);
-    assert_non_null(strstr(text, "rows: 160, looked up beside the networks and kept in the model's file\n"));
+    assert_non_null(strstr(text, "rows: 160, stored in the model file as nearest-neighbour donors\n"));
     acf_table *t = table_of(true);
     acf_session *s;
     double out[CELLS];
@@ -148,7 +148,7 @@ static void interrupted_anywhere_it_ends_the_same(void **state) {
         m = NULL;
         if (acf_fit_lab_fit(table_of(true), options(WITH(RESUME)), look, &part, &m) != ACF_EINTERRUPT)
             fail_msg("call %d: %s", (int)at, acf_error());
-        assert_true(m && m->donors); /* what there is by then looks rows up, too */
+        assert_true(m && m->donors); /* the model so far has donors too */
         acf_model_free(m);
         m = fit(true, options(WITH(RESUME)), NULL);
         acf_fit_lab_scores(m, table_of(true), resumed);
@@ -167,5 +167,5 @@ static void survives_without_memory(void **state) {
 }
 
 #define WITH_PATH(test) cmocka_unit_test_setup_teardown(test, make_path, remove_path)
-ACF_TESTS(donors_api, cmocka_unit_test(rows_are_looked_up_where_they_repeat), WITH_PATH(files_have_the_rows),
+ACF_TESTS(donors_api, cmocka_unit_test(donors_are_used_where_rows_repeat), WITH_PATH(files_have_the_rows),
           WITH_PATH(interrupted_anywhere_it_ends_the_same), cmocka_unit_test(survives_without_memory))

@@ -1,5 +1,5 @@
-/* Models of several members through acflow.h alone: what they are fitted to be, interruption anywhere and resume,
- * a member that diverges, memory. */
+/* Tests of ensembles through acflow.h alone: equality with single fits, interruption anywhere and resume, a member that
+ * diverges, memory failures. */
 #include "acflow.h"
 
 #include "base/arena.h"
@@ -62,7 +62,7 @@ static int look(void *ctx, const acf_fit_report *r) {
     w->end[(r->member - 1) % 3] = *r;
     if (r->trouble) snprintf(w->trouble, sizeof w->trouble, "%s", r->trouble);
     w->calls++;
-    if (w->poisoned) { /* no cell of the table can be learned from; what is held out and the scales are found by now */
+    if (w->poisoned) { /* makes member 2 diverge; the held-out cells and scales are already known */
         double *x = (double *)acf_table_values(w->poisoned);
         for (int i = 0; i < CELLS; i += 3)
             if (!isnan(x[i])) x[i] = r->member == 2 && !r->trouble ? 1e300 : sin(i);
@@ -76,9 +76,9 @@ static acf_status fit(acf_options *o, watch *w, acf_model **out) {
 
 static void scores(const acf_model *m, double *out) { acf_fit_lab_scores(m, some_table(), out); }
 
-/* Each is the model that its seed alone gives, and the density is their mean: from memory and from the file.
- * Without an anchor, whose members have a second pass only where they left it behind; and without rows that
- * are looked up, which all members share. */
+/* Each member is the model of its seed, and the density is their mean, from memory and from the file. Without a
+ * Gaussian mixture, because its members have a second pass only if they improve on it; without donors, because all
+ * members share them. */
 static void members_are_fits_from_other_seeds(void **state) {
     (void)state;
     double lp[ROWS], loaded[ROWS], one[3][ROWS];
@@ -110,7 +110,7 @@ static void members_are_fits_from_other_seeds(void **state) {
     acf_model_free(m), acf_model_free(again);
 }
 
-/* Six steps and a second pass of twelve at most, three times. */
+/* Six steps and a second pass of at most twelve, three times. */
 static void what_is_left_counts_all_members(void **state) {
     (void)state;
     acf_model *m;
@@ -124,7 +124,7 @@ static void what_is_left_counts_all_members(void **state) {
     assert_true(e[2].eta == 0 && isnan(e[2].eta_early));
 }
 
-/* auto goes by the rows; who asks for a number gets it; a model says what it has. */
+/* auto depends on the rows; a number that was set is kept; the model reports its members. */
 static void a_model_says_how_many(void **state) {
     (void)state;
     acf_model *m = NULL, *two = NULL, *one = NULL;
@@ -148,10 +148,10 @@ static void a_model_says_how_many(void **state) {
     acf_model_free(m), acf_model_free(two), acf_model_free(one);
 }
 
-#define THREE "ensemble", "3", "gmm", "0" /* without an anchor each has its second pass */
+#define THREE "ensemble", "3", "gmm", "0" /* without a Gaussian mixture each member has its second pass */
 
-/* After any step of any member; the model has those that were complete, and the resumed
- * one is that of a run in one go. */
+/* After any step of any member the model has the complete members, and the resumed model is that of an uninterrupted
+ * run. */
 static void interrupted_anywhere_it_ends_the_same(void **state) {
     (void)state;
     double whole[ROWS], resumed[ROWS];
@@ -166,7 +166,7 @@ static void interrupted_anywhere_it_ends_the_same(void **state) {
         unlink(path);
         if (fit(options(WITH(THREE, "checkpoint-every", k % 2 ? "0" : "-1", RESUME)), &part, &m) != ACF_EINTERRUPT)
             fail_msg("call %d: %s", (int)k, acf_error());
-        /* also of the first that was not complete */
+        /* also the first one, if it was not complete */
         assert_true(m && acf_model_members(m) == (k >= w.calls_of[0] + w.calls_of[1] ? 2 : 1));
         if (part.last.member > 1)
             assert_non_null(strstr(acf_error(), part.last.member == 3 ? "member 3 of 3" : "member 2 of 3"));
@@ -178,7 +178,7 @@ static void interrupted_anywhere_it_ends_the_same(void **state) {
         assert_memory_equal(whole, resumed, sizeof whole);
         assert_int_equal(rest.calls, calls - k);
     }
-    watch none = {0}; /* and what is finished stays so */
+    watch none = {0}; /* a finished run stays finished */
     if (fit(options(WITH(THREE, RESUME)), &none, &m)) fail_msg("%s", acf_error());
     assert_int_equal(none.calls, 0);
     scores(m, resumed);
@@ -186,7 +186,8 @@ static void interrupted_anywhere_it_ends_the_same(void **state) {
     acf_model_free(m);
     assert_int_equal(fit(options(WITH("ensemble", "2", "gmm", "0", RESUME)), NULL, &m), ACF_EMODEL);
     assert_non_null(strstr(acf_error(), "member 3, and this model has 2"));
-    watch second = {.stop_at = w.calls_of[0] + 2}; /* its first pass: of the first member a larger lr would do */
+    watch second = {.stop_at =
+                        w.calls_of[0] + 2}; /* its first pass; for the first member a larger lr would be accepted */
     unlink(path);
     assert_int_equal(fit(options(WITH(THREE, RESUME)), &second, &m), ACF_EINTERRUPT);
     acf_model_free(m);
@@ -194,7 +195,7 @@ static void interrupted_anywhere_it_ends_the_same(void **state) {
     assert_non_null(strstr(acf_error(), "of a later member, which can only go on as it began: lr is"));
 }
 
-/* Members side by side: as many threads as there are, fewer, more. */
+/* Members trained in parallel: as many threads as members, fewer, more. */
 
 typedef struct audience {
     pthread_t thread;
@@ -214,13 +215,13 @@ static int listen(void *ctx, const acf_fit_report *r) {
 static acf_status fit_with(const char *threads, const char *const *more, audience *a, acf_model **out) {
     acf_options *o = options(more);
     assert_int_equal(acf_options_set(o, "ensemble", "5"), ACF_OK);
-    assert_int_equal(acf_options_set(o, "gmm", "0"), ACF_OK); /* each has its second pass */
+    assert_int_equal(acf_options_set(o, "gmm", "0"), ACF_OK); /* each member has its second pass */
     assert_int_equal(acf_options_set(o, "threads", threads), ACF_OK);
     *a = (audience){.thread = pthread_self(), .stop_at = a->stop_at};
     return acf_fit_lab_fit(some_table(), o, listen, a, out);
 }
 
-static void side_by_side_they_are_the_same(void **state) {
+static void parallel_members_are_the_same(void **state) {
     (void)state;
     static const char *const threads[] = {"1", "2", "3", "8"};
     double alone[ROWS], together[ROWS];
@@ -239,9 +240,9 @@ static void side_by_side_they_are_the_same(void **state) {
     }
 }
 
-/* Whenever the caller ends it, what is resumed is what one go gives; and what is kept are the members
- * up to the first that was not complete. */
-static void side_by_side_they_are_interrupted(void **state) {
+/* After an interruption at any report, the resumed model equals an uninterrupted one. The model that is kept has the
+ * members before the first incomplete one. */
+static void parallel_members_can_be_interrupted(void **state) {
     (void)state;
     double whole[ROWS], resumed[ROWS];
     acf_model *m;
@@ -264,11 +265,11 @@ static void side_by_side_they_are_interrupted(void **state) {
         acf_model_free(m);
         assert_memory_equal(whole, resumed, sizeof whole);
     }
-    assert_true(interrupted > 2); /* in the first, whose reports are all heard */
+    assert_true(interrupted > 2); /* in the first member, whose reports are all delivered */
 }
 
 #define ATTENTION "ensemble", "2", "likelihood", "attention", "dropout", "0.1"
-/* A transformer takes another order of every row's cells each step, and goes on with the one that is due. */
+/* A transformer takes another order of every row's cells in each step. A resumed run continues with the next order. */
 static void attention_goes_on_as_it_began(void **state) {
     (void)state;
     double whole[ROWS], resumed[ROWS];
@@ -289,7 +290,7 @@ static void attention_goes_on_as_it_began(void **state) {
     }
 }
 
-/* The second of three finds numbers that no step is finite with. */
+/* The second of three members has values for which no step is finite. */
 static void a_member_that_diverges_is_left_out(void **state) {
     (void)state;
     acf_model *m;
@@ -306,7 +307,7 @@ static void a_member_that_diverges_is_left_out(void **state) {
     acf_table_free(t);
 }
 
-/* Every allocation failing in turn, in a fit that is taken up in its second member. */
+/* Every allocation fails in turn, in a fit that is resumed in its second member. */
 static void survives_without_memory(void **state) {
     (void)state;
     acf_model *m = NULL;
@@ -326,5 +327,5 @@ static void survives_without_memory(void **state) {
 ACF_TESTS(ensemble_api, WITH_PATH(members_are_fits_from_other_seeds), cmocka_unit_test(what_is_left_counts_all_members),
           cmocka_unit_test(a_model_says_how_many), WITH_PATH(interrupted_anywhere_it_ends_the_same),
           cmocka_unit_test(a_member_that_diverges_is_left_out), WITH_PATH(survives_without_memory),
-          cmocka_unit_test(side_by_side_they_are_the_same), WITH_PATH(side_by_side_they_are_interrupted),
+          cmocka_unit_test(parallel_members_are_the_same), WITH_PATH(parallel_members_can_be_interrupted),
           WITH_PATH(attention_goes_on_as_it_began))

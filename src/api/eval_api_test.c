@@ -1,4 +1,4 @@
-/* Evaluation through the public header alone: a table in, scores and reports out. */
+/* Tests of evaluation through the public header alone: a table in, scores and reports out. */
 #include "acflow.h"
 
 #include "harness/check.h"
@@ -71,7 +71,7 @@ static void evaluates_a_table(void **state) {
                     isfinite(s.tv));
         assert_true(s.coverage >= 0 && s.coverage <= 1 && isfinite(s.nll) && s.nll_deviation >= 0);
         assert_int_equal(acf_eval_scores(e, 1, 0, &s), ACF_OK);
-        assert_true(s.nrmse < 0.5 && isnan(s.pfc)); /* a straight line tells the height */
+        assert_true(s.nrmse < 0.5 && isnan(s.pfc)); /* a straight line predicts the height */
         assert_int_equal(acf_eval_scores(e, 9, 0, &s), ACF_EUSAGE);
         assert_int_equal(acf_eval_scores(e, 0, COLS, &s), ACF_EUSAGE);
         text[k] = report_of(e, ACF_TEXT);
@@ -116,7 +116,7 @@ static void wrong_calls_get_a_sentence(void **state) {
     assert_int_equal(acf_eval_run(NULL, NULL, NULL, o, NULL, NULL, &e), ACF_EUSAGE);
     assert_int_equal(acf_eval_run(t, NULL, NULL, NULL, NULL, NULL, &e), ACF_EUSAGE);
     assert_int_equal(acf_options_set(o, "eval-rate", "1.5"), ACF_EUSAGE);
-    assert_int_equal(acf_options_set(o, "eval-draws", "1"), ACF_OK); /* of images even 0 */
+    assert_int_equal(acf_options_set(o, "eval-draws", "1"), ACF_OK); /* for images even 0 */
     assert_int_equal(acf_eval_run(t, NULL, NULL, o, NULL, NULL, &e), ACF_EUSAGE);
     assert_non_null(strstr(acf_error(), "eval-draws is 1"));
     assert_null(e);

@@ -1,4 +1,4 @@
-/* Fitting: see acflow.h. Puts the pieces together (options, device, held-out cells, encoder, network), then train/ensemble.h. */
+/* Fitting: see acflow.h. Prepares options, device, held-out cells, encoder and network, then calls train/ensemble.h. */
 #include "api/argument_checks.h"
 #include "model/config.h"
 #include "ops/devices.h"
@@ -8,7 +8,7 @@
 #include "train/gmm_posterior.h"
 #include "train/valid.h"
 
-/* What a model records: every option that is recorded, at its value in o; what the preset says of the others. */
+/* The options that a model records: the values of o, and those of the preset for options that o does not set. */
 static acf_status copy_options(const acf_options *o, acf_options **out) {
     acf_options *copy;
     ACF_TRY(acf_config_copy(o, &copy));
@@ -20,8 +20,8 @@ static acf_status copy_options(const acf_options *o, acf_options **out) {
     return status;
 }
 
-/* Everything that stands on the table: what is held out, the scales, a network. Takes config, at first without what the table's size says. Gives
- * *hold and *out. */
+/* Prepares what depends on the table: held-out cells, scales, a network. Takes config, and completes it with the
+ * options that depend on the size of the table. Gives *hold and *out. */
 static acf_status prepare(const acf_table *t, acf_options *config, acf_device *dev, acf_holdout **hold,
                           acf_model **out) {
     acf_encoder *encoder;
@@ -33,7 +33,7 @@ static acf_status prepare(const acf_table *t, acf_options *config, acf_device *d
         acf_options_free(config);
         return status;
     }
-    /* The model takes both over, also when it fails. */
+    /* The model takes both over, also if it fails. */
     ACF_TRY(acf_model_make(dev, config, encoder, (uint64_t)acf_options_int(config, "seed"), true, out));
     return t->file ? acf_schema_copy(t->file->schema, &(*out)->schema) : ACF_OK;
 }
@@ -58,24 +58,22 @@ acf_status acf_device_used(const acf_options *o, char *out, size_t cap, size_t *
     return acf_text_done(&t, needed);
 }
 
-/* The second table, and the option that says so. */
+/* Checks the second table and sets valid-on to it. */
 static acf_status take_valid(const acf_table *t, const acf_table *valid, acf_options *config) {
     if (!valid) return ACF_OK;
     if (valid->D != t->D)
         return acf_fail(ACF_ESHAPE,
-                        "the table to validate on has %lld columns, the other one %lld; expected the same columns",
+                        "the validation table has %lld columns, the training table %lld; expected the same columns",
                         (long long)valid->D, (long long)t->D);
     for (int64_t i = 0, cells = 0; cells == 0; i++) {
         if (i == valid->N)
-            return acf_fail(
-                ACF_EDATA,
-                "the table to validate on has no observed cell; expected rows that the model is to be judged by");
+            return acf_fail(ACF_EDATA, "the validation table has no observed cell; expected at least one");
         cells = acf_table_row_observed(valid, i);
     }
     const int on = acf_options_choice(config, "valid-on");
     if (on == ACF_VALID_CELLS || on == ACF_VALID_ROWS)
         return acf_fail(ACF_EUSAGE,
-                        "a table to validate on was given, but the option 'valid-on' is %s; leave out one of them",
+                        "there is a validation table, but the option 'valid-on' is %s; leave out one of them",
                         on == ACF_VALID_CELLS ? "cells" : "rows");
     return acf_options_set_text(config, "valid-on", "table");
 }
@@ -102,9 +100,7 @@ acf_status acf_model_fit_validated(const acf_table *t, const acf_table *valid, c
     acf_fit how;
     acf_status status = ACF_OK;
     if (*acf_options_text(o, "init-from"))
-        return acf_fail(
-            ACF_EUSAGE,
-            "the option 'init-from' is for images: a model of a table is fitted to its own columns, always anew");
+        return acf_fail(ACF_EUSAGE, "the option 'init-from' is only for images; leave it out for a table");
     ACF_TRY(acf_table_file_learnable(t));
     ACF_TRY(acf_fit_read(o, &how));
     how.callback = callback, how.ctx = ctx, how.valid = valid;
@@ -120,7 +116,7 @@ acf_status acf_model_fit_validated(const acf_table *t, const acf_table *valid, c
     ACF_TRY_DONE(prepare(t, config, dev, &hold, &m));
     ACF_TRY_DONE(acf_api_set_query_options(m, o));
     status = acf_fit_ensemble(m, t, hold, &how);
-    if (status == ACF_OK || status == ACF_EINTERRUPT) { /* what is kept of an interrupted one looks rows up, too */
+    if (status == ACF_OK || status == ACF_EINTERRUPT) { /* an interrupted model has donors too */
         acf_status attached = acf_donors_attach(m, t);
         if (!attached) attached = acf_gmm_posterior(m, t);
         status = attached ? attached : status;

@@ -1,5 +1,5 @@
-/* Fitting through acflow.h alone: reports, interruption and resume, divergence, checkpoints that fail, and what a model says of
- * itself. */
+/* Tests of fitting through acflow.h alone: reports, interruption and resume, divergence, checkpoint failures, and the
+ * description of a model. */
 #include "acflow.h"
 
 #include "base/arena.h"
@@ -38,7 +38,8 @@ static acf_table *some_table(double bump) {
     return acf_fit_lab_table(ROWS, names, bump);
 }
 
-/* A small network and 40 steps in one pass (refit_api_test.c has two, ensemble_api_test.c several models); more: pairs of name and value, ended by NULL. */
+/* A small network and 40 steps in one pass. refit_api_test.c has two passes, ensemble_api_test.c several members. more:
+ * pairs of name and value, ended by NULL. */
 static acf_options *options(const char *const *more) {
     static const char *const common[] = {"steps",
                                          "40",
@@ -57,7 +58,7 @@ static acf_options *options(const char *const *more) {
                                          "flow",
                                          "linear leaky rnn",
                                          "gmm",
-                                         "0", /* else the best may be what it began with */
+                                         "0", /* otherwise the best may be the initial model */
                                          "threads",
                                          "1",
                                          "checkpoint-every",
@@ -90,7 +91,7 @@ static int look(void *ctx, const acf_fit_report *r) {
     return r->step == w->stop_at;
 }
 
-/* Fits and says how it went; the options are freed. */
+/* Fits and returns the status; frees the options. */
 static acf_status fit(double bump, acf_options *o, watch *w, acf_model **out) {
     return acf_fit_lab_fit(some_table(bump), o, w ? look : NULL, w, out);
 }
@@ -101,7 +102,7 @@ static void expect(acf_status status, acf_status expected, const char *says) {
     if (status && !strstr(acf_error(), says)) fail_msg("expected '%s' in: %s", says, acf_error());
 }
 
-/* log p of the table's rows: the same bits for the same weights. */
+/* log p of the table's rows; equal bits mean equal weights. */
 static void scores(const acf_model *m, double *out) { acf_fit_lab_scores(m, some_table(0), out); }
 
 static void assert_same_model(const acf_model *a, const acf_model *b) {
@@ -127,7 +128,8 @@ static void assert_says(const acf_model *m, const char *words) {
     free(text);
 }
 
-/* ---- interruption and resume --------------------------------------------------------------------------------------------- */
+/* ---- interruption and resume
+ * --------------------------------------------------------------------------------------------- */
 
 static void an_interrupted_fit_goes_on(void **state) {
     (void)state;
@@ -137,16 +139,16 @@ static void an_interrupted_fit_goes_on(void **state) {
     expect(fit(0, options(WITH(CHECKPOINT)), &w, &part), ACF_EINTERRUPT,
            "interrupted after step 17; use the option 'resume' to go on from");
     assert_int_equal(w.last.step, 17);
-    assert_non_null(part); /* the best so far */
+    assert_non_null(part); /* the best model so far */
     assert_says(part, "\"end\": \"interrupted\"");
     assert_true(exists());
     double before = w.last.elapsed;
     w = (watch){.stop_at = -1};
     expect(fit(0, options(WITH(RESUME, "threads", "2")), &w, &resumed), ACF_OK, "");
     assert_int_equal(w.first, 18);
-    assert_true(w.begun > before && w.last.elapsed > w.begun); /* no clock is so coarse that a step takes none of it */
+    assert_true(w.begun > before && w.last.elapsed > w.begun); /* the clock resolves a step */
     assert_same_model(whole, resumed);
-    assert_true(exists()); /* the end of the run: it can be made longer */
+    assert_true(exists()); /* the end of the run; it can be made longer */
     w = (watch){.stop_at = -1};
     expect(fit(0, options(WITH(RESUME, "steps", "50", "patience", "7", "lr", "0.001")), &w, &longer), ACF_OK, "");
     assert_int_equal(w.first, 41);
@@ -154,7 +156,7 @@ static void an_interrupted_fit_goes_on(void **state) {
     acf_model_free(whole), acf_model_free(part), acf_model_free(resumed), acf_model_free(longer);
 }
 
-/* With checkpoint-every -1 the file appears when it is needed, and not before. */
+/* With checkpoint-every -1 the file appears only when it is needed. */
 static void a_checkpoint_may_wait_for_an_interruption(void **state) {
     (void)state;
     acf_model *whole, *part, *resumed;
@@ -183,7 +185,7 @@ static void what_exists_is_not_overwritten(void **state) {
     (void)state;
     acf_model *m, *again;
     expect(fit(0, options(WITH("resume", "true")), NULL, &m), ACF_EUSAGE, "no checkpoint is named");
-    expect(fit(0, options(WITH(RESUME)), NULL, &m), ACF_OK, ""); /* nothing there yet: it begins */
+    expect(fit(0, options(WITH(RESUME)), NULL, &m), ACF_OK, ""); /* no file yet: training begins */
     expect(fit(0, options(WITH(CHECKPOINT)), NULL, &again), ACF_EUSAGE,
            "use the option 'resume' to go on with it, or remove it to begin anew");
     assert_null(again);
@@ -213,7 +215,8 @@ static void a_checkpoint_of_something_else_is_refused(void **state) {
     expect(fit(0, options(WITH(RESUME)), NULL, &m), ACF_EMODEL, path);
 }
 
-/* ---- checkpoints that cannot be written ------------------------------------------------------------------------------------ */
+/* ---- checkpoints that cannot be written
+ * ------------------------------------------------------------------------------------ */
 
 static void a_wrong_path_is_noticed_at_once(void **state) {
     (void)state;
@@ -224,7 +227,7 @@ static void a_wrong_path_is_noticed_at_once(void **state) {
     assert_int_equal(w.calls, 0);
 }
 
-/* The folder goes away for a while: told in the report, and training goes on. */
+/* The folder is removed for a while: a report says so, and training goes on. */
 static int take_folder_away(void *ctx, const acf_fit_report *r) {
     int *seen = ctx;
     if (r->step == 5) assert_int_equal(unlink(path) || rmdir(folder), 0);
@@ -245,7 +248,7 @@ static void a_checkpoint_that_fails_does_not_end_training(void **state) {
         mkdir(folder, 0700), unlink(path);
         acf_status status = acf_model_fit(t, o, take_folder_away, seen, &m);
         expect(status, back ? ACF_OK : ACF_EIO,
-               path); /* without its folder the last one fails, but the model is there */
+               path); /* without its folder the last checkpoint fails, but the model is there */
         assert_int_equal(seen[0], 13);
         assert_non_null(m);
         assert_says(m, "\"end\": \"steps\"");
@@ -256,10 +259,11 @@ static void a_checkpoint_that_fails_does_not_end_training(void **state) {
     }
 }
 
-/* ---- divergence ------------------------------------------------------------------------------------------------------------ */
+/* ---- divergence
+ * ------------------------------------------------------------------------------------------------------------ */
 
-/* Forty scales of up to e^20 each overflow even a double once the steps are large enough. The steps before are taken as usual, and
- * the run is then resumed with steps of 10. */
+/* Forty scales of up to e^20 each overflow even a double once the steps are large enough. The steps before are normal;
+ * the run is then resumed with steps of size 10. */
 #define TEN "affine affine affine affine affine affine affine affine affine affine "
 #define STEEP "flow", TEN TEN TEN TEN, "mlp-layers", "0", "scale-bound", "20", "valid-every", "5", "steps", "500"
 #define LARGE_STEPS RESUME, "lr", "10", "warmup", "0", "clip", "0", "decay", "constant", "checkpoint-every", "1e-9"
@@ -272,7 +276,7 @@ static int64_t diverge(const char *valid, const char *average, acf_model **out) 
     w = (watch){.stop_at = -1};
     expect(fit(0, options(WITH(STEEP, LARGE_STEPS, "valid", valid, "ema", average)), &w, out), ACF_ENUMERIC,
            "training diverged: after step");
-    assert_int_equal(w.last.skipped, 20); /* one more is not reported any more */
+    assert_int_equal(w.last.skipped, 20); /* the last one is not reported any more */
     if (!*out) fail_msg("no model after %s", acf_error());
     assert_says(*out, "\"end\": \"diverged\"");
     return w.last.step - w.last.skipped;
@@ -286,12 +290,12 @@ static void divergence_gives_the_last_good_model(void **state) {
     scores(m, out);
     for (int i = 0; i < ROWS; i++) assert_true(isfinite(out[i]));
     acf_model_free(m);
-    diverge("0", "0.998", &m); /* without validation the averaged ones, or where these are not finite the last ones */
+    diverge("0", "0.998", &m); /* without validation the averaged weights, or the last ones if these are not finite */
     acf_model_free(m);
     assert_int_equal(acf_status_exit(ACF_ENUMERIC), 6);
 }
 
-/* What was written before the trouble stays, and can be taken up with smaller steps. */
+/* The checkpoint from before the divergence stays, and can be resumed with smaller steps. */
 static void a_checkpoint_is_from_before_the_divergence(void **state) {
     (void)state;
     acf_model *m;
@@ -304,7 +308,7 @@ static void a_checkpoint_is_from_before_the_divergence(void **state) {
     acf_model_free(m);
 }
 
-/* ---- reports ---------------------------------------------------------------------------------------------------------------- */
+/* ---- reports --------------------------------------------------------------------------------------------------- */
 
 static void reports_are_enough_for_a_display(void **state) {
     (void)state;
@@ -313,7 +317,7 @@ static void reports_are_enough_for_a_display(void **state) {
     expect(fit(0, options(WITH("checkpoint-every", "0")), &w, &m), ACF_EINTERRUPT, "");
     const acf_fit_report *r = &w.last;
     assert_int_equal(r->steps, 40);
-    assert_int_equal(r->epoch, 4); /* 90 rows, at most 32 a step: three steps an epoch */
+    assert_int_equal(r->epoch, 4); /* 90 rows, at most 32 per step: three steps per epoch */
     assert_true(isfinite(r->loss) && isfinite(r->mean_loss) && r->loss != r->mean_loss);
     assert_true(isfinite(r->valid) && r->valid == r->best && r->best_step == 10 && !r->validated);
     assert_true(r->stale == 0 && r->patience == 10 && r->rows_per_second > 0 && r->skipped == 0 && !r->trouble);
@@ -335,7 +339,7 @@ static void reports_are_enough_for_a_display(void **state) {
     acf_model_free(m);
 }
 
-/* ---- what a model says of itself ------------------------------------------------------------------------------------------- */
+/* ---- the description of a model -------------------------------------------------------------------------------- */
 
 static void a_model_describes_itself(void **state) {
     (void)state;
@@ -364,7 +368,7 @@ static void a_model_describes_itself(void **state) {
         if (!strstr(first, json[k])) fail_msg("no %s in %s", json[k], first);
     for (size_t k = 0; k < sizeof lines / sizeof *lines; k++)
         if (!strstr(text, lines[k])) fail_msg("no %s in %s", lines[k], text);
-    assert_null(strstr(first, "checkpoint")); /* where it lay is nobody's business */
+    assert_null(strstr(first, "checkpoint")); /* its path does not matter */
     assert_int_equal(acf_model_columns(m), COLS);
     assert_string_equal(acf_model_column_name(again, 1), "site");
     assert_null(acf_model_column_name(again, 2));
@@ -382,9 +386,10 @@ static void a_model_describes_itself(void **state) {
     acf_model_free(again);
 }
 
-/* ---- memory ------------------------------------------------------------------------------------------------------------------ */
+/* ---- memory
+ * ------------------------------------------------------------------------------------------------------------------ */
 
-/* Every allocation failing in turn, in a resumed fit with a checkpoint at every step. */
+/* Every allocation fails in turn, in a resumed fit with a checkpoint at every step. */
 static void survives_without_memory(void **state) {
     (void)state;
     acf_table *t = some_table(0);

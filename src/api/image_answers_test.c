@@ -1,5 +1,5 @@
-/* Tests of what models of images answer and survive: a density with a closed form, masks of every batch, turned copies that stay together, and memory
- * that runs out anywhere. */
+/* Tests of queries to image models: a density with a closed form, masks of every batch, validation without copies of
+ * training images, and memory failures. */
 #include "acflow.h"
 
 #include "base/arena.h"
@@ -52,9 +52,11 @@ static acf_image_session *session(const acf_model *m) {
     return s;
 }
 
-/* ---- draws ------------------------------------------------------------------------------------------------------------------ */
+/* ---- draws
+ * ------------------------------------------------------------------------------------------------------------------ */
 
-/* The largest distance of a drawn level from the middle, where a standard normal has its mean; in standard deviations of y there, about. */
+/* The largest distance of a drawn level from the middle, the mean of a standard normal, in approximate standard
+ * deviations of y there. */
 static double farthest(const char *temperature) {
     const char *const plain[] = {
         "image-scales", "0", "image-likelihood", "normal", "image-dequantise", "uniform-logit", "image-temperature",
@@ -79,15 +81,17 @@ static void sessions_draw_at_the_temperature_of_the_options(void **state) {
     assert_true(farthest("1") > 1.7);
 }
 
-/* ---- densities -------------------------------------------------------------------------------------------------------------- */
+/* ---- densities
+ * -------------------------------------------------------------------------------------------------------------- */
 
-/* log of the density of v = level + u where its logit is a standard normal: what the encoding's log-determinant adds is most of it. */
+/* log of the density of v = level + u when its logit is standard normal. Most of it is the log-determinant of the
+ * encoding. */
 static double logit_density(double v) {
     const double slope = 0.9 / 256, t = 0.05 + slope * v, y = log(t / (1 - t));
     return -0.5 * y * y - 0.5 * log(2 * acos(-1)) + log(slope) - log(t * (1 - t));
 }
 
-/* Without transformations and with a standard normal behind them, log p is known: the mean of the above over the noise u. */
+/* Without transformations and with a standard normal likelihood, log p is the mean of the above over the noise u. */
 static void the_encoding_is_part_of_log_p(void **state) {
     (void)state;
     static const char *const plain[] = {"image-scales",  "0", "image-likelihood", "normal", "image-dequantise",
@@ -112,7 +116,7 @@ static void the_encoding_is_part_of_log_p(void **state) {
     }
 }
 
-/* Every image is asked about with its own mask, in every batch: the answer is that of a set in which all have this mask. */
+/* Each image has its own mask, in every batch. The answer equals that of a set in which all images have this mask. */
 static void masks_belong_to_their_images(void **state) {
     (void)state;
     static const int target[] = {0, 63, 64, 71, 129};
@@ -142,10 +146,10 @@ static void masks_belong_to_their_images(void **state) {
     acf_images_free(im);
 }
 
-/* ---- turned copies ---------------------------------------------------------------------------------------------------------- */
+/* ---- rotated copies -------------------------------------------------------------------------------------------- */
 
-/* An image is held out with all its turns: else validation would be on what training has seen. */
-static void turned_copies_are_held_out_together(void **state) {
+/* An image is held out with all its rotations, so validation uses no image that training has seen. */
+static void rotated_copies_are_held_out_together(void **state) {
     (void)state;
     acf_images *im;
     acf_options *o = options((const char *const[]){"preset", "omniglot", NULL}), *all;
@@ -155,7 +159,7 @@ static void turned_copies_are_held_out_together(void **state) {
     const acf_image_plan rotate = {.rotate = true};
     assert_int_equal(acf_options_for_images(o, &all), ACF_OK);
     assert_int_equal(acf_options_get(all, "image-rotate", value, sizeof value, NULL), ACF_OK);
-    assert_string_equal(value, "true"); /* as the paper has Omniglot */
+    assert_string_equal(value, "true"); /* as the paper does for Omniglot */
     assert_int_equal(acf_options_set(all, "valid", "0.3"), ACF_OK);
     assert_int_equal(acf_images_make(pixel, 10, SIDE, SIDE, 1, &rotate, &im), ACF_OK);
     assert_int_equal(acf_image_split_rows(im, all, &split), ACF_OK);
@@ -167,9 +171,10 @@ static void turned_copies_are_held_out_together(void **state) {
     acf_options_free(o), acf_options_free(all);
 }
 
-/* ---- memory ------------------------------------------------------------------------------------------------------------------ */
+/* ---- memory
+ * ------------------------------------------------------------------------------------------------------------------ */
 
-/* From options to a model, a step and a validation between them. */
+/* From options to a model, with a step and a validation. */
 static void fitting_survives_lack_of_memory(void **state) {
     (void)state;
     acf_images *im = images(12, -1);
@@ -189,8 +194,8 @@ static void fitting_survives_lack_of_memory(void **state) {
     acf_images_free(im);
 }
 
-/* Every question, from a session to its answer; the session serves on. */
-static void questions_survive_lack_of_memory(void **state) {
+/* Every query, from a session to its answer; the session stays usable. */
+static void queries_survive_lack_of_memory(void **state) {
     (void)state;
     acf_images *im = images(3, -1);
     acf_model *m = fit(im, NULL);
@@ -215,7 +220,7 @@ static void questions_survive_lack_of_memory(void **state) {
             if (!status && what == 5) status = acf_images_masks(im, "left + rect", 1, given);
             acf_alloc_fail_at(0);
             if (!(done = status == ACF_OK) && status != ACF_EMEMORY)
-                fail_msg("question %d, allocation %d: %s", what, (int)n, acf_error());
+                fail_msg("query %d, allocation %d: %s", what, (int)n, acf_error());
             if (s && what < 4) {
                 assert_int_equal(acf_image_session_logp(s, im, given, again), ACF_OK);
                 assert_memory_equal(lp, again, sizeof lp);
@@ -256,5 +261,5 @@ static void files_survive_lack_of_memory(void **state) {
 
 ACF_TESTS(image_answers, cmocka_unit_test(sessions_draw_at_the_temperature_of_the_options),
           cmocka_unit_test(the_encoding_is_part_of_log_p), cmocka_unit_test(masks_belong_to_their_images),
-          cmocka_unit_test(turned_copies_are_held_out_together), cmocka_unit_test(fitting_survives_lack_of_memory),
-          cmocka_unit_test(questions_survive_lack_of_memory), cmocka_unit_test(files_survive_lack_of_memory))
+          cmocka_unit_test(rotated_copies_are_held_out_together), cmocka_unit_test(fitting_survives_lack_of_memory),
+          cmocka_unit_test(queries_survive_lack_of_memory), cmocka_unit_test(files_survive_lack_of_memory))

@@ -9,15 +9,15 @@ acf_status acf_images_split(const acf_images *im, double share, uint64_t seed, a
     ACF_NEED(learn);
     ACF_NEED(evaluate);
     if (!(share > 0 && share < 1))
-        return acf_fail(ACF_EUSAGE,
-                        "a share of %g of the images is to be evaluated; expected more than 0 and less than 1", share);
+        return acf_fail(ACF_EUSAGE, "the share of images to evaluate is %g; expected more than 0 and less than 1",
+                        share);
     acf_row_split split;
     acf_images *a = NULL, *b = NULL;
     const int64_t once = im->N / im->copies;
     ACF_TRY(acf_row_split_make(once, 0, share, seed, &split));
     if (split.test.n < 1 || split.train.n < 1)
         return acf_fail(ACF_EDATA,
-                        "of %lld image%s a share of %g cannot be set aside; expected at least one image of either part",
+                        "%lld image%s cannot be split with a share of %g; expected at least one image in each part",
                         (long long)once, once == 1 ? "" : "s", share);
     acf_status status = acf_images_pick(im, &split.train, &a);
     if (!status) status = acf_images_pick(im, &split.test, &b);
@@ -28,7 +28,7 @@ acf_status acf_images_split(const acf_images *im, double share, uint64_t seed, a
     return status;
 }
 
-/* What an evaluation takes from the options; the CPU with their threads. */
+/* Reads the options of an evaluation and opens the CPU with their threads. */
 static acf_status open_job(const acf_options *o, acf_image_job *job) {
     job->how = acf_eval_settings_read(o);
     return acf_device_open_cpu((int)acf_options_int(o, "threads"), &job->cpu);
@@ -40,10 +40,10 @@ acf_status acf_image_eval_run(const acf_images *im, const acf_model *m, const ch
     ACF_NEED(m);
     ACF_NEED(o);
     ACF_NEED(out);
-    if (!m->image) return acf_fail(ACF_EUSAGE, "the model is one of a table, not of images: ask it about rows");
+    if (!m->image) return acf_fail(ACF_EUSAGE, "the model is a model of a table; expected a model of images");
     if (learned && (learned->H != im->H || learned->W != im->W || learned->C != im->C || learned->bits != im->bits))
         return acf_fail(ACF_ESHAPE,
-                        "acf_image_eval_run: the images learned from have another size than those to evaluate");
+                        "acf_image_eval_run: the training images have another size than the images to evaluate");
     acf_image_job job = {
         .im = im, .model = m, .masks = masks ? masks : acf_options_text(m->config, "image-masks"), .seen = learned};
     ACF_TRY(open_job(o, &job));

@@ -1,5 +1,5 @@
-/* Tests of evaluating image models through the public door: figures are those that questions one by one give; parts, masks and draws add up; whatever
- * is wrong has its sentence. */
+/* Tests of the public evaluation of image models: scores equal those of single queries; parts, masks and draws add up;
+ * every mistake gets its sentence. */
 #include "acflow.h"
 
 #include "base/json.h"
@@ -88,10 +88,10 @@ static const json_t *method(const json_t *j, const char *name) {
     return NULL;
 }
 
-/* ---- figures --------------------------------------------------------------------------------------------------------------- */
+/* ---- scores ---------------------------------------------------------------------------------------------------- */
 
-/* All that questions one by one say of masks that are the same in every draw. */
-static void figures_are_those_of_single_questions(void **state) {
+/* The scores of single queries, for masks that are the same in every draw. */
+static void scores_are_those_of_single_queries(void **state) {
     (void)state;
     static uint8_t given[N * P], level[N * P];
     static double lp[N], whole[N], guess[N * P], mean[N * P];
@@ -135,7 +135,7 @@ static void figures_are_those_of_single_questions(void **state) {
     acf_image_session_free(s);
 }
 
-/* The masks of training where none are named; every image belongs to one part, and the parts' means are the mean. */
+/* Without masks, those of training are used. Every image belongs to one part, and the mean of the parts is the mean. */
 static void parts_add_up(void **state) {
     (void)state;
     set("eval-draws", "0"), set("eval-masks", "1");
@@ -174,17 +174,17 @@ static void splits_are_disjoint(void **state) {
     int seen[10] = {0};
     for (int i = 0; i < 28; i++) seen[acf_images_pixels(learn)[i * 4]]++;
     for (int i = 0; i < 12; i++) seen[acf_images_pixels(rest)[i * 4]] += 100;
-    for (int i = 0; i < 10; i++) assert_true(seen[i] == 4 || seen[i] == 400); /* all four turns on one side */
+    for (int i = 0; i < 10; i++) assert_true(seen[i] == 4 || seen[i] == 400); /* all four rotations on one side */
     acf_images_free(learn), acf_images_free(rest), acf_images_free(ten);
     refused(acf_images_split(shapes, 0, 1, &learn, &rest), ACF_EUSAGE, "share of 0");
     refused(acf_images_split(shapes, 1, 1, &learn, &rest), ACF_EUSAGE, "share of 1");
     refused(acf_images_split(shapes, NAN, 1, &learn, &rest), ACF_EUSAGE, "share of");
-    refused(acf_images_split(shapes, 1e-6, 1, &learn, &rest), ACF_EDATA, "cannot be set aside");
+    refused(acf_images_split(shapes, 1e-6, 1, &learn, &rest), ACF_EDATA, "cannot be split with a share of");
 }
 
-/* ---- what is wrong --------------------------------------------------------------------------------------------------------- */
+/* ---- mistakes -------------------------------------------------------------------------------------------------- */
 
-static void wrong_questions_are_refused(void **state) {
+static void wrong_queries_are_refused(void **state) {
     (void)state;
     acf_image_evaluation *e = NULL;
     acf_images *small;
@@ -207,5 +207,5 @@ static void wrong_questions_are_refused(void **state) {
 }
 
 #define WITH(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
-ACF_TESTS(image_eval_api, WITH(figures_are_those_of_single_questions), WITH(parts_add_up), WITH(splits_are_disjoint),
-          WITH(wrong_questions_are_refused))
+ACF_TESTS(image_eval_api, WITH(scores_are_those_of_single_queries), WITH(parts_add_up), WITH(splits_are_disjoint),
+          WITH(wrong_queries_are_refused))

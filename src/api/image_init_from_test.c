@@ -1,4 +1,5 @@
-/* Tests of training that starts from a model of images: its weights, its map of levels and its options are taken over; what cannot be is refused. */
+/* Tests of initialising from an image model: its weights, its map of levels and its options are used; a model that does
+ * not fit is refused. */
 #include "acflow.h"
 
 #include "harness/file_lab.h"
@@ -12,7 +13,7 @@
 
 enum { N = 24, SIDE = 8, P = SIDE * SIDE };
 
-/* One of two sets of images, which differ in how often levels occur. */
+/* One of two sets of images that differ in the frequencies of their levels. */
 static acf_images *images(int which, bool flip) {
     acf_images *im;
     uint8_t pixel[N * P];
@@ -62,7 +63,8 @@ static void score(const acf_model *m, const acf_images *im, double *out) {
     acf_image_session_free(s);
 }
 
-/* Steps of size 0 leave the model as it was: on other images, which would have another map, and with more blocks, which do nothing yet. */
+/* Steps of size 0 leave the model unchanged: on other images, which would have another map, and with more blocks, which
+ * do nothing yet. */
 static void starts_where_the_model_ended(void **state) {
     (void)state;
     scene s;
@@ -85,7 +87,7 @@ static void starts_where_the_model_ended(void **state) {
     close_scene(&s);
 }
 
-/* Two starts, one after the other, through a file: the steps add up. */
+/* Two runs initialised one from the other, through a file: the steps add up. */
 static void steps_before_are_remembered(void **state) {
     (void)state;
     scene s;
@@ -112,7 +114,7 @@ static void steps_before_are_remembered(void **state) {
     close_scene(&s);
 }
 
-/* What is not set is as it was; but the seed and the precision, which are not what a model is. */
+/* Options that are not set keep the model's values, except seed and precision. */
 static void options_are_taken_over(void **state) {
     (void)state;
     scene s;

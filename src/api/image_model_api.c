@@ -1,4 +1,4 @@
-/* Public models of images: see acflow.h. Checks at the door, then train/, infer/ and data/. */
+/* Public models of images: see acflow.h. Argument checks, then train/, infer/ and image/. */
 #include "api/argument_checks.h"
 #include "device/cpu.h"
 #include "image/image_masks.h"
@@ -13,13 +13,14 @@ int acf_model_is_images(const acf_model *m) { return m && m->image; }
 
 #define NEED_IMAGES(m)                                                                                                 \
     do {                                                                                                               \
-        if (!(m)->image) return acf_fail(ACF_EUSAGE, "the model is one of a table, not of images: ask it about rows"); \
+        if (!(m)->image) return acf_fail(ACF_EUSAGE, "the model is a model of a table; expected a model of images");   \
     } while (0)
 
-/* ---- fitting -------------------------------------------------------------------------------------------------------------- */
+/* ---- fitting
+ * -------------------------------------------------------------------------------------------------------------- */
 
-/* The model that the option `start` names, on the CPU (acf_model_free); NULL: none. */
-static acf_status open_start(const acf_options *o, acf_model **out) {
+/* The model that the option `init-from` names, on the CPU (acf_model_free); NULL: none. */
+static acf_status open_init_from(const acf_options *o, acf_model **out) {
     acf_device *dev;
     *out = NULL;
     const char *path = acf_options_text(o, "init-from");
@@ -31,15 +32,16 @@ static acf_status open_start(const acf_options *o, acf_model **out) {
     else
         (*out)->owns_dev = true;
     if (!status && !(*out)->image) {
-        status = acf_fail(ACF_EUSAGE,
-                          "'%s', which training is to start from, is a model of a table; expected one of images", path);
+        status = acf_fail(ACF_EUSAGE, "the option 'init-from' is '%s', a model of a table; expected a model of images",
+                          path);
         acf_model_free(*out);
         *out = NULL;
     }
     return status;
 }
 
-/* What nobody has set becomes what it was when `from` was made; but not what depends on the machine, nor the seed, which would hide the same pixels again. */
+/* Options that are not set get the values of `from`, except the precision, which depends on the machine, and the seed,
+ * which would hide the same pixels again. */
 static acf_status continue_options(acf_options *o, const acf_model *from) {
     const acf_json_source source = {acf_options_text(o, "init-from"), ACF_EMODEL};
     json_t *there;
@@ -54,7 +56,7 @@ static acf_status continue_options(acf_options *o, const acf_model *from) {
     return acf_image_model_can_init_from(o, from, source.name);
 }
 
-/* What o says, then the model to start from, which may be NULL, then the preset. */
+/* Completes o with the options of `from` (may be NULL), then with those of the preset. */
 static acf_status complete_options(const acf_options *o, const acf_model *from, acf_options **out) {
     acf_options *copy;
     ACF_TRY(acf_config_copy(o, &copy));
@@ -71,13 +73,13 @@ acf_status acf_options_for_images(const acf_options *o, acf_options **out) {
     ACF_NEED(o);
     ACF_NEED(out);
     acf_model *from;
-    ACF_TRY(open_start(o, &from));
+    ACF_TRY(open_init_from(o, &from));
     acf_status status = complete_options(o, from, out);
     acf_model_free(from);
     return status;
 }
 
-/* A network for the images, with weights to start from. Takes config. */
+/* A network for the images with initial weights. Takes config. */
 static acf_status prepare(const acf_images *im, acf_options *config, const acf_model *from, acf_device *dev,
                           acf_model **out) {
     const int64_t shape[3] = {im->H, im->W, im->C};
@@ -88,7 +90,7 @@ static acf_status prepare(const acf_images *im, acf_options *config, const acf_m
         acf_options_free(config);
         return status;
     }
-    /* The model takes both over, also when it fails. */
+    /* The model takes both over, also if it fails. */
     ACF_TRY(acf_model_make_images(dev, config, shape, map, (uint64_t)acf_options_int(config, "seed"), true, out));
     (*out)->seen = (acf_image_seen){im->inner, im->plan.rotate, im->plan.flip};
     return from ? acf_image_model_init_from(*out, from) : ACF_OK;
@@ -105,7 +107,7 @@ acf_status acf_model_fit_images(const acf_images *im, const acf_options *o, acf_
     acf_model *m = NULL, *from = NULL;
     acf_fit how;
     acf_status status = ACF_OK;
-    ACF_TRY(open_start(o, &from));
+    ACF_TRY(open_init_from(o, &from));
     ACF_TRY_DONE(acf_fit_read(o, &how));
     how.callback = callback, how.ctx = ctx;
     ACF_TRY_DONE(acf_device_open(acf_options_text(o, "device"), false, (int)acf_options_int(o, "threads"), &dev));
@@ -120,9 +122,10 @@ done:
     return status;
 }
 
-/* ---- images for a model --------------------------------------------------------------------------------------------------- */
+/* ---- images for a model
+ * --------------------------------------------------------------------------------------------------- */
 
-/* The options of reading that a model records, under what the user has said in o. */
+/* The options of reading that a model records, overridden by those that o sets. */
 static acf_status reading_options(const acf_model *m, const acf_options *o, acf_options **out) {
     static const char *const names[] = {"image-channels", "image-crop", "image-centre",
                                         "image-size",     "image-pad",  "image-bits"};
@@ -201,7 +204,7 @@ acf_status acf_images_masks(const acf_images *im, const char *masks, uint64_t se
     return status;
 }
 
-/* ---- questions ------------------------------------------------------------------------------------------------------------ */
+/* ---- queries --------------------------------------------------------------------------------------------------- */
 
 acf_status acf_image_session_create(const acf_model *m, acf_image_session **out) {
     ACF_NEED(m);
@@ -243,7 +246,8 @@ acf_status acf_image_session_gibbs(acf_image_session *s, const acf_images *im, c
     return acf_image_session_query_gibbs(s, im, first, seed, steps, out);
 }
 
-/* ---- pictures ------------------------------------------------------------------------------------------------------------- */
+/* ---- pictures
+ * ------------------------------------------------------------------------------------------------------------- */
 
 /* Levels as bytes of 0..255. Gives *out (acf_release). */
 static acf_status as_bytes(const uint8_t *level, const int64_t *shape, int bits, uint8_t **out) {
@@ -288,7 +292,7 @@ acf_status acf_picture_sheet(const char *path, const uint8_t *level, const int64
     return status;
 }
 
-/* Frames are sheets of one image each, which zooms them. */
+/* Frames are sheets of one image each, so the sheet code enlarges them. */
 acf_status acf_picture_animate(const char *path, const uint8_t *level, const int64_t *shape, int bits, int64_t zoom,
                                int ms) {
     ACF_NEED(path);

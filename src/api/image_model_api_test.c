@@ -1,5 +1,5 @@
-/* Tests of models of images from end to end: what is learned beats the mean image, answers are what they promise, files hold a model, training goes
- * on from checkpoints bit for bit, and a sentence for what is wrong. */
+/* Tests of image models from end to end: the model beats the mean image, queries keep their contracts, files hold a
+ * model, training resumes from checkpoints bit for bit, and every mistake gets its sentence. */
 #include "acflow.h"
 
 #include "base/json.h"
@@ -21,7 +21,7 @@ static acf_images *shapes;
 static acf_model *learned; /* of the shapes */
 static char path[200];
 
-/* A bright bar across the image: whoever sees one half of it knows the other. */
+/* A bright bar across the image: one half determines the other. */
 static void draw_shapes(uint8_t *pixel) {
     for (int k = 0; k < N * P; k++) {
         const int i = k / P, y = k % P / SIDE, bar = i % 6;
@@ -80,7 +80,7 @@ static int tear_down(void **state) {
     return 0;
 }
 
-/* Learned once, for all tests. */
+/* Fitted once, for all tests. */
 __attribute__((destructor)) static void forget(void) { acf_model_free(learned); }
 
 static const char *in_folder(const char *name) {
@@ -88,7 +88,7 @@ static const char *in_folder(const char *name) {
     return path;
 }
 
-/* given (N,P), left hidden. */
+/* given (N,P): the left half is hidden. */
 static uint8_t *left_hidden(void) {
     uint8_t *given = malloc(N * P);
     assert_non_null(given);
@@ -102,7 +102,7 @@ static acf_image_session *session(const acf_model *m) {
     return s;
 }
 
-/* ---- what was learned ------------------------------------------------------------------------------------------------------ */
+/* ---- the fitted model ------------------------------------------------------------------------------------------ */
 
 static void best_guesses_beat_the_mean_image(void **state) {
     (void)state;
@@ -135,10 +135,10 @@ static void given_pixels_make_the_rest_likelier(void **state) {
         assert_true(isfinite(half[i]) && isfinite(marginal[i]) && isfinite(joint[i]));
         a += half[i] + marginal[i], b += joint[i];
     }
-    assert_true(a > b); /* log p(l|r) + log p(r|l) > log p(l,r), as halves inform each other */
+    assert_true(a > b); /* log p(l|r) + log p(r|l) > log p(l,r), because the halves are dependent */
     memset(given, 1, N * P);
     assert_int_equal(acf_image_session_logp(s, shapes, given, half), ACF_OK);
-    for (int i = 0; i < N; i++) assert_true(half[i] == 0); /* nothing is asked */
+    for (int i = 0; i < N; i++) assert_true(half[i] == 0); /* no targets */
     acf_image_session_free(s);
     free(given), free(other);
 }
@@ -155,7 +155,7 @@ static void draws_keep_what_is_given_and_their_seed(void **state) {
     assert_memory_not_equal(a, c, N * P);
     for (int k = 0; k < N * P; k++)
         if (given[k]) assert_int_equal(a[k], truth[k]);
-    /* An image by itself is what it is among others. */
+    /* The answer for an image does not depend on the other images. */
     acf_images *few;
     assert_int_equal(acf_images_make(truth, 3, SIDE, SIDE, 1, NULL, &few), ACF_OK);
     assert_int_equal(acf_image_session_draw(s, few, given, 7, 3, b), ACF_OK);
@@ -188,7 +188,8 @@ static void chains_redraw_half_after_half(void **state) {
     free(chain);
 }
 
-/* ---- files, threads, checkpoints ------------------------------------------------------------------------------------------- */
+/* ---- files, threads, checkpoints
+ * ------------------------------------------------------------------------------------------- */
 
 static void same_answers(const acf_model *a, const acf_model *b) {
     double x[N], y[N];
@@ -262,8 +263,8 @@ static void the_best_guess_has_a_loss(void **state) {
     acf_model_free(a), acf_model_free(b), acf_model_free(c);
 }
 
-/* Bells know the images that are learned, not those held out: here these alone are bright. What the file says is what was fitted; an old file that
- * does not say which map it has means the logit. */
+/* Gaussian dequantisation uses the training images, not those held out: here only the latter are bright. The file has
+ * the fitted map; an old file without a map means the logit. */
 static void maps_are_of_what_is_learned(void **state) {
     (void)state;
     uint8_t pixel[N * P];
@@ -290,7 +291,7 @@ static void maps_are_of_what_is_learned(void **state) {
     acf_images_free(im);
 }
 
-/* Who draws new images can take the padding off as with those learned from, also when the model comes from a file. */
+/* New images can be drawn without the padding, as for the training images, also with a model from a file. */
 static void models_know_what_was_padding(void **state) {
     (void)state;
     static const uint8_t pixel[4 * 5 * 6];
@@ -313,13 +314,13 @@ static void models_know_what_was_padding(void **state) {
     acf_options_free(o);
 }
 
-/* ---- what is wrong ---------------------------------------------------------------------------------------------------------- */
+/* ---- mistakes -------------------------------------------------------------------------------------------------- */
 
 static void refused(acf_status status, acf_status want, const char *part) {
     if (status != want || !strstr(acf_error(), part)) fail_msg("%s: %s", acf_status_name(status), acf_error());
 }
 
-static void wrong_questions_are_refused(void **state) {
+static void wrong_queries_are_refused(void **state) {
     (void)state;
     acf_session *rows;
     acf_images *large = NULL, *im = NULL;
@@ -353,7 +354,7 @@ static void wrong_questions_are_refused(void **state) {
     acf_images_free(large);
 }
 
-/* What a file may claim of its images. */
+/* Descriptions of images that a file may contain. */
 static void hostile_descriptions_are_refused(void **state) {
     (void)state;
     static const char *const bad[] = {"[]",
@@ -378,7 +379,7 @@ static void hostile_descriptions_are_refused(void **state) {
         acf_image_map *map;
         const acf_json_source from = {"m, image", ACF_EMODEL};
         assert_int_equal(acf_json_parse(from, bad[i], strlen(bad[i]), 1000, &j), ACF_OK);
-        const bool no_map = i + 1 == sizeof bad / sizeof *bad; /* which is right for the logit */
+        const bool no_map = i + 1 == sizeof bad / sizeof *bad; /* valid for the logit */
         if (acf_image_model_from_json(from, j, ACF_IMAGE_DEQUANTISER, shape, &seen, &map) != ACF_EMODEL)
             fail_msg("%s", bad[i]);
         if (!no_map && acf_image_model_from_json(from, j, ACF_IMAGE_LOGIT, shape, &seen, &map) != ACF_EMODEL)
@@ -387,7 +388,7 @@ static void hostile_descriptions_are_refused(void **state) {
     }
 }
 
-/* A file whose text says 9 rows has no network of this size: refused before anything is computed. */
+/* A file whose text has 9 rows has no network of this size; it is refused before anything is computed. */
 static void damaged_files_are_refused(void **state) {
     (void)state;
     static char bytes[1 << 22]; /* in double the model takes twice as much */
@@ -411,5 +412,5 @@ static void damaged_files_are_refused(void **state) {
 ACF_TESTS(image_model_api, WITH(models_know_what_was_padding), WITH(best_guesses_beat_the_mean_image),
           WITH(given_pixels_make_the_rest_likelier), WITH(draws_keep_what_is_given_and_their_seed),
           WITH(chains_redraw_half_after_half), WITH(a_file_holds_the_model), WITH(training_goes_on_bit_for_bit),
-          WITH(the_best_guess_has_a_loss), WITH(maps_are_of_what_is_learned), WITH(wrong_questions_are_refused),
+          WITH(the_best_guess_has_a_loss), WITH(maps_are_of_what_is_learned), WITH(wrong_queries_are_refused),
           cmocka_unit_test(hostile_descriptions_are_refused), WITH(damaged_files_are_refused))

@@ -1,5 +1,5 @@
-/* Tests of how models of images are asked: hidden pixels in rounds, each given the ones before, and best guesses over the copies that a model knows. Both are
- * done again here by hand, with the network alone. */
+/* Tests of queries to image models: hidden pixels in coarse-to-fine passes, each given the earlier ones, and best
+ * guesses averaged over known copies. The expected values are computed here from the network alone. */
 #include "acflow.h"
 
 #include "harness/file_lab.h"
@@ -22,7 +22,7 @@ static acf_images *images(bool rotate, bool flip) {
     return im;
 }
 
-/* A few steps of training, so that pixels depend on what is known. */
+/* A few steps of training, so that pixels depend on the given ones. */
 static acf_model *fit(const acf_images *im, const char *masks, const char *passes, const char *at_once) {
     const char *const set[][2] = {{"preset", "tiny"},
                                   {"threads", "1"},
@@ -53,9 +53,10 @@ static acf_image_session *session(const acf_model *m) {
     return s;
 }
 
-/* ---- rounds ----------------------------------------------------------------------------------------------------------------- */
+/* ---- passes ---------------------------------------------------------------------------------------------------- */
 
-/* One image's draw, log p and roles, round by round, from the network. level: the image; its hidden pixels become the draw. */
+/* Draw, log p and roles of one image, pass by pass, from the network. level: the image; its hidden pixels become the
+ * draw. */
 static void by_hand(const acf_model *m, uint64_t id, int passes, const uint8_t *b, uint64_t seed, uint32_t draw,
                     const uint8_t *level, uint8_t *drawn, double *logp) {
     const acf_image_code code = {m->map, P, 1};
@@ -86,7 +87,7 @@ static void by_hand(const acf_model *m, uint64_t id, int passes, const uint8_t *
     acf_tape_free(t);
 }
 
-static void rounds_are_questions_one_after_the_other(void **state) {
+static void passes_are_successive_queries(void **state) {
     (void)state;
     acf_images *im = images(false, false);
     for (int once = 0; once < 2; once++) {
@@ -109,8 +110,8 @@ static void rounds_are_questions_one_after_the_other(void **state) {
     acf_images_free(im);
 }
 
-/* One image with a hole of one pixel, or none: all rounds but one, or all, ask for nothing. */
-static void empty_rounds_are_no_questions(void **state) {
+/* One image with one hidden pixel, or none: all passes but one, or all, have no targets. */
+static void passes_without_targets_change_nothing(void **state) {
     (void)state;
     acf_images *all = images(false, false), *im;
     acf_model *m = fit(all, "left + rect", "5", "false");
@@ -132,8 +133,8 @@ static void empty_rounds_are_no_questions(void **state) {
     acf_images_free(im), acf_images_free(all);
 }
 
-/* The rounds of a model are in its file, and a chain draws by them. */
-static void rounds_are_kept_with_the_model(void **state) {
+/* The passes of a model are in its file, and a Gibbs chain uses them. */
+static void passes_are_kept_with_the_model(void **state) {
     (void)state;
     acf_images *im = images(false, false);
     acf_model *m = fit(im, "left + rect", "3", "false"), *back;
@@ -160,9 +161,11 @@ static void rounds_are_kept_with_the_model(void **state) {
     acf_lab_folder_free(&folder);
 }
 
-/* ---- copies ----------------------------------------------------------------------------------------------------------------- */
+/* ---- copies
+ * ----------------------------------------------------------------------------------------------------------------- */
 
-/* The best guess of the image and its mask moved by one symmetry, moved back, from a session that knows of none. */
+/* The best guess of the image and its mask, transformed by one symmetry and transformed back, from a session without
+ * known copies. */
 static void moved_guess(acf_model *m, const uint8_t *level, const uint8_t *b, acf_image_symmetry by, double *out) {
     uint8_t pixel[P], mask[P];
     double real[P];
@@ -208,9 +211,9 @@ static void guesses_are_means_over_known_copies(void **state) {
         acf_image_symmetry by[8];
     } cases[] = {
         {false, false, "left + bottom", "bottom", 1, {{0, false}}},
-        {false, true, "left + bottom", "left", 1, {{0, false}}},              /* right halves were not learned */
-        {false, true, "left + bottom", "bottom", 2, {{0, false}, {0, true}}}, /* its own mirror image */
-        {false, true, "left + right", "left", 2, {{0, false}, {0, true}}},    /* both were */
+        {false, true, "left + bottom", "left", 1, {{0, false}}},              /* right halves were not trained */
+        {false, true, "left + bottom", "bottom", 2, {{0, false}, {0, true}}}, /* its own flipped image */
+        {false, true, "left + right", "left", 2, {{0, false}, {0, true}}},    /* both were trained */
         {false, true, "left + right*2", "left", 1, {{0, false}}},
         {true, false, "left + right + top + bottom", "left", 4, {{0, false}, {1, false}, {2, false}, {3, false}}},
         {true, false, "left + right", "left", 1, {{0, false}}},
@@ -251,6 +254,6 @@ static void copies_survive_lack_of_memory(void **state) {
     acf_images_free(im);
 }
 
-ACF_TESTS(image_query, cmocka_unit_test(rounds_are_questions_one_after_the_other),
-          cmocka_unit_test(empty_rounds_are_no_questions), cmocka_unit_test(rounds_are_kept_with_the_model),
+ACF_TESTS(image_query, cmocka_unit_test(passes_are_successive_queries),
+          cmocka_unit_test(passes_without_targets_change_nothing), cmocka_unit_test(passes_are_kept_with_the_model),
           cmocka_unit_test(guesses_are_means_over_known_copies), cmocka_unit_test(copies_survive_lack_of_memory))

@@ -51,9 +51,9 @@ acf_status acf_images_file_name(const acf_images *im, int64_t i, char *out, size
     return put_name(acf_images_write_file_name, im, i, out, cap, needed);
 }
 
-/* ---- describing ----------------------------------------------------------------------------------------------------------- */
+/* ---- descriptions ---------------------------------------------------------------------------------------------- */
 
-/* Darkest and brightest level, how many are in use, and their mean in hundredths. */
+/* Darkest and brightest level, number of used levels, and their mean in hundredths. */
 typedef struct levels {
     int least, most, used;
     int64_t mean;
@@ -79,8 +79,8 @@ static acf_status describe_text(const acf_images *im, char *out, size_t cap, siz
     const levels l = levels_of(im);
     acf_text t = acf_text_into(out, cap);
     acf_text_addf(&t, "images:   %lld%s%s\n", (long long)im->N,
-                  im->plan.rotate ? ", each also turned by 90, 180 and 270 degrees" : "",
-                  im->plan.flip ? im->plan.rotate ? ", and all of these mirrored" : ", each also mirrored" : "");
+                  im->plan.rotate ? ", each also rotated by 90, 180 and 270 degrees" : "",
+                  im->plan.flip ? im->plan.rotate ? ", and all of these flipped" : ", each also flipped" : "");
     acf_text_addf(&t, "size:     %lld x %lld pixels (width, height), %s\n", (long long)im->W, (long long)im->H,
                   im->C == 1 ? "grey" : "colour");
     acf_text_addf(&t, "levels:   %d to %d, %d of %d in use, mean %lld.%02lld\n", l.least, l.most, l.used, 1 << im->bits,
@@ -89,7 +89,7 @@ static acf_status describe_text(const acf_images *im, char *out, size_t cap, siz
     acf_text_addf(&t, im->N > 1 ? "names:    %s ... %s\n" : "name:     %s\n", acf_images_write_name(first, im, 0),
                   acf_images_write_name(last, im, im->N - 1));
     if (im->file)
-        acf_text_addf(&t, "left out: %lld files that cannot be read, %lld that are no images by their names\n",
+        acf_text_addf(&t, "left out: %lld unreadable files, %lld files that are not images by their names\n",
                       (long long)im->broken, (long long)im->other);
     return acf_text_done(&t, needed);
 }
@@ -112,16 +112,17 @@ acf_status acf_images_describe(const acf_images *im, acf_format format, char *ou
     return format == ACF_JSON ? describe_json(im, out, cap, needed) : describe_text(im, out, cap, needed);
 }
 
-/* ---- pictures ------------------------------------------------------------------------------------------------------------- */
+/* ---- pictures
+ * ------------------------------------------------------------------------------------------------------------- */
 
 #define ACROSS 8
 #define MASK_TEXT 120
 #define VERMILION                                                                                                      \
     { 0xb8, 0x3a, 0x00 }
 
-/* What a sheet of masks is drawn from. */
+/* The contents of a sheet of masks. */
 typedef struct sheet {
-    uint8_t *b;     /* (H,W) the mask at hand */
+    uint8_t *b;     /* (H,W) the current mask */
     uint8_t *pixel; /* (parts,ACROSS,H,W,3) */
     char name[ACF_IMAGE_MASKS_MAX][MASK_TEXT], remark[ACF_IMAGE_MASKS_MAX][MASK_TEXT];
 } sheet;
@@ -136,7 +137,8 @@ static void describe_part(sheet *s, const acf_image_masks *m, int k, int64_t hid
     acf_text_addf(&u, "hides %d %%", (int)(100.0 * (double)hidden / (double)(ACROSS * m->H * m->W) + 0.5));
 }
 
-/* out (P,3): hidden pixels white, as in a mask that a user paints, and given ones nearly black; over an image, vermilion and the image. */
+/* out (P,3): hidden pixels white, as in a mask that a user paints, and given ones nearly black. Over an image:
+ * vermilion and the image. */
 static int64_t paint(uint8_t *out, const uint8_t *b, int64_t P, const acf_images *im, int64_t i) {
     static const uint8_t hole[2][3] = {{255, 255, 255}, VERMILION}, plain[3] = {0x20, 0x21, 0x24};
     int64_t hidden = 0;
@@ -209,12 +211,14 @@ acf_status acf_plot_masks(const char *path, const acf_plot_options *o, const cha
     return status;
 }
 
-/* ---- completions ---------------------------------------------------------------------------------------------------------- */
+/* ---- completions
+ * ---------------------------------------------------------------------------------------------------------- */
 
 #define ROWS_MAX 16
 #define WAYS_MAX 64
 
-/* out (h,w,3): the inside of one image, what b hides in vermilion; b NULL: nothing. Returns how many pixels that are. */
+/* out (h,w,3): one image without padding, the pixels that b hides in vermilion; b NULL: none. Returns the number of
+ * these pixels. */
 static int64_t paint_inside(uint8_t *out, const acf_images *im, const uint8_t *level, const uint8_t *b) {
     static const uint8_t hole[3] = VERMILION;
     int64_t hidden = 0;
@@ -229,7 +233,7 @@ static int64_t paint_inside(uint8_t *out, const acf_images *im, const uint8_t *l
     return hidden;
 }
 
-/* Whole pixels of the page for a pixel: the width of an image in points, of which there are two pixels each. */
+/* Whole pixels of the page per image pixel: the width of an image in points, with two pixels each. */
 static double cell_of(int64_t h, int64_t w) {
     const int64_t side = acf_max(h, w), zoom = acf_max(1, 128 / side);
     return (double)acf_min(zoom * w, 256 * w / side) / 2;
@@ -250,7 +254,7 @@ static void draw_rows(uint8_t *pixel, row_text *text, const acf_images *im, cons
             snprintf(text[i][0], MASK_TEXT, "%.100s", acf_images_write_name(name, im, i));
         else
             snprintf(text[i][0], MASK_TEXT, "image %lld",
-                     (long long)i); /* of an array, whose name would leave no room for the number */
+                     (long long)i); /* of an array whose name would leave no space for the number */
         snprintf(text[i][1], MASK_TEXT, "%d %% hidden", (int)(100.0 * (double)hidden / (double)inside + 0.5));
     }
 }
@@ -296,11 +300,12 @@ acf_status acf_plot_completed(const char *path, const acf_plot_options *o, const
     return status;
 }
 
-/* ---- images --------------------------------------------------------------------------------------------------------------- */
+/* ---- images
+ * --------------------------------------------------------------------------------------------------------------- */
 
 #define SHEET_ACROSS 12
 #define SHEET_DOWN 8
-#define SHEET_PIXELS ((int64_t)1 << 24) /* more would not be seen: then fewer images are shown */
+#define SHEET_PIXELS ((int64_t)1 << 24) /* more would be too small to see: then fewer images are shown */
 
 acf_status acf_plot_images(const char *path, const acf_plot_options *o, const acf_images *im) {
     ACF_NEED(path);

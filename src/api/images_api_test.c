@@ -1,4 +1,4 @@
-/* Tests of the public images: what is recognised, options as a user writes them, descriptions, sheets of masks. */
+/* Tests of the public image functions: recognition, options as a user writes them, descriptions, sheets of masks. */
 #include "acflow.h"
 
 #include "base/arena.h"
@@ -102,13 +102,15 @@ static void options_do_what_they_say(void **state) {
         {"image-crop", "1,2,3",
          "image-crop is '1,2,3'; expected left,top,right,bottom in pixels, such as 25,45,153,173"},
         {"image-crop", "4,2,4,8",
-         "image-crop is '4,2,4,8', which has no pixels; expected left,top,right,bottom with left < right and top < bottom"},
+         "image-crop is '4,2,4,8', which has no pixels; expected left,top,right,bottom with left < right and top < "
+         "bottom"},
         {"image-size", "5x",
          "image-size is '5x'; expected width and height in pixels, such as 64x48, or one number from 1 to 32768"},
         {"image-size", "0",
          "image-size is '0'; expected width and height in pixels, such as 64x48, or one number from 1 to 32768"},
         {"image-size", "99999999999999999999999",
-         "image-size is '99999999999999999999999'; expected width and height in pixels, such as 64x48, or one number from 1 to 32768"},
+         "image-size is '99999999999999999999999'; expected width and height in pixels, such as 64x48, or one number "
+         "from 1 to 32768"},
     };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         acf_options *o = options(wrong[i][0], wrong[i][1]);
@@ -150,7 +152,7 @@ static void images_are_described(void **state) {
     acf_images_free(NULL);
 }
 
-/* Any mixture, on any page, for any size: the canvas refuses text that overlaps or is cut. */
+/* Any mixture, page and size: the canvas refuses text that overlaps or is cut. */
 static void masks_are_drawn(void **state) {
     (void)state;
     static const struct {
@@ -185,7 +187,7 @@ static void masks_are_drawn(void **state) {
     }
 }
 
-/* One image, a few, more than fit: every image that is shown is where it should be. */
+/* One image, a few, more than fit: every image that is shown is at its place. */
 static void sheets_are_drawn(void **state) {
     (void)state;
     static const int sizes[][3] = {{1, 8, 8}, {6, 8, 8}, {30, 3, 2}, {300, 1, 1}, {4, 2, 40}};
@@ -234,7 +236,8 @@ static void masks_lie_over_images(void **state) {
     acf_options_free(o);
 }
 
-/* Two images of 8x8 in a frame of zeros, the left half hidden: their insides are shown, every pixel of them 16 x 16, then what was made of them. */
+/* Two images of 8x8 in a frame of zeros, the left half hidden. The sheet shows them without the frame, every pixel 16 x
+ * 16, then their completions. */
 static void completions_are_drawn(void **state) {
     (void)state;
     acf_images *im;

@@ -1,5 +1,4 @@
-/* What this library is and what it runs on, as JSON for programs and as lines for people. Cheap enough to call at any
- * time: one small file of /proc is read. */
+/* Library and machine, as JSON for programs and as lines for people. Cheap: it reads one small file of /proc. */
 #include "api/argument_checks.h"
 #include "base/arena.h"
 #include "base/file.h"
@@ -12,7 +11,7 @@
 
 #define CPUINFO_BYTES_MAX ((size_t)1 << 22) /* a machine of a thousand cores writes about a megabyte */
 
-/* What the compiler was told, as far as it matters for speed and numbers. */
+/* Compiler settings that matter for speed and numbers. */
 #if defined(__clang__)
 #define COMPILER "clang " __clang_version__
 #elif defined(__GNUC__)
@@ -57,7 +56,7 @@ typedef struct facts {
 static void cpu_model(char out[ACF_EXCERPT_MAX]) {
     char *text;
     size_t n;
-    acf_failure before; /* /proc may be absent: that is no failure of ours to report */
+    acf_failure before; /* /proc may be absent, which is no failure */
     acf_text_excerpt(out, "unknown");
     acf_failure_save(&before);
     if (acf_file_read("/proc/cpuinfo", CPUINFO_BYTES_MAX, &text, &n) != ACF_OK) {
@@ -73,7 +72,7 @@ static void cpu_model(char out[ACF_EXCERPT_MAX]) {
     acf_release(text);
 }
 
-/* Which kernels were picked at run time is the first thing to look at when it is slow. */
+/* The kernels that were picked at run time are the first thing to check if acflow is slow. */
 static void gather(const acf_options *o, facts *f) {
     cpu_model(f->cpu);
     f->cores = acf_cores();
@@ -85,7 +84,7 @@ static void gather(const acf_options *o, facts *f) {
     f->peak_bytes = getrusage(RUSAGE_SELF, &usage) == 0 ? (uint64_t)usage.ru_maxrss * 1024 : 0;
 }
 
-/* The keys are a promise: scripts and bug reports read them. Add, never rename. */
+/* Scripts and bug reports read these keys: add keys, never rename them. */
 static acf_status info_json(const acf_options *o, char *out, size_t cap, size_t *needed) {
     facts f;
     gather(o, &f);
@@ -97,7 +96,7 @@ static acf_status info_json(const acf_options *o, char *out, size_t cap, size_t 
     return acf_json_deliver(j, out, cap, needed);
 }
 
-/* The same facts, aligned for the eye; the layout is no promise. */
+/* The same facts as aligned lines; the layout may change. */
 static acf_status info_text(const acf_options *o, char *out, size_t cap, size_t *needed) {
     facts f;
     gather(o, &f);
@@ -119,7 +118,8 @@ acf_status acf_info(const acf_options *o, acf_format format, char *out, size_t c
     return format == ACF_JSON ? info_json(o, out, cap, needed) : info_text(o, out, cap, needed);
 }
 
-/* ---- devices --------------------------------------------------------------------------------------------------------- */
+/* ---- devices
+ * --------------------------------------------------------------------------------------------------------- */
 
 acf_status acf_device_remark(const acf_options *o, char *out, size_t cap, size_t *needed) {
     ACF_NEED(o);
@@ -127,13 +127,13 @@ acf_status acf_device_remark(const acf_options *o, char *out, size_t cap, size_t
     const char *name = acf_options_text(o, "device");
     acf_choice c = {.kind = ACF_DEVICE_CPU};
     if (strcmp(name, "auto") != 0)
-        ACF_TRY(acf_device_choose(name, true, &c)); /* auto is content with anything: no need to look */
+        ACF_TRY(acf_device_choose(name, true, &c)); /* auto accepts any device, so there is nothing to check */
     acf_text t = acf_text_into(out, cap);
     if (c.why[0]) acf_text_addf(&t, "computing on the CPU: %s", c.why);
     return acf_text_done(&t, needed);
 }
 
-/* The GPUs of this machine: *count of them, or none and the reason. */
+/* The GPUs of this machine: *count, or 0 and the reason. */
 static const acf_plugin *gpus(int *count, char why[ACF_SENTENCE_MAX]) {
     const acf_plugin *p = NULL;
     acf_failure before;

@@ -1,4 +1,4 @@
-/* Public models and sessions: see acflow.h. Checks at the door, then model/ and infer/. */
+/* Public models and sessions: see acflow.h. Argument checks, then model/ and infer/. */
 #include "api/argument_checks.h"
 #include "infer/session.h"
 #include "model/config.h"
@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-/* The device of the options, the CPU with as many threads as they say; NULL options: the defaults. */
+/* The device of the options, or the CPU with their number of threads; NULL options: the defaults. */
 static acf_status open_device(const acf_options *o, bool recurrent, acf_device **out) {
     if (!o) return acf_device_open("auto", recurrent, 0, out);
     return acf_device_open(acf_options_text(o, "device"), recurrent, (int)acf_options_int(o, "threads"), out);
@@ -24,7 +24,7 @@ acf_status acf_api_set_query_options(acf_model *m, const acf_options *o) {
     if (m->orders > 1 && (m->image || !acf_net_attends(m->net)))
         return acf_fail(
             ACF_EUSAGE,
-            "the option 'orders' is %lld, but only models of tables with the attention likelihood have orders; leave it out",
+            "the option 'orders' is %lld, but the model does not have the attention likelihood; leave it out",
             (long long)m->orders);
     m->log_temperature = o ? log(acf_options_real(o, "image-temperature")) : 0;
     m->at_once = o && acf_options_bool(o, "image-single-pass");
@@ -41,7 +41,8 @@ void acf_api_hand_out(acf_model *m, acf_device *dev, acf_model **out) {
     }
 }
 
-/* ---- models ------------------------------------------------------------------------------------------------------------- */
+/* ---- models
+ * ------------------------------------------------------------------------------------------------------------- */
 
 acf_status acf_model_save(const acf_model *m, const char *path) {
     ACF_NEED(m);
@@ -68,7 +69,7 @@ acf_status acf_model_load(const char *path, const acf_options *o, acf_model **ou
     ACF_NEED(out);
     acf_model *m;
     ACF_TRY(load(path, o, false, &m));
-    /* `auto` chose as if there were no GRUs: what the model is made of is known now. */
+    /* `auto` chose without knowing whether the model has GRUs; now it does. */
     if (m->dev->plugin && (!o || strcmp(acf_options_text(o, "device"), "auto") == 0) && !m->image &&
         acf_net_recurrent(m->config)) {
         acf_model_free(m);
@@ -82,7 +83,7 @@ acf_status acf_model_load(const char *path, const acf_options *o, acf_model **ou
     return status;
 }
 
-/* ---- questions ---------------------------------------------------------------------------------------------------------- */
+/* ---- queries --------------------------------------------------------------------------------------------------- */
 
 acf_status acf_session_create(const acf_model *m, acf_session **out) {
     ACF_NEED(m);

@@ -1,4 +1,4 @@
-/* The public interface from fit to questions, used as a stranger would use it: through acflow.h alone. */
+/* Tests of the public interface from fit to queries, through acflow.h alone. */
 #include "acflow.h"
 
 #include "harness/check.h"
@@ -105,7 +105,7 @@ static void fits_saves_loads_and_answers(void **state) {
     acf_model_free(m);
 }
 
-/* What questions multiply is asked for with the model; a CPU has no tf32. */
+/* The precision of queries is set when the model is loaded; a CPU has no tf32. */
 static void answers_in_a_precision_that_is_there(void **state) {
     acf_model *m = fit(*state, "2"), *again = NULL;
     acf_options *o;
@@ -123,7 +123,8 @@ static void answers_in_a_precision_that_is_there(void **state) {
     acf_model_free(again);
     assert_int_equal(acf_options_set(o, "query-precision", "tf32"), ACF_OK);
     assert_int_equal(acf_model_load(path, o, &again), ACF_EDEVICE);
-    assert_string_equal(acf_error(), "the option 'query-precision' is tf32, which needs a GPU; use query-precision float");
+    assert_string_equal(acf_error(),
+                        "the option 'query-precision' is tf32, which needs a GPU; use query-precision float");
     unlink(path);
     acf_options_free(o);
     acf_model_free(m);
@@ -173,7 +174,7 @@ static void wrong_calls_get_a_sentence(void **state) {
     acf_model_free(NULL), acf_session_free(NULL), acf_table_free(NULL);
 }
 
-/* A table in which nothing is known gives a sentence, not a model. */
+/* A table without an observed cell gives a sentence, not a model. */
 static void an_empty_table_is_refused(void **state) {
     (void)state;
     acf_options *o = small("1");

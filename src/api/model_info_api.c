@@ -1,4 +1,4 @@
-/* What a model is, as numbers, as JSON for programs and as lines for people: see acflow.h. */
+/* The description of a model: numbers, JSON for programs and lines for people. See acflow.h. */
 #include "api/argument_checks.h"
 #include "donors/donors.h"
 #include "model/image_model.h"
@@ -26,7 +26,7 @@ int32_t acf_model_column_classes(const acf_model *m, int64_t column) {
     return has_column(m, column) ? m->encoder->column[column].classes : -1;
 }
 
-/* Of all members, without the gaps of their slabs. */
+/* Of all ensemble members, without the gaps in their slabs. */
 int64_t acf_model_parameters(const acf_model *m) {
     int64_t n = 0;
     for (; m; m = m->next) {
@@ -36,7 +36,7 @@ int64_t acf_model_parameters(const acf_model *m) {
     return n;
 }
 
-/* {"seed", "options", "training"}: NULL where there was no memory. */
+/* {"seed", "options", "training"}; NULL without memory. */
 static json_t *member_json(const acf_model *m) {
     json_t *training = NULL, *options = NULL;
     if ((m->record.known && acf_fit_record_to_json(&m->record, &training)) ||
@@ -48,7 +48,7 @@ static json_t *member_json(const acf_model *m) {
                      "training", training);
 }
 
-/* A list of these, likewise. */
+/* A list of these for all members; NULL without memory. */
 static json_t *members_json(const acf_model *m) {
     json_t *list = json_array();
     for (; list && m; m = m->next)
@@ -59,11 +59,11 @@ static json_t *members_json(const acf_model *m) {
     return list;
 }
 
-#define PAPER_MAX 4096 /* more than all options that differ */
+#define PAPER_MAX 4096 /* more than all differing options take */
 
 typedef acf_status (*paper_text)(const acf_model *m, acf_text *out);
 
-/* What such a function says becomes member `key`; nothing: there is no such member. */
+/* Adds the text of `say` as member `key`, unless the text is empty. */
 static acf_status add_paper(json_t *all, const char *key, paper_text say, const acf_model *m) {
     char text[PAPER_MAX];
     acf_text t = acf_text_into(text, sizeof text);
@@ -72,7 +72,7 @@ static acf_status add_paper(json_t *all, const char *key, paper_text say, const 
     return acf_fail(ACF_EMEMORY, "out of memory: a description of a model");
 }
 
-/* The members in output order; each is NULL after a failure, and released by who packs them. */
+/* The members in output order. After a failure they are NULL; json_pack releases the others. */
 static acf_status info_json(const acf_model *m, char *out, size_t cap, size_t *needed) {
     acf_status status = ACF_OK;
     json_t *encoder = NULL, *options = NULL, *training = NULL, *all;
@@ -103,7 +103,7 @@ done:
 
 #define WIDTH 20 /* of the first word of a line */
 
-/* With the kind that the file's column has, which only a model of a file knows. */
+/* The kind is that of the file's column; only a model of a file has it. */
 static void column_line(const acf_model *m, int64_t j, acf_text *t) {
     const acf_column *c = &m->encoder->column[j];
     char name[ACF_EXCERPT_MAX];
@@ -128,7 +128,7 @@ static bool is_recorded(const acf_model *m, const acf_option *d) {
     return d->flags & (m->image ? ACF_OPTION_IMAGE : ACF_OPTION_RECORDED);
 }
 
-/* Options of m, a line each; but: only those with another value than there, NULL: all. */
+/* The options of m, a line each. but: skips the options that have the same value there; NULL: all. */
 static acf_status option_lines(const acf_model *m, const acf_options *but, acf_text *t) {
     for (int i = 0; i < acf_options_count(m->config); i++) {
         const acf_option *d = acf_options_row(m->config, i);
@@ -142,7 +142,7 @@ static acf_status option_lines(const acf_model *m, const acf_options *but, acf_t
     return ACF_OK;
 }
 
-/* "beyond the paper: donors, refit", where there is something. */
+/* A line such as "beyond the paper: donors, refit", unless its text is empty. */
 static acf_status paper_line(const acf_model *m, const char *what, paper_text say, acf_text *t) {
     char text[PAPER_MAX];
     acf_text said = acf_text_into(text, sizeof text);
@@ -156,7 +156,7 @@ static acf_status info_text(const acf_model *m, char *out, size_t cap, size_t *n
     acf_text_addf(&t, "parameters: %lld\n", (long long)acf_model_parameters(m));
     if (m->next) acf_text_addf(&t, "members: %d, whose densities are averaged\n", acf_model_members(m));
     if (m->donors)
-        acf_text_addf(&t, "rows: %lld, looked up beside the networks and kept in the model's file\n",
+        acf_text_addf(&t, "rows: %lld, stored in the model file as nearest-neighbour donors\n",
                       (long long)acf_model_rows(m));
     for (const acf_model *one = m; one; one = one->next) {
         acf_text_add(&t, "training: ");
@@ -169,7 +169,7 @@ static acf_status info_text(const acf_model *m, char *out, size_t cap, size_t *n
         acf_text_addf(&t, "columns: %lld\n", (long long)m->encoder->D);
     for (int64_t j = 0; j < acf_model_columns(m); j++) column_line(m, j, &t);
     ACF_TRY(paper_line(m, "beyond the paper", acf_paper_beyond, &t));
-    ACF_TRY(paper_line(m, "other than the paper (in brackets the paper's)", acf_paper_other, &t));
+    ACF_TRY(paper_line(m, "different from the paper (the paper's value in brackets)", acf_paper_other, &t));
     acf_text_add(&t, "options:\n");
     ACF_TRY(option_lines(m, NULL, &t));
     int k = 1;

@@ -1,7 +1,7 @@
-/* Public options: argument checks at the door, then the mechanism in base/options.h.
+/* Public options: argument checks, then base/options.h.
  *
- * The contracts are in acflow.h and not repeated here. Each function checks everything its caller could have got wrong;
- * behind this file arguments are trusted. */
+ * The contracts are in acflow.h. Each function checks everything its caller could have got wrong; the functions that it
+ * calls trust their arguments. */
 #include "api/argument_checks.h"
 #include "base/arena.h"
 #include "base/file.h"
@@ -12,7 +12,7 @@
 
 #define CONFIG_BYTES_MAX ((size_t)1 << 20) /* a config file of a megabyte is a wrong file */
 
-/* A function and not only a macro: the library that is loaded may not be the one that was compiled against. */
+/* A function as well as a macro, because the loaded library may differ from the one compiled against. */
 const char *acf_version(void) { return ACF_VERSION; }
 
 acf_status acf_options_create(acf_options **out) {
@@ -29,7 +29,7 @@ acf_status acf_options_set(acf_options *o, const char *name, const char *value) 
 
 static acf_status load_text(acf_options *o, const char *path, const char *text, size_t n) {
     json_t *object;
-    acf_json_source from = {path, ACF_EUSAGE}; /* a wrong config is wrong usage; an unreadable one is ACF_EIO */
+    acf_json_source from = {path, ACF_EUSAGE}; /* a wrong config is a usage error; an unreadable one is ACF_EIO */
     ACF_TRY(acf_json_parse(from, text, n, CONFIG_BYTES_MAX, &object));
     acf_status status = acf_options_from_json(o, from, object, ACF_FROM_FILE);
     json_decref(object);

@@ -1,5 +1,5 @@
-/* Presets through acflow.h: every member of a model has all of their options, and a model of the paper's says what was
- * added to the paper's. */
+/* Tests of presets through acflow.h: every ensemble member has all of their options, and a model with a preset of the
+ * paper reports what was added to it. */
 #include "acflow.h"
 
 #include "base/arena.h"
@@ -15,7 +15,7 @@ enum { ROWS = 60, TEXT = 1 << 15 };
 
 static char text[TEXT];
 
-/* One step of a small network: what a preset says of sizes is overruled, and nothing else. */
+/* One step of a small network: only the sizes differ from the preset. */
 static acf_model *fit(const char *const *more) {
     static const char *const common[] = {
         "steps", "1",    "likelihood-units", "4",       "mlp-width", "4", "coupling-units", "4", "components",
@@ -33,7 +33,7 @@ static json_t *all_options(const acf_model *m) {
     return o;
 }
 
-/* All but the seed, which is another one. */
+/* All options but the seed, which differs. */
 static void expect_alike(const acf_model *m, const acf_model *one, const char *what) {
     json_t *a = all_options(m), *b = all_options(one);
     if (json_equal(json_object_get(a, "seed"), json_object_get(b, "seed")))
@@ -66,7 +66,7 @@ static void presets_reach_every_member(void **state) {
     }
 }
 
-/* Info has the options of the first, and of the others what differs. */
+/* Info has the options of the first member, and the differing options of the others. */
 static void info_shows_every_member(void **state) {
     (void)state;
     acf_model *m = FIT("preset", "paper", "ensemble", "2");
@@ -91,21 +91,22 @@ static void expect_lines(acf_model *m, const char *beyond, const char *other) {
     if ((strstr(text, "beyond the paper: ") != NULL) != (beyond != NULL) || (beyond && !strstr(text, beyond)))
         fail_msg("expected %s in %s", beyond, text);
     if (other && !strstr(text, other)) fail_msg("expected %s in %s", other, text);
-    if (!other) assert_null(strstr(text, "other than the paper"));
+    if (!other) assert_null(strstr(text, "different from the paper"));
     assert_int_equal(acf_model_info(m, ACF_JSON, text, sizeof text, NULL), ACF_OK);
     assert_true((strstr(text, "\"beyond_paper\": \"") != NULL) == (beyond != NULL));
     acf_model_free(m);
 }
 
-/* Alone, such a preset adds nothing: no calibration, no refit, no average, one member, no rows. */
+/* Such a preset alone adds nothing: no calibration, no refit, no moving average, one member, no donors. */
 static void what_is_beyond_the_paper_is_said(void **state) {
     (void)state;
     acf_model *m = FIT("preset", "ar", "flow", "");
     assert_true(m->record.known && m->record.scale_factor == 0 && m->record.temperature == 0 &&
                 m->record.refit == ACF_REFIT_NONE && !m->donors && !m->next);
-    expect_lines(m, NULL,
-                 "other than the paper (in brackets the paper's): likelihood-units 4 (256), components 2 (40), steps "
-                 "1 (60000)\n");
+    expect_lines(
+        m, NULL,
+        "different from the paper (the paper's value in brackets): likelihood-units 4 (256), components 2 (40), steps "
+        "1 (60000)\n");
     expect_lines(FIT("preset", "paper", "guess-weight", "1"), NULL, "(in brackets the paper's): flow linear (");
     expect_lines(FIT("preset", "default", "ensemble", "2"), NULL, NULL);
     expect_lines(FIT("preset", "paper-2d", "ensemble", "2", "dropout", "0.1", "gmm", "2", "refit", "true", "calibrate",
@@ -115,7 +116,7 @@ static void what_is_beyond_the_paper_is_said(void **state) {
                  "guess-weight");
 }
 
-/* Where training has not made use of what it was allowed to, the model is the paper's. */
+/* If training did not use an addition, the model is the paper's. */
 static void what_had_no_effect_is_not_said(void **state) {
     (void)state;
     expect_lines(FIT("preset", "ar", "flow", "", "factors", "4", "donors", "true", "refit", "true", "calibrate", "true",

@@ -1,4 +1,4 @@
-/* Public pictures: see acflow.h. Checks at the door, then the library that draws; for conditional densities also the questions to the model. */
+/* Public pictures: see acflow.h. Argument checks, then the plot library; conditional densities also query the model. */
 #include "api/argument_checks.h"
 #include "api/plot_load.h"
 #include "base/arena.h"
@@ -8,9 +8,10 @@
 #include <math.h>
 #include <stdio.h>
 
-/* ---- tables -------------------------------------------------------------------------------------------------------------- */
+/* ---- tables
+ * -------------------------------------------------------------------------------------------------------------- */
 
-/* Columns as figures want them; release with acf_release. */
+/* Column descriptions as the figures take them; release with acf_release. */
 static acf_status view(const acf_table *t, const acf_plot_options *o, acf_figure_table *out) {
     acf_figure_column *column = acf_alloc_zero((size_t)t->D * sizeof *column, "a list of columns");
     if (!column) return ACF_EMEMORY;
@@ -23,14 +24,14 @@ static acf_status view(const acf_table *t, const acf_plot_options *o, acf_figure
     return ACF_OK;
 }
 
-/* All columns of the file: who looks for holes looks for an id that is missing and a column that is nearly empty, too. */
+/* All columns of the file, including ids and nearly empty columns, whose missing cells matter too. */
 static acf_status missing_of_file(const char *path, const acf_plot_options *o, const acf_table *t) {
     const acf_table_file *f = t->file;
     const acf_plot_library *plot;
     size_t bytes;
     ACF_TRY(acf_plot_load(&plot));
     if (!acf_bytes(f->columns, sizeof(double), &bytes) || !acf_bytes(t->N, bytes, &bytes)) return ACF_EMEMORY;
-    double *x = acf_alloc(bytes, "the holes of a table");
+    double *x = acf_alloc(bytes, "the missing cells of a table");
     acf_figure_column *column = x ? acf_alloc_zero((size_t)f->columns * sizeof *column, "a list of columns") : NULL;
     acf_status status = column ? acf_table_file_pattern(t, x) : ACF_EMEMORY;
     for (int64_t c = 0; column && c < f->columns; c++) column[c].name = f->name[c];
@@ -108,7 +109,8 @@ acf_status acf_plot_clouds(const char *path, const acf_plot_options *o, const ac
     return acf_plot_outcome(plot, plot->clouds(path, o, cloud, across, down, names_across, names_down));
 }
 
-/* ---- training ------------------------------------------------------------------------------------------------------------ */
+/* ---- training
+ * ------------------------------------------------------------------------------------------------------------ */
 
 acf_status acf_plot_training(const char *path, const acf_plot_options *o, const acf_fit_report *reports, int64_t n) {
     const acf_plot_library *plot;
@@ -122,7 +124,7 @@ acf_status acf_plot_training(const char *path, const acf_plot_options *o, const 
     if (!step) return ACF_EMEMORY;
     int64_t k = 0, first = 0;
     for (int second = 0; second < 2;
-         second++) { /* reports of before there were two passes have 0 there, and of before there were members */
+         second++) { /* reports from before there were two passes, or members, have 0 there */
         for (int64_t i = 0; i < n; i++)
             if (reports[i].member <= 1 && (reports[i].pass == 2) == second)
                 step[k] = (double)reports[i].step, loss[k] = reports[i].loss, valid[k++] = reports[i].valid;
@@ -133,31 +135,32 @@ acf_status acf_plot_training(const char *path, const acf_plot_options *o, const 
     return status;
 }
 
-/* ---- conditional densities ----------------------------------------------------------------------------------------------- */
+/* ---- conditional densities
+ * ----------------------------------------------------------------------------------------------- */
 
-/* The rows of a table and below them an empty one, each some times over, with masks that ask for one column. */
-typedef struct asked_rows {
+/* The rows of a table and below them an empty one, each repeated, with masks whose target is one column. */
+typedef struct query_rows {
     double *cells; /* in one block with the masks */
     uint8_t *given, *target;
     acf_table *t;
-} asked_rows;
+} query_rows;
 
-/* Who answers for column j: a session, asked about the rows of t. */
-typedef struct asked_model {
+/* The session and the rows of t that answer for column j. */
+typedef struct query_model {
     acf_session *s;
     const acf_table *t;
     int64_t j;
-    asked_rows once; /* for draws; made with the first one */
+    query_rows once; /* for draws; made with the first one */
     double *drawn;   /* the cells of once.t */
-    bool failed;     /* to answer; the sentence is this thread's last */
-} asked_model;
+    bool failed;     /* the status of the answers; the sentence is this thread's last */
+} query_model;
 
-/* Column j has the values x (times) in turn, or where that is NULL its own. */
-static acf_status repeat_rows(const asked_model *a, const double *x, int64_t times, asked_rows *out) {
+/* Column j has the values x (times) in each row, or its own values if x is NULL. */
+static acf_status repeat_rows(const query_model *a, const double *x, int64_t times, query_rows *out) {
     const int64_t N = (a->t->N + 1) * times, D = a->t->D;
     size_t bytes;
     if (!acf_bytes(N * D, sizeof(double) + 2, &bytes)) return ACF_EMEMORY;
-    if (!(out->cells = acf_alloc(bytes, "rows of a question"))) return ACF_EMEMORY;
+    if (!(out->cells = acf_alloc(bytes, "rows of a query"))) return ACF_EMEMORY;
     out->given = (uint8_t *)(out->cells + N * D), out->target = out->given + N * D;
     for (int64_t i = 0; i < N; i++) {
         const int64_t row = i / times;
@@ -171,43 +174,43 @@ static acf_status repeat_rows(const asked_model *a, const double *x, int64_t tim
     return ACF_OK;
 }
 
-/* Each has the id of its row, in which it is not to be looked up; the empty one is no row of any table. */
+/* Each row keeps its id, so that it is not its own donor; the empty row has an id that no table has. */
 #define NO_ROW (((uint64_t)1 << 48) - 1)
-static acf_status name_rows(const asked_model *a, int64_t times, acf_table *all) {
-    uint64_t *id = acf_alloc((size_t)all->N * sizeof *id, "rows of a question");
+static acf_status name_rows(const query_model *a, int64_t times, acf_table *all) {
+    uint64_t *id = acf_alloc((size_t)all->N * sizeof *id, "rows of a query");
     for (int64_t i = 0; id && i < all->N; i++) id[i] = i / times < a->t->N ? acf_table_row_id(a->t, i / times) : NO_ROW;
     all->id = id;
     return id ? ACF_OK : ACF_EMEMORY;
 }
 
-static acf_status make_rows(const asked_model *a, const double *x, int64_t times, asked_rows *out) {
+static acf_status make_rows(const query_model *a, const double *x, int64_t times, query_rows *out) {
     ACF_TRY(repeat_rows(a, x, times, out));
     ACF_TRY(acf_table_make(out->cells, NULL, (a->t->N + 1) * times, a->t->D, a->t->column, &out->t));
     return name_rows(a, times, out->t);
 }
 
-/* After a make_rows that failed, too. */
-static void free_rows(asked_rows *r) {
+/* Also after a make_rows that failed. */
+static void free_rows(query_rows *r) {
     acf_table_free(r->t);
     acf_release(r->cells);
 }
 
-static acf_status prepare_draws(asked_model *a) {
+static acf_status prepare_draws(query_model *a) {
     if (a->drawn) return ACF_OK;
     ACF_TRY(make_rows(a, NULL, 1, &a->once));
     a->drawn = acf_alloc((size_t)(a->once.t->N * a->t->D) * sizeof *a->drawn, "draws");
     return a->drawn ? ACF_OK : ACF_EMEMORY;
 }
 
-static acf_status draw_rows(asked_model *a, uint32_t k, double *value) {
+static acf_status draw_rows(query_model *a, uint32_t k, double *value) {
     ACF_TRY(prepare_draws(a));
     ACF_TRY(acf_session_query_draw(a->s, a->once.t, (acf_query){a->once.given, a->once.target}, 1, k, a->drawn));
     for (int64_t i = 0; i < a->once.t->N; i++) value[i] = a->drawn[i * a->t->D + a->j];
     return ACF_OK;
 }
 
-static acf_status score_rows(const asked_model *a, const double *x, int64_t G, double *logp) {
-    asked_rows r = {0};
+static acf_status score_rows(const query_model *a, const double *x, int64_t G, double *logp) {
+    query_rows r = {0};
     acf_status status = make_rows(a, x, G, &r);
     if (status == ACF_OK) status = acf_session_query_logp(a->s, r.t, (acf_query){r.given, r.target}, logp);
     free_rows(&r);
@@ -215,23 +218,23 @@ static acf_status score_rows(const asked_model *a, const double *x, int64_t G, d
 }
 
 static acf_status answer_draw(void *model, uint32_t k, double *value) {
-    asked_model *a = model;
+    query_model *a = model;
     const acf_status status = draw_rows(a, k, value);
     a->failed = status != ACF_OK;
     return status;
 }
 
 static acf_status answer_logp(void *model, const double *x, int64_t G, double *logp) {
-    asked_model *a = model;
+    query_model *a = model;
     const acf_status status = score_rows(a, x, G, logp);
     a->failed = status != ACF_OK;
     return status;
 }
 
-static acf_status draw_conditional(const char *path, const acf_plot_options *o, asked_model *a,
+static acf_status draw_conditional(const char *path, const acf_plot_options *o, query_model *a,
                                    const acf_figure_column *column, const char *const *labels) {
     const acf_encoder *e = a->s->m->encoder;
-    const bool fits = a->t->D == e->D; /* else the model refuses the rows */
+    const bool fits = a->t->D == e->D; /* otherwise the model refuses the rows */
     char own[ACF_FIGURE_ROWS_MAX][32];
     const char *label[ACF_FIGURE_ROWS_MAX];
     double truth[ACF_FIGURE_ROWS_MAX];
@@ -275,7 +278,7 @@ acf_status acf_plot_conditional(const char *path, const acf_plot_options *o, acf
             return acf_fail(ACF_EUSAGE, "acf_plot_conditional: the label of row %lld is NULL", (long long)i);
     ACF_TRY(view(t, o, &f));
     acf_status status =
-        draw_conditional(path, o, &(asked_model){.s = s, .t = t, .j = column}, &f.column[column], labels);
+        draw_conditional(path, o, &(query_model){.s = s, .t = t, .j = column}, &f.column[column], labels);
     acf_release((void *)f.column);
     return status;
 }

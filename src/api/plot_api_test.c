@@ -1,4 +1,4 @@
-/* Tests of the public pictures and made-up tables through acflow.h: what a program sees. The drawing itself is tested in plot/. */
+/* Tests of the public pictures and synthetic tables through acflow.h. The drawing itself is tested in plot/. */
 #include "acflow.h"
 
 #include "base/arena.h"
@@ -12,7 +12,7 @@ enum { N = 300, D = 4 };
 static const char *const names[D] = {"x1", "x2", "kind", "day"};
 static const int32_t classes[D] = {0, 0, 3, 0};
 
-/* Two real columns that follow each other, a class, a day; a fifth of the cells missing. */
+/* Two correlated real columns, a class, a day; a fifth of the cells missing. */
 static acf_table *make_table(double x[N * D]) {
     acf_table *t = NULL;
     for (int64_t i = 0; i < N; i++) {
@@ -77,7 +77,7 @@ static void every_figure_is_drawn_from_handles(void **state) {
     acf_table_free(t);
 }
 
-/* log p of class k of column 2 in row i of x, or with nothing given, asked one at a time. */
+/* log p of class k of column 2 in row i of x, or given nothing, by single queries. */
 static double probability(acf_session *s, const double *x, int64_t i, int k, bool nothing) {
     double row[D], lp;
     uint8_t given[D], target[D] = {0, 0, 1, 0};
@@ -85,13 +85,13 @@ static double probability(acf_session *s, const double *x, int64_t i, int k, boo
     for (int64_t j = 0; j < D; j++) row[j] = nothing ? NAN : x[i * D + j], given[j] = j != 2 && !isnan(row[j]);
     row[2] = k;
     assert_int_equal(acf_table_create(row, NULL, 1, D, classes, names, &t), ACF_OK);
-    t->first_id = nothing ? 1000000 : (uint64_t)i; /* its own row is not looked up */
+    t->first_id = nothing ? 1000000 : (uint64_t)i; /* its own row is not a donor */
     assert_int_equal(acf_session_logp(s, t, given, target, &lp), ACF_OK);
     acf_table_free(t);
     return exp(lp);
 }
 
-/* The picture is that of the answers to the same questions asked one by one. */
+/* The picture shows the answers of the same queries made one by one. */
 static void conditionals_are_the_answers_of_the_model(void **state) {
     (void)state;
     static double x[N * D];
@@ -114,12 +114,12 @@ static void conditionals_are_the_answers_of_the_model(void **state) {
     assert_int_equal(found.w, expected.w);
     int64_t differ = 0;
     for (int64_t i = 0; i < (int64_t)found.w * found.h; i++) differ += found.pixel[i] != expected.pixel[i];
-    assert_true(differ < 200); /* the ends of bars, by rounding in another batch */
+    assert_true(differ < 200); /* the ends of bars differ by rounding in another batch */
     picture_free(&found), picture_free(&expected);
     acf_table_free(few), acf_session_free(s), acf_model_free(m), acf_table_free(t);
 }
 
-/* A score of whole numbers from 1 to 5 has bars; a number in [0, 1] a curve, on an axis that ends where it does. */
+/* Whole numbers from 1 to 5 have bars; a number in [0, 1] has a curve, on an axis with its bounds. */
 static void few_values_and_bounds_are_known(void **state) {
     (void)state;
     static double x[N * 2];
@@ -138,7 +138,7 @@ static void few_values_and_bounds_are_known(void **state) {
     picture_free(&p);
     assert_int_equal(acf_plot_conditional(picture_path(".png"), &o, s, one, 1, NULL), ACF_OK);
     p = picture_read(picture_path(".png"));
-    int left = p.w; /* the area of what is expected when nothing is given begins at once, and as high as it goes on */
+    int left = p.w; /* the area of the distribution given nothing begins at once, at its full height */
     for (int y = p.h / 2; y < p.h; y++)
         for (int c = p.w / 20; c < left; c++)
             if (picture_near(p.pixel[(int64_t)y * p.w + c], ACF_INK_PALE)) left = c;
@@ -152,7 +152,7 @@ static void few_values_and_bounds_are_known(void **state) {
     acf_table_free(one), acf_session_free(s), acf_model_free(m), acf_table_free(t);
 }
 
-static void a_question_that_fails_draws_nothing(void **state) {
+static void a_query_that_fails_draws_nothing(void **state) {
     (void)state;
     static double x[N * D], wide[N * D];
     acf_table *t = make_table(x), *other;
@@ -164,7 +164,7 @@ static void a_question_that_fails_draws_nothing(void **state) {
     assert_int_equal(access(picture_path(".png"), F_OK), -1);
     acf_table *few;
     assert_int_equal(acf_table_create(x, NULL, 2, D, classes, names, &few), ACF_OK);
-    for (int64_t at = 1;; at++) { /* every allocation of ours in turn */
+    for (int64_t at = 1;; at++) { /* each of the library's allocations in turn */
         const int64_t live = acf_alloc_live();
         acf_alloc_fail_at(at);
         acf_status status =
@@ -172,7 +172,7 @@ static void a_question_that_fails_draws_nothing(void **state) {
         acf_alloc_fail_at(0);
         if (status == ACF_OK) break;
         assert_int_equal(status, ACF_EMEMORY);
-        assert_true(acf_alloc_live() <= live + 64); /* a session keeps the arenas it grew */
+        assert_true(acf_alloc_live() <= live + 64); /* a session keeps its grown arenas */
         assert_int_equal(access(picture_path(".png"), F_OK), -1);
     }
     unlink(picture_path(".png"));
@@ -209,9 +209,9 @@ static void wrong_arguments_get_a_sentence(void **state) {
     acf_table_free(t);
 }
 
-/* ---- made-up tables ------------------------------------------------------------------------------------------------------ */
+/* ---- synthetic tables ------------------------------------------------------------------------------------------ */
 
-static void made_up_tables_are_public(void **state) {
+static void synthetic_tables_are_public(void **state) {
     (void)state;
     static double x[500 * 12], y[900 * 12];
     static uint8_t m[500 * 12], k[900 * 12];
@@ -224,7 +224,7 @@ static void made_up_tables_are_public(void **state) {
     }
     assert_int_equal(n, 9);
     assert_null(acf_synth_name(-1));
-    assert_string_equal(column[7].name, "bmi"); /* the clinic is the last */
+    assert_string_equal(column[7].name, "bmi"); /* clinic is the last */
     assert_int_equal(columns, 12);
     const acf_synth_options o = {.seed = 4, .missing = ACF_MISSING_MNAR, .rate = 0.3};
     assert_int_equal(acf_synth_fill("clinic", 500, &o, x, m), ACF_OK);
@@ -245,5 +245,5 @@ static void made_up_tables_are_public(void **state) {
 
 ACF_TESTS(plot_api, cmocka_unit_test(every_figure_is_drawn_from_handles),
           cmocka_unit_test(conditionals_are_the_answers_of_the_model),
-          cmocka_unit_test(a_question_that_fails_draws_nothing), cmocka_unit_test(few_values_and_bounds_are_known),
-          cmocka_unit_test(wrong_arguments_get_a_sentence), cmocka_unit_test(made_up_tables_are_public))
+          cmocka_unit_test(a_query_that_fails_draws_nothing), cmocka_unit_test(few_values_and_bounds_are_known),
+          cmocka_unit_test(wrong_arguments_get_a_sentence), cmocka_unit_test(synthetic_tables_are_public))

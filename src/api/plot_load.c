@@ -1,11 +1,11 @@
-/* Finding the library that draws: see plot_load.h. */
+/* Finds and loads the plot library: see plot_load.h. */
 #include "api/plot_load.h"
 
 #include "base/shared_library.h"
 
 #include <string.h>
 
-/* NULL, but in a program that has the library linked in. */
+/* NULL, except in a program that has the library linked in. */
 #pragma weak acflow_plot_library
 
 static const acf_shared_library file = {ACF_PLOT_FILE, ACF_PLOT_ENTRY, "make", ACF_PLOT_ABI};
@@ -16,7 +16,7 @@ static acf_status load(const acf_plot_library **out) {
     acf_plot_entry entry;
     ACF_TRY(acf_shared_library_find(&file, path));
     ACF_TRY(acf_shared_library_open(&file, path, &symbol));
-    memcpy(&entry, &symbol, sizeof entry); /* what POSIX has instead of a cast */
+    memcpy(&entry, &symbol, sizeof entry); /* POSIX's form of this cast */
     const acf_plot_library *p = entry();
     ACF_TRY(acf_shared_library_check(&file, path, p->abi, p->version));
     *out = p;

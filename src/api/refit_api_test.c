@@ -1,4 +1,5 @@
-/* Both passes of a fit through acflow.h alone: reports, interruption anywhere and resume, what the model says, memory. */
+/* Tests of both passes of a fit through acflow.h alone: reports, interruption anywhere and resume, the description of
+ * the model, memory failures. */
 #include "acflow.h"
 
 #include "base/arena.h"
@@ -114,10 +115,10 @@ static void reports_tell_the_passes_apart(void **state) {
     assert_true(one.last[0].passes == 1 && one.last[1].pass == 0 && one.last[0].best == a->best);
 }
 
-/* Twelve steps, and a second pass of twice as many as were best: of the twelve at most. */
+/* Twelve steps, and a second pass of twice the best number, at most twelve. */
 static bool about(double x, double expected) { return fabs(x - expected) < 0.2 * x + 1e-3; }
 
-/* Does the time that is said to be left follow from the time of the steps so far? */
+/* Does the reported time left follow from the time of the steps so far? */
 static bool time_left_is_right(void) {
     watch w = {0};
     acf_model *m;
@@ -127,13 +128,13 @@ static bool time_left_is_right(void) {
     const acf_fit_report *a = &w.last[0];
     assert_int_equal(w.fifth.best_step, 3);
     assert_true(a->eta > 0 && w.second.eta > 0);
-    assert_true(fabs(a->eta - a->eta_early) < 0.01 * a->eta); /* by now it is known how long the second takes */
+    assert_true(fabs(a->eta - a->eta_early) < 0.01 * a->eta); /* now the length of the second pass is known */
     return about(w.fifth.eta, step * (7 + 2 * 12)) &&
            about(w.fifth.eta_early, step * (7 + 2 * 3)) && /* patience would last longer than the limit */
            about(a->eta_early, a->elapsed / 12 * 2 * (double)a->best_step) && w.second.eta < a->eta + a->elapsed;
 }
 
-/* A busy machine may put the process aside in the middle of a step: one run of four has to be as it should. */
+/* A busy machine may suspend the process within a step, so one run of four has to be as expected. */
 static void what_is_left_counts_both_passes(void **state) {
     (void)state;
     watch one = {0};
@@ -146,7 +147,7 @@ static void what_is_left_counts_both_passes(void **state) {
     assert_true(one.last[0].eta == 0 && one.last[0].eta_early == 0);
 }
 
-/* Members that keep their mixtures have no second pass: nothing is left behind the last step of the first. */
+/* Members that keep their mixtures have no second pass, so the last step of the first has no time left. */
 static void a_pass_that_will_not_be_is_not_waited_for(void **state) {
     (void)state;
     watch w = {0};
@@ -160,7 +161,7 @@ static void a_pass_that_will_not_be_is_not_waited_for(void **state) {
     assert_true(w.last[0].eta == 0 && w.last[0].eta_early == 0);
 }
 
-/* After every step of either pass, on another number of threads each time. */
+/* Interrupts after every step of either pass, with another number of threads each time. */
 static void interrupted_anywhere_it_ends_the_same(void **state) {
     (void)state;
     double whole[ROWS], resumed[ROWS];
@@ -175,7 +176,7 @@ static void interrupted_anywhere_it_ends_the_same(void **state) {
         watch part = {.stop_at = k}, rest = {0};
         unlink(path);
         if (fit(options("true", "1", true), &part, &m) != ACF_EINTERRUPT) fail_msg("call %d: %s", (int)k, acf_error());
-        assert_non_null(m); /* the best so far */
+        assert_non_null(m); /* the best model so far */
         acf_model_free(m);
         if (fit(options("true", k % 2 ? "2" : "1", true), &rest, &m)) fail_msg("call %d: %s", (int)k, acf_error());
         scores(m, resumed);
@@ -183,7 +184,7 @@ static void interrupted_anywhere_it_ends_the_same(void **state) {
         assert_memory_equal(whole, resumed, sizeof whole);
         assert_int_equal(rest.calls, calls - k);
     }
-    watch none = {0}; /* and what is finished stays so */
+    watch none = {0}; /* a finished run stays finished */
     if (fit(options("true", "1", true), &none, &m)) fail_msg("%s", acf_error());
     assert_int_equal(none.calls, 0);
     scores(m, resumed);
@@ -191,7 +192,8 @@ static void interrupted_anywhere_it_ends_the_same(void **state) {
     acf_model_free(m);
 }
 
-/* Validation is what the first pass found; the model says that it was fitted to all cells then, also from its file. */
+/* The validation score is that of the first pass. The model reports that it was then fitted to all cells, also from its
+ * file. */
 static void the_model_says_so(void **state) {
     (void)state;
     acf_model *m, *again, *plain = NULL;
@@ -215,14 +217,14 @@ static void the_model_says_so(void **state) {
     acf_model_free(m), acf_model_free(again), acf_model_free(plain);
 }
 
-/* Every allocation failing in turn, in a fit that is taken up in its second pass and writes a checkpoint at every step. */
+/* Every allocation fails in turn, in a fit that is resumed in its second pass and writes a checkpoint at every step. */
 static void survives_without_memory(void **state) {
     (void)state;
     acf_table *t = some_table();
     acf_model *m;
     for (int resumed = 0; resumed < 2; resumed++) {
         acf_options *o = options("true", "1", true);
-        watch w = {.stop_at = 14}; /* a step into the second pass at least */
+        watch w = {.stop_at = 14}; /* at least one step into the second pass */
         assert_true(!acf_options_set(o, "checkpoint-every", "1e-9") && !acf_options_set(o, "steps", "3") &&
                     !acf_options_set(o, "valid-every", "1"));
         unlink(path);

@@ -1,4 +1,4 @@
-/* Public made-up tables: see acflow.h; the work is in table/synth.h. */
+/* Public synthetic tables: see acflow.h; the work is in table/synth.h. */
 #include "api/argument_checks.h"
 #include "table/synth.h"
 #include "table/table.h"
@@ -20,7 +20,7 @@ static acf_status make(const char *set, int64_t rows, const acf_synth_options *o
     const acf_synth_options none = {0};
     if (!o) o = &none;
     if (rows < 0 || rows > ACF_TABLE_ROWS_MAX)
-        return acf_fail(ACF_EUSAGE, "a made-up table of %lld rows; expected 0 to 2^47", (long long)rows);
+        return acf_fail(ACF_EUSAGE, "a synthetic table of %lld rows; expected 0 to 2^47", (long long)rows);
     return acf_synth_make(set, o->seed, o->missing, o->rate, out);
 }
 

@@ -1,4 +1,5 @@
-/* Public tables from files and completed files: see acflow.h. Checks at the door, then table/table_file.h and table/writer.h. */
+/* Public tables from files, and completed files: see acflow.h. Argument checks, then table/table_file.h and
+ * table/writer.h. */
 #include "api/argument_checks.h"
 #include "model/model.h"
 #include "table/describe.h"
@@ -15,9 +16,8 @@
 static acf_status need_schema(const acf_model *m) {
     ACF_NEED_TABLE(m);
     if (m->schema) return ACF_OK;
-    return acf_fail(
-        ACF_EMODEL,
-        "this model was made from a matrix in memory, so it does not know the columns of a file; make one from a file");
+    return acf_fail(ACF_EMODEL,
+                    "this model was fitted to a matrix in memory, so it has no columns of a file; fit one to a file");
 }
 
 acf_status acf_table_read(const char *path, const acf_model *m, const acf_options *o, acf_table **out) {
@@ -37,10 +37,10 @@ acf_status acf_table_read_like(const char *path, const acf_table *t, const acf_o
     ACF_NEED(out);
     acf_read_options *w;
     if (!t->file)
-        return acf_fail(ACF_EUSAGE, "the table was made from a matrix in memory, so it does not know the columns of a "
-                                    "file; read it from a file");
+        return acf_fail(ACF_EUSAGE,
+                        "the table is a matrix in memory, so it has no columns of a file; read it from a file");
     ACF_TRY(acf_read_options_read(o, &w));
-    acf_schema_free(w->types); /* what t's columns are has been said already */
+    acf_schema_free(w->types); /* the columns of t have already been described */
     acf_schema_free(w->file);
     w->types = w->file = NULL;
     acf_status status = acf_table_file_read_for(path, w, t->file->schema, out);
@@ -55,7 +55,7 @@ acf_status acf_table_blank(const acf_model *m, int64_t rows, const char *given, 
     return acf_table_file_blank(m->schema, rows, given, out);
 }
 
-/* ---- describing ------------------------------------------------------------------------------------------------- */
+/* ---- descriptions ---------------------------------------------------------------------------------------------- */
 
 int acf_table_warnings(const acf_table *t) { return t && t->file ? t->file->warnings.n : 0; }
 
@@ -79,7 +79,7 @@ acf_status acf_table_unfilled(const acf_table *t, char *out, size_t cap, size_t 
     return acf_text_done(&text, needed);
 }
 
-#define DIALECT_MAX 256 /* more than the line about a file's dialect takes */
+#define DIALECT_MAX 256 /* more than the dialect line takes */
 
 static acf_status describe(const acf_table *t, bool json, acf_text *out) {
     const acf_table_file *f = t->file;
@@ -131,15 +131,14 @@ const char *acf_table_kind(const acf_table *t, int64_t j) {
 
 const double *acf_table_values(const acf_table *t) { return t ? t->x : NULL; }
 
-/* A column of the file that is not modelled deserves another sentence than one that is not there. */
+/* A column of the file that is not modelled gets another sentence than an unknown one. */
 static acf_status not_found(const acf_table *t, const char *name) {
     const acf_schema *s = t->file ? t->file->schema : NULL;
     int64_t c = s ? acf_schema_find(s, name) : -1, near = -1;
     char seen[ACF_EXCERPT_MAX], other[ACF_EXCERPT_MAX];
     acf_text_excerpt(seen, name);
     if (c >= 0)
-        return acf_fail(ACF_EUSAGE,
-                        "column '%s' is not modelled (%s); say what it is in the option 'types' to have it modelled",
+        return acf_fail(ACF_EUSAGE, "column '%s' is not modelled (%s); set its type in the option 'types' to model it",
                         seen, s->column[c].kind->name);
     for (int64_t j = 0, best = 0; j < t->D; j++) {
         const char *const one[] = {t->column[j].name};
@@ -178,7 +177,7 @@ acf_status acf_table_format(const acf_table *t, int64_t j, double value, char *o
     return acf_text_done(&text, needed);
 }
 
-/* The public callback says yes or no; inside, a status ends the pass. */
+/* The public callback returns yes or no; inside, a status ends the pass. */
 typedef struct telling {
     acf_cell_callback visit;
     void *ctx;

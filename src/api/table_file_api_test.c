@@ -1,4 +1,4 @@
-/* From a file to a completed file through acflow.h alone, as a program would do it; and what the doors say to a NULL. */
+/* Tests from a file to a completed file through acflow.h alone, as a program would do it, and of NULL arguments. */
 #include "acflow.h"
 
 #include "harness/check.h"
@@ -38,7 +38,7 @@ static const char *get(const char *name) {
     return text;
 }
 
-/* An identifier, an integer, a category, a real and a date, a hole in every seventh cell. */
+/* An identifier, an integer, a category, a real and a date; every seventh cell is missing. */
 static void make_rows(FILE *f, int rows) {
     fprintf(f, "key,age,kind,dose,seen\n");
     for (int i = 0; i < rows; i++) {
@@ -96,7 +96,7 @@ static void fields(const char *text, int line, char out[8][32]) {
     }
 }
 
-/* Reads, learns, saves, loads, reads a new file for the model, completes it. */
+/* Reads, fits, saves, loads, reads a new file for the model, completes it. */
 static void a_file_is_completed(void **state) {
     (void)state;
     acf_options *o = small();
@@ -120,7 +120,7 @@ static void a_file_is_completed(void **state) {
     assert_non_null(strstr(acf_error(), "not in the order of the model"));
     ok(acf_options_set(o, "any-order", "true"));
     ok(acf_table_read(path_of("new.csv"), loaded, o, &fresh));
-    assert_int_equal(acf_table_warnings(fresh), 3); /* no key, another order, a kind never seen */
+    assert_int_equal(acf_table_warnings(fresh), 3); /* no key, another order, an unseen kind */
     assert_non_null(strstr(acf_table_warning(fresh, 2), "'middle', row 4"));
     assert_null(acf_table_warning(fresh, 3));
     assert_int_equal(acf_table_missing(fresh), 5); /* 'middle' is none */
@@ -197,15 +197,14 @@ static void tables_tell_about_themselves(void **state) {
     assert_int_equal(acf_table_classes(t, 0), 0);
     assert_null(acf_table_name(t, 4));
     assert_null(acf_table_kind(t, -1));
-    assert_true(isnan(acf_table_values(t)[0])); /* the first cell is a hole */
+    assert_true(isnan(acf_table_values(t)[0])); /* the first cell is missing */
     ok(acf_table_find(t, "dose", &j));
     assert_int_equal(j, 2);
     assert_int_equal(acf_table_find(t, "dsoe", &j), ACF_EUSAGE);
     assert_string_equal(acf_error(), "the table has no column 'dsoe'; did you mean 'dose'?");
     assert_int_equal(acf_table_find(t, "key", &j), ACF_EUSAGE);
-    assert_string_equal(
-        acf_error(),
-        "column 'key' is not modelled (identifier); say what it is in the option 'types' to have it modelled");
+    assert_string_equal(acf_error(),
+                        "column 'key' is not modelled (identifier); set its type in the option 'types' to model it");
     ok(acf_table_format(t, 3, 18695.2, text, sizeof text, &needed));
     assert_string_equal(text, "2021-03-09");
     assert_int_equal(needed, 11);
@@ -240,7 +239,7 @@ static void tables_from_memory_have_columns_too(void **state) {
     acf_table_free(t);
 }
 
-/* A table without a column to model can be asked everything but to be fitted to. */
+/* A table without modelled columns allows everything except a fit. */
 static void constants_are_read_and_not_fitted_to(void **state) {
     (void)state;
     acf_options *o;
@@ -273,7 +272,7 @@ static void constants_are_read_and_not_fitted_to(void **state) {
     acf_options_free(o);
 }
 
-/* A model made from a matrix has no columns to look for. */
+/* A model of a matrix has no column names to look for. */
 static void models_of_matrices_read_no_files(void **state) {
     (void)state;
     static double x[64];
@@ -285,7 +284,7 @@ static void models_of_matrices_read_no_files(void **state) {
     ok(acf_table_create(x, NULL, 32, 2, NULL, NULL, &t));
     ok(acf_model_fit(t, o, NULL, NULL, &m));
     assert_int_equal(acf_table_read(path_of("in.csv"), m, o, &fresh), ACF_EMODEL);
-    assert_non_null(strstr(acf_error(), "made from a matrix in memory"));
+    assert_non_null(strstr(acf_error(), "fitted to a matrix in memory"));
     assert_int_equal(acf_table_blank(m, 1, NULL, &fresh), ACF_EMODEL);
     acf_model_free(m);
     acf_table_free(t);

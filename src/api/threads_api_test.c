@@ -1,5 +1,5 @@
-/* What acflow.h promises of threads: sessions of one model, and readers and writers of one table, at once and each
- * with the answers it has alone. */
+/* Tests of the thread rules of acflow.h: sessions of one model, and readers and writers of one table, at the same time,
+ * each with the answers it has alone. */
 #include "acflow.h"
 
 #include "device/cpu.h"
@@ -15,7 +15,7 @@
 
 enum { THREADS = 2, ROWS = 400, TIMES = 40 };
 
-/* Every thread calls it TIMES times with its number; counts what was wrong. */
+/* Every thread calls it TIMES times with its number; counts the failures. */
 typedef struct work {
     bool (*right)(const struct work *w, int thread);
     const acf_table *t;
@@ -44,13 +44,12 @@ static void at_once(const work *what) {
         if (w[k].wrong) fail_msg("thread %d: %d of %d answers are wrong: %s", k, w[k].wrong, TIMES, w[k].first);
 }
 
-/* ---- tables
- * -------------------------------------------------------------------------------------------------------------- */
+/* ---- tables ---------------------------------------------------------------------------------------------------- */
 
 static acf_lab_folder folder;
 static char *table_text;
 
-/* Words and numbers with holes, in quotes here and there. */
+/* Words and numbers with missing cells, some in quotes. */
 static size_t write_text(char *out, size_t cap) {
     acf_text t = acf_text_into(out, cap);
     acf_text_add(&t, "id,\"a b\",c\n");
@@ -113,7 +112,7 @@ static bool writes(const work *w, int thread) {
     FILE *f = fopen(path, "rb");
     const size_t n = f ? fread(text, 1, sizeof text, f) : 0;
     if (f) fclose(f);
-    return n == strlen(w->text) && memcmp(text, w->text, n) == 0; /* holes stay */
+    return n == strlen(w->text) && memcmp(text, w->text, n) == 0; /* missing cells stay missing */
 }
 
 static bool draws_holes(const work *w, int thread) {
@@ -139,7 +138,7 @@ static void a_table_is_shared(void **state) {
     }
 }
 
-/* What comes through a pipe is kept once, and read by each. */
+/* The data of a pipe is kept once, and read by each. */
 static void a_piped_table_is_shared(void **state) {
     (void)state;
     int end[2];
@@ -174,7 +173,7 @@ static void a_matrix_is_shared(void **state) {
     acf_table_free(t);
 }
 
-/* A reader of one's own notices, too, that the file is another one by now. */
+/* A reader of its own also notices that the file has been replaced. */
 static void a_file_that_changes_is_noticed(void **state) {
     (void)state;
     uint64_t hash = 0;
@@ -185,8 +184,7 @@ static void a_file_that_changes_is_noticed(void **state) {
     acf_table_free(t);
 }
 
-/* ---- sessions
- * ------------------------------------------------------------------------------------------------------------ */
+/* ---- sessions -------------------------------------------------------------------------------------------------- */
 
 /* Its products are large enough for bf16. */
 static acf_model *fit(const acf_table *t, const char *answers) {
@@ -246,7 +244,7 @@ static void and_so_they_do_in_bf16(void **state) {
     check_sessions("bf16");
 }
 
-/* On any CPU: what one session multiplies in is no other's business, nor the model's. */
+/* On any CPU, the precision of one session affects neither other sessions nor the model. */
 static void precision_is_the_sessions(void **state) {
     (void)state;
     acf_table *t = reals();

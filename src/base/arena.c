@@ -1,4 +1,4 @@
-/* Memory: see arena.h. The only file, besides api/, that calls malloc. */
+/* Memory: see arena.h. Only this file and api/ call malloc. */
 #include "base/arena.h"
 
 #include <stdlib.h>
@@ -15,7 +15,7 @@
 #include <sanitizer/asan_interface.h>
 #define ASAN_CLOSE(p, n) ASAN_POISON_MEMORY_REGION(p, n)
 #define ASAN_OPEN(p, n) ASAN_UNPOISON_MEMORY_REGION(p, n)
-#define REDZONE ((size_t)64) /* a closed gap behind each allocation, so that an overrun inside a block is caught */
+#define REDZONE ((size_t)64) /* a closed gap after each allocation, so that an overrun inside a block is caught */
 #else
 #define ASAN_CLOSE(p, n) ((void)(p), (void)(n))
 #define ASAN_OPEN(p, n) ((void)(p), (void)(n))
@@ -23,9 +23,9 @@
 #endif
 
 #define FIRST_BLOCK ((size_t)1 << 16)
-#define MAX_BLOCKS 48 /* blocks double, so this is never reached before memory is */
+#define MAX_BLOCKS 48 /* blocks double, so memory runs out before this is reached */
 
-/* ---- the heap, counted ---------------------------------------------------------------------------------------- */
+/* ---- the counted heap ------------------------------------------------------------------------------------------ */
 
 static _Thread_local int64_t n_allocs, n_live, fail_at;
 
@@ -33,8 +33,8 @@ int64_t acf_alloc_count(void) { return n_allocs; }
 int64_t acf_alloc_live(void) { return n_live; }
 void acf_alloc_fail_at(int64_t n) { fail_at = n; }
 
-/* The one place that calls the C library. Sizes are rounded up to whole cache lines: aligned_alloc demands it, and
- * vector loops may then run to the end of the last line. Zero bytes get a line too, so NULL only means failure. */
+/* The only call of the C library's allocator. Sizes are rounded up to whole cache lines: aligned_alloc requires it, and
+ * vector loops may then run to the end of the last line. Zero bytes get a line too, so NULL always means failure. */
 static void *heap_alloc(void *ctx, size_t bytes) {
     (void)ctx;
     n_allocs++;
@@ -79,7 +79,7 @@ char *acf_alloc_text(const char *text, const char *what) {
 
 void acf_release(void *p) { heap_free(NULL, p); }
 
-/* Counts come from files and users; a product that wraps around would become a small allocation and a large write. */
+/* Counts come from files and users. A product that wraps around would become a small allocation and a large write. */
 bool acf_bytes(int64_t n, size_t size, size_t *out) {
     if (n < 0 || __builtin_mul_overflow((size_t)n, size, out)) {
         acf_fail(ACF_EMEMORY, "out of memory: %lld elements of %zu bytes are more than can be addressed", (long long)n,
@@ -104,7 +104,7 @@ struct acf_arena {
     size_t high_water;
 };
 
-/* Takes no block yet: many arenas of a model are never used. */
+/* Takes no block yet, because many arenas of a model are never used. */
 acf_status acf_arena_create(const acf_memory *mem, size_t first_block, acf_arena **out) {
     acf_arena *a = acf_alloc_zero(sizeof *a, "an arena");
     if (!a) return ACF_EMEMORY;
@@ -126,8 +126,8 @@ void acf_arena_free(acf_arena *a) {
     acf_release(a);
 }
 
-/* Makes memory unreadable: 0xFF bytes are a NaN in both float types, so a value that is used before it is written, or
- * after it was released, shows up in every result. */
+/* Makes memory unreadable. 0xFF bytes are a NaN in both float types, so a value that is used before it is written or
+ * after it is released shows in every result. */
 static void poison(const acf_arena *a, char *p, size_t bytes) {
 #ifdef ACF_DEBUG
     if (!a->mem.host && a->mem.poison && bytes) a->mem.poison(a->mem.ctx, p, bytes);
@@ -140,7 +140,7 @@ static void poison(const acf_arena *a, char *p, size_t bytes) {
     ASAN_CLOSE(p, bytes);
 }
 
-/* Moves on to the next block that has room, adding one twice as large as the last when none has. */
+/* Moves to the next block with enough capacity. If there is none, adds one twice as large as the last. */
 static acf_status next_block(acf_arena *a, size_t bytes) {
     while (a->current + 1 < a->n_blocks) {
         a->below += a->block[a->current].used;
@@ -162,8 +162,8 @@ static acf_status next_block(acf_arena *a, size_t bytes) {
     return ACF_OK;
 }
 
-/* The common case is an addition and a comparison. What does not fit goes to the next block, and the rest of this one
- * stays empty until it is released: simpler than a search, and little is lost as blocks double. */
+/* The common case is an addition and a comparison. If the rest of a block is too small, the next block is used and the
+ * rest stays empty until it is released. This is simpler than a search and wastes little, as blocks double. */
 void *acf_arena_alloc(acf_arena *a, size_t bytes) {
     size_t align = a->mem.align;
     if (bytes > SIZE_MAX / 2) {
@@ -183,12 +183,12 @@ void *acf_arena_alloc(acf_arena *a, size_t bytes) {
     return p;
 }
 
-/* A mark of an arena without blocks is the beginning of block 0, which is what it will be once there is one. */
+/* A mark of an arena without blocks is the beginning of block 0, which exists later. */
 acf_mark acf_arena_mark(const acf_arena *a) {
     return (acf_mark){a->current, a->n_blocks ? a->block[a->current].used : 0};
 }
 
-/* Walks back block by block, so that what each of them held is poisoned; a release inside one block is one step. */
+/* Walks back block by block, so that the contents of each are poisoned. A release inside one block is one step. */
 void acf_arena_release(acf_arena *a, acf_mark mark) {
     if (a->n_blocks == 0) return;
     ACF_ASSERT(mark.block <= a->current);

@@ -1,13 +1,12 @@
-/* Memory: one door to malloc, and arenas that are filled front to back and emptied at once.
+/* Memory: the only access to malloc, and arenas that are filled front to back and emptied at once.
  *
- * Three lifetimes, three places: what lives as long as a model is allocated once (parameter slabs); what lives for a
- * training step comes from the tape's arenas and dies at the next begin; what lives for a call sits between a mark
- * and a release. An arena keeps its blocks when it is reset, so from the second step on nothing is allocated.
+ * There are three lifetimes. What lives as long as a model is allocated once (parameter slabs). What lives for a
+ * training step comes from the tape's arenas and is released at the next begin. What lives for a call lies between a
+ * mark and a release. A reset arena keeps its blocks, so from the second step on nothing is allocated.
  *
  *     block 0 [######################......]     marks are (block, offset); release goes back to one,
  *     block 1 [##########..................]     reset goes back to the beginning of block 0
- *     block 2 [............................]
- */
+ *     block 2 [............................] */
 #ifndef ACF_BASE_ARENA_H
 #define ACF_BASE_ARENA_H
 
@@ -15,15 +14,16 @@
 
 #define ACF_HOST_ALIGN 64
 
-/* Where blocks come from: the heap, or a device's memory. */
+/* Where blocks come from: the heap, or the memory of a device. */
 typedef struct acf_memory {
     void *ctx;
-    void *(*alloc)(void *ctx, size_t bytes); /* aligned for the place; NULL when there is none */
+    void *(*alloc)(void *ctx, size_t bytes); /* aligned to `align`; NULL without memory */
     void (*free)(void *ctx, void *p);
     size_t align; /* every allocation is rounded up to this power of two */
     bool host;    /* the host may read and write it */
-    /* Of memory that is not the host's; NULL: not done. What debug builds do to it, so that what is read before it is written shows: every
-     * byte 0xFF. And the sentence when `bytes` were not to be had and an arena already holds `used`; returns ACF_EMEMORY. */
+    /* For memory other than the host's; NULL: not done. poison is called in debug builds, so that reads before writes
+     * show: every byte 0xFF. refuse makes the message if `bytes` cannot be had and an arena already holds `used`, and
+     * returns ACF_EMEMORY. */
     void (*poison)(void *ctx, void *p, size_t bytes);
     acf_status (*refuse)(void *ctx, size_t bytes, size_t used);
 } acf_memory;
@@ -31,8 +31,8 @@ typedef struct acf_memory {
 /* The heap, 64-byte aligned. */
 extern const acf_memory acf_heap;
 
-/* Heap memory outside any arena, for handles and slabs. acf_alloc sets ACF_EMEMORY and returns NULL when there is
- * none; `what` names the thing in that sentence. acf_alloc_zero clears it. acf_release accepts NULL. */
+/* Heap memory outside arenas, for handles and slabs. Without memory acf_alloc sets ACF_EMEMORY, with `what` in the
+ * sentence, and returns NULL. acf_alloc_zero clears the memory. acf_release accepts NULL. */
 void *acf_alloc(size_t bytes, const char *what);
 void *acf_alloc_zero(size_t bytes, const char *what);
 char *acf_alloc_text(const char *text, const char *what);
@@ -63,8 +63,8 @@ size_t acf_arena_used(const acf_arena *a);       /* bytes handed out now */
 size_t acf_arena_high_water(const acf_arena *a); /* most bytes ever handed out at once */
 size_t acf_arena_reserved(const acf_arena *a);   /* bytes held in blocks */
 
-/* For tests: allocations this thread made so far, and how many of them it holds; make the n-th allocation from now
- * (1 = the next) and every later one fail; 0 = off. */
+/* For tests: allocations of this thread so far, and how many of them it holds. Makes the n-th allocation from now (1 =
+ * the next) and every later one fail; 0 = off. */
 int64_t acf_alloc_count(void);
 int64_t acf_alloc_live(void);
 void acf_alloc_fail_at(int64_t n);

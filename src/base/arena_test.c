@@ -1,4 +1,4 @@
-/* Tests of arena.h: the counted heap, and arenas that reuse what they have. */
+/* Tests of arena.h: the counted heap, and arenas that reuse their blocks. */
 #include "base/arena.h"
 
 #include "harness/check.h"
@@ -60,7 +60,7 @@ static void absurd_sizes_are_refused(void **state) {
     (void)state;
     size_t bytes = 7;
     assert_null(acf_alloc(SIZE_MAX, "everything"));
-#ifndef SANITIZED /* which ends the program at a request that could never be met */
+#ifndef SANITIZED /* which ends the program at a request that can never be met */
     assert_null(acf_alloc(SIZE_MAX / 2, "half of everything"));
 #endif
     assert_true(acf_bytes(3, 8, &bytes) && bytes == 24);
@@ -109,7 +109,7 @@ static void release_goes_back_to_a_mark(void **state) {
     acf_arena_release(a, mark);
     assert_int_equal(acf_arena_used(a), used);
     assert_int_equal(acf_arena_high_water(a), most);
-    assert_ptr_equal(acf_arena_alloc(a, 64), second); /* the same place again */
+    assert_ptr_equal(acf_arena_alloc(a, 64), second); /* the same address again */
     for (int i = 0; i < 100; i++) assert_int_equal(first[i], 1);
     acf_arena_release(a, start);
     assert_int_equal(acf_arena_used(a), 0);
@@ -149,7 +149,7 @@ static void a_large_request_skips_small_blocks(void **state) {
     for (int i = 0; i < 6; i++) assert_non_null(acf_arena_alloc(a, 64));
     acf_arena_release(a, start);
     size_t before = acf_arena_reserved(a);
-    char *large = acf_arena_alloc(a, 100000); /* larger than any block, so all of them are passed over */
+    char *large = acf_arena_alloc(a, 100000); /* larger than any block, so all of them are skipped */
     assert_non_null(large);
     memset(large, 1, 100000);
     assert_true(acf_arena_reserved(a) >= before + 100000);
@@ -186,7 +186,7 @@ static void memory_may_run_out(void **state) {
     assert_null(acf_arena_alloc(a, 5000));
     acf_alloc_fail_at(0);
     assert_int_equal(acf_error_status(), ACF_EMEMORY);
-    assert_int_equal(acf_arena_used(a), used); /* as it was, and usable */
+    assert_int_equal(acf_arena_used(a), used); /* unchanged and usable */
     assert_non_null(p);
     assert_non_null(acf_arena_alloc(a, 5000));
     acf_arena_free(a);
@@ -194,7 +194,7 @@ static void memory_may_run_out(void **state) {
     assert_int_equal(acf_alloc_live(), live);
 }
 
-/* A memory that has room for one exact block only: doubling fails, the exact size is tried next. */
+/* A memory with capacity for one exact block only: doubling fails, then the exact size is tried. */
 static size_t largest_allowed;
 static void *small_alloc(void *ctx, size_t bytes) {
     return bytes <= largest_allowed ? acf_heap.alloc(ctx, bytes) : NULL;
@@ -211,7 +211,7 @@ static void a_tight_memory_gets_the_exact_size(void **state) {
     assert_non_null(acf_arena_alloc(a, 2000)); /* 6144 is refused, 2048 is there */
     assert_true(acf_arena_reserved(a) < 3072 + 4096);
     assert_null(acf_arena_alloc(a, 5000));
-    assert_int_equal(acf_arena_used(a) % 256, 0); /* the place's own alignment */
+    assert_int_equal(acf_arena_used(a) % 256, 0); /* the alignment of this memory */
     acf_arena_free(a);
 }
 
@@ -221,7 +221,7 @@ static void released_memory_is_poisoned(void **state) {
     acf_arena *a = made(0);
     acf_mark mark = acf_arena_mark(a);
     unsigned char *p = acf_arena_alloc(a, 64);
-    for (int i = 0; i < 64; i++) assert_int_equal(p[i], 0xFF); /* a NaN in both float types: never an innocent 0 */
+    for (int i = 0; i < 64; i++) assert_int_equal(p[i], 0xFF); /* a NaN in both float types: never a plausible 0 */
     memset(p, 0, 64);
     acf_arena_release(a, mark);
 #ifdef ASAN

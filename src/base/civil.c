@@ -1,5 +1,5 @@
-/* Dates: see civil.h. Years are counted from 1 March, so that the leap day is the last of its year and the lengths of the months follow
- * one line, (153 m + 2) / 5; 400 years have 146,097 days and then everything repeats. */
+/* Dates: see civil.h. Years are counted from 1 March, so the leap day is the last of its year and the lengths of the
+ * months follow one line, (153 m + 2) / 5. 400 years have 146,097 days; then everything repeats. */
 #include "base/civil.h"
 
 #define ERA_DAYS 146097

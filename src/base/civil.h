@@ -1,5 +1,5 @@
-/* Dates of the Gregorian calendar, counted forwards and backwards from 1970-01-01, without time zones and without the C library's
- * functions, which share static memory and look at the environment. */
+/* Dates of the Gregorian calendar, counted forwards and backwards from 1970-01-01, without time zones. The C library's
+ * functions are not used because they share static memory and read the environment. */
 #ifndef ACF_BASE_CIVIL_H
 #define ACF_BASE_CIVIL_H
 

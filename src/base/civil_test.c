@@ -1,4 +1,4 @@
-/* Tests of civil.h: known days, and that every day of a thousand years comes back and follows the one before. */
+/* Tests of civil.h: known days, and a round trip over every day of a thousand years. */
 #include "base/civil.h"
 
 #include "harness/check.h"

@@ -23,7 +23,7 @@
 
 #define READ_FIRST ((size_t)1 << 14)
 
-/* read() that goes on after a signal. */
+/* read() that continues after a signal. */
 static ssize_t read_some(int fd, char *p, size_t n) {
     ssize_t got;
     do got = read(fd, p, n);
@@ -31,7 +31,7 @@ static ssize_t read_some(int fd, char *p, size_t n) {
     return got;
 }
 
-/* Twice the room, contents kept. Doubling keeps the copying linear in the size of the file. */
+/* Doubles the capacity and keeps the contents. Doubling keeps the copying linear in the size of the file. */
 static acf_status grow(char **data, size_t len, size_t *cap) {
     char *more = acf_alloc(*cap * 2, "a file");
     if (!more) return ACF_EMEMORY;
@@ -42,8 +42,8 @@ static acf_status grow(char **data, size_t len, size_t *cap) {
     return ACF_OK;
 }
 
-/* Reads to the end instead of asking for the size first: a pipe has none, /proc says 0, and a file may grow meanwhile.
- * One byte of room is kept for the NUL. */
+/* Reads to the end without asking for the size first: a pipe has none, /proc says 0, and a file may grow meanwhile. One
+ * byte is kept for the NUL. */
 static acf_status read_all(int fd, const char *path, size_t max, char **out, size_t *len) {
     acf_status status = ACF_OK;
     size_t n = 0, cap = READ_FIRST;
@@ -84,7 +84,7 @@ acf_status acf_file_read(const char *path, size_t max, char **out, size_t *len) 
 
 struct acf_outfile {
     int fd;
-    bool direct;              /* a device or a pipe: written to as it is, there is no temporary file */
+    bool direct;              /* a device or a pipe: written directly, without a temporary file */
     char path[PATH_MAX];      /* the target, links resolved */
     char temp[PATH_MAX + 64]; /* beside it */
 };
@@ -97,8 +97,8 @@ static size_t folder_bytes(const char *path) {
     return slash ? (size_t)(slash - path) + 1 : 0;
 }
 
-/* Where a path leads that does not exist: to itself, or to the missing end of a chain of links. A link's text counts from the
- * link's own folder. False when the path gets too long, or the links have no end. */
+/* The end of a chain of links whose target does not exist. The text of a link is relative to the link's own folder.
+ * False if the path gets too long or the links form a cycle. */
 static bool follow(const char *path, char out[PATH_MAX]) {
     errno = ENAMETOOLONG;
     if (strlen(path) >= PATH_MAX) return false;
@@ -106,7 +106,7 @@ static bool follow(const char *path, char out[PATH_MAX]) {
     for (int i = 0; i < LINKS_MAX; i++) {
         char text[PATH_MAX];
         ssize_t n = readlink(out, text, sizeof text);
-        if (n < 0) return true; /* no link: this is it */
+        if (n < 0) return true; /* not a link: this is the end */
         size_t before = text[0] == '/' ? 0 : folder_bytes(out);
         errno = ENAMETOOLONG;
         if (before + (size_t)n >= PATH_MAX) return false;
@@ -117,8 +117,8 @@ static bool follow(const char *path, char out[PATH_MAX]) {
     return false;
 }
 
-/* Where the bytes will go: the target itself, or what it links to. A device or a pipe is not replaced, as a rename over /dev/null
- * would remove it; *mode says what there is, 0 where there is nothing yet. */
+/* Finds the file to write: the target itself, or the one it links to. A device or a pipe is not replaced, because a
+ * rename over /dev/null would remove it. *mode is the mode of the existing file; 0 if there is none. */
 static acf_status resolve(const char *path, char out[PATH_MAX], mode_t *mode) {
     struct stat st;
     *mode = 0;
@@ -137,8 +137,8 @@ static acf_status resolve(const char *path, char out[PATH_MAX], mode_t *mode) {
     return acf_fail(ACF_EIO, "cannot write '%s': %s", path, strerror(errno));
 }
 
-/* A new file beside the target. Its name is short whatever the target's is, so a name as long as the file system allows
- * can be written. Not mkstemp: its mode is 0600, and the umask can't be read without changing it. */
+/* A new file beside the target. Its name is short, so a target name of the file system's maximum length works. Not
+ * mkstemp: its mode is 0600, and the umask cannot be read without changing it. */
 static int open_temp(acf_outfile *f) {
     for (int i = 0; i < 100; i++) {
         snprintf(f->temp, sizeof f->temp, "%.*s.acflow-%ld-%d.tmp", (int)folder_bytes(f->path), f->path, (long)getpid(),
@@ -164,12 +164,13 @@ acf_status acf_outfile_open(const char *path, acf_outfile **out) {
         return status;
     }
     if (mode && !f->direct)
-        (void)!fchmod(f->fd, mode & 07777); /* a replaced file keeps its permissions where that is allowed */
+        (void)!fchmod(f->fd, mode & 07777); /* a replaced file keeps its permissions if that is allowed */
     *out = f;
     return ACF_OK;
 }
 
-/* write() may take less than it was given, on a full disk or after a signal: the loop goes on until it says why. */
+/* write() may take less than it was given, on a full disk or after a signal; the loop continues until it reports
+ * why. */
 acf_status acf_outfile_write(acf_outfile *f, const void *data, size_t n) {
     const char *p = data;
     while (n > 0) {
@@ -182,7 +183,7 @@ acf_status acf_outfile_write(acf_outfile *f, const void *data, size_t n) {
     return ACF_OK;
 }
 
-/* Also the clean-up of a commit that failed, where the descriptor is closed already. */
+/* Also cleans up after a failed commit, where the descriptor is already closed. */
 void acf_outfile_abort(acf_outfile *f) {
     if (!f) return;
     if (f->fd >= 0) close(f->fd);
@@ -190,8 +191,8 @@ void acf_outfile_abort(acf_outfile *f) {
     acf_release(f);
 }
 
-/* The rename itself is an entry of the folder: without this it may be lost in a power cut. Not every file system can
- * sync a folder; the file is whole in either case, so that is no failure. */
+/* The rename is an entry of the folder, which a power cut may lose without this. Some file systems cannot sync a
+ * folder; the file is complete in either case, so that is no failure. */
 static void sync_folder(const char *path) {
     char folder[PATH_MAX];
     size_t n = folder_bytes(path);
@@ -203,8 +204,8 @@ static void sync_folder(const char *path) {
     close(fd);
 }
 
-/* The order matters: data first (fsync), then the name (rename), or a crash leaves the new name on empty blocks. A device or a pipe
- * has neither blocks nor a new name. */
+/* The order matters: data first (fsync), then the name (rename). Otherwise a crash leaves the new name on empty blocks.
+ * A device or a pipe has neither blocks nor a new name. */
 acf_status acf_outfile_commit(acf_outfile *f) {
     bool ok = f->direct || fsync(f->fd) == 0;
     int why = errno;
@@ -227,7 +228,7 @@ acf_status acf_outfile_commit(acf_outfile *f) {
     return ACF_OK;
 }
 
-/* For what is in memory anyway: configs, metadata. Large outputs are written piece by piece. */
+/* For contents already in memory: configs, metadata. Large outputs are written piece by piece. */
 acf_status acf_file_write(const char *path, const void *data, size_t n) {
     acf_outfile *f;
     ACF_TRY(acf_outfile_open(path, &f));

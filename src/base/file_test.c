@@ -56,7 +56,7 @@ static void what_is_written_is_read(void **state) {
 
 static void large_files_grow(void **state) {
     (void)state;
-    size_t n = 300001, got; /* more than the first read, and no power of two */
+    size_t n = 300001, got; /* more than the first read, and not a power of two */
     char *data = acf_alloc(n, "test data"), *back;
     for (size_t i = 0; i < n; i++) data[i] = (char)(i * 31 % 251);
     const char *path = in_folder("large");
@@ -111,7 +111,7 @@ static void a_rename_that_fails_leaves_no_trace(void **state) {
     acf_outfile *f;
     assert_int_equal(acf_outfile_open(path, &f), ACF_OK);
     assert_int_equal(acf_outfile_write(f, "new", 3), ACF_OK);
-    assert_int_equal(mkdir(path, 0777), 0); /* a folder takes the name in the meantime */
+    assert_int_equal(mkdir(path, 0777), 0); /* a folder of that name appears in the meantime */
     assert_int_equal(acf_outfile_commit(f), ACF_EIO);
     assert_int_equal(acf_lab_folder_entries(&folder), 1);
 }
@@ -148,7 +148,7 @@ static void permissions_and_links_are_kept(void **state) {
     assert_int_equal(st.st_mode & 0777, 0640);
 }
 
-/* A link to what is not there yet: the file is made at its end, over any number of links, and the link stays. */
+/* A link whose target does not exist: the file is made at the end of any number of links, and the link stays. */
 static void a_dangling_link_is_written_through(void **state) {
     (void)state;
     struct stat st;
@@ -157,7 +157,7 @@ static void a_dangling_link_is_written_through(void **state) {
     strcpy(link_path, in_folder("latest"));
     assert_int_equal(symlink("runs/next", link_path), 0);
     strcpy(other, in_folder("runs/next"));
-    assert_int_equal(symlink("model", other), 0); /* counts from runs/ */
+    assert_int_equal(symlink("model", other), 0); /* relative to runs/ */
     assert_int_equal(acf_file_write(link_path, "new", 3), ACF_OK);
     assert_content(in_folder("runs/model"), "new");
     assert_true(lstat(link_path, &st) == 0 && S_ISLNK(st.st_mode));
@@ -232,13 +232,14 @@ static void every_allocation_may_fail(void **state) {
         assert_int_equal(acf_alloc_live(), live);
     }
     acf_release(text);
-    assert_int_equal(failures, 4); /* the first room and three times twice as much */
+    assert_int_equal(failures, 4); /* the first capacity and three doublings */
     acf_alloc_fail_at(1);
     assert_int_equal(acf_file_write(path, data, 1), ACF_EMEMORY);
     acf_alloc_fail_at(0);
 }
 
-/* What cannot be replaced is written to, and stays what it is. A pipe of our own: a mistake here, made as root, would replace /dev/null for everyone. */
+/* A file that cannot be replaced is written to and keeps its type. The test makes its own pipe: as root, a mistake here
+ * would replace /dev/null for everyone. */
 static void pipes_are_written_to(void **state) {
     (void)state;
     const char *pipe = in_folder("pipe");
@@ -249,7 +250,7 @@ static void pipes_are_written_to(void **state) {
     acf_outfile *f;
     assert_int_equal(acf_outfile_open(pipe, &f), ACF_OK);
     assert_int_equal(acf_outfile_write(f, "abc", 3), ACF_OK);
-    assert_int_equal(read(reader, got, sizeof got), 3); /* as it comes, before the end */
+    assert_int_equal(read(reader, got, sizeof got), 3); /* at once, before the end */
     assert_string_equal(got, "abc");
     assert_int_equal(acf_outfile_commit(f), ACF_OK);
     assert_int_equal(acf_outfile_open(pipe, &f), ACF_OK);

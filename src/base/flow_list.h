@@ -1,6 +1,6 @@
-/* Every transformation, one line each: the only place that is edited when one is added. From it come the table of kinds
- * (flow/chain.c), their declarations (flow/flow.h) and what the help of the option `flow` names. Included several times
- * with different meanings of ACF_FLOW, so it has no include guard. */
+/* Every transformation, one line each: the only list to edit when one is added. It makes the table of kinds
+ * (flow/chain.c), their declarations (flow/flow.h) and the names in the help of the option `flow`. Included several
+ * times with different meanings of ACF_FLOW, so it has no include guard. */
 ACF_FLOW(acf_flow_linear, "linear")
 ACF_FLOW(acf_flow_packed, "packed")
 ACF_FLOW(acf_flow_lowrank, "lowrank")

@@ -1,6 +1,6 @@
 /* JSON: see json.h.
  *
- * Three parts: parsing (jansson, behind limits), typed reading (sentences instead of NULLs), and writing (our own).
+ * Three parts: parsing (jansson, within limits), typed reading (sentences instead of NULLs), and writing (our own).
  * Texts are small: a config of some hundred bytes, the metadata of a model of some hundred kilobytes. */
 #include "base/json.h"
 
@@ -29,7 +29,7 @@ static int depth_of(const char *text, size_t n) {
 }
 
 /* JSON_DECODE_ANY: a bare number is valid JSON, and the caller's "expected an object" is a better sentence than a
- * parser's. JSON_REJECT_DUPLICATES: of two values for one key, one is not what its author believes it to be. */
+ * parser's. JSON_REJECT_DUPLICATES: two values for one key are a mistake of the author. */
 acf_status acf_json_parse(acf_json_source from, const char *text, size_t n, size_t max, json_t **out) {
     if (n > max) return acf_fail(from.status, "%s: %zu bytes of JSON, at most %zu are allowed", from.name, n, max);
     if (depth_of(text, n) > ACF_JSON_DEPTH_MAX)
@@ -40,7 +40,7 @@ acf_status acf_json_parse(acf_json_source from, const char *text, size_t n, size
         *out = v;
         return ACF_OK;
     }
-    /* Where memory runs out, jansson leaves its error as it was: no line, no text. */
+    /* Without memory, jansson leaves its error unchanged: no line, no text. */
     if (json_error_code(&e) == json_error_out_of_memory || e.line < 0)
         return acf_fail(ACF_EMEMORY, "out of memory: parsing %s", from.name);
     char seen[ACF_EXCERPT_MAX]; /* jansson quotes the input here */
@@ -50,7 +50,7 @@ acf_status acf_json_parse(acf_json_source from, const char *text, size_t n, size
 
 /* ---- typed values ----------------------------------------------------------------------------------------------- */
 
-/* Types in the words of a person who edits a file by hand. */
+/* Types in words for people who edit a file by hand. */
 static const char *type_name(const json_t *v) {
     switch (json_typeof(v)) {
     case JSON_OBJECT: return "an object";
@@ -69,7 +69,7 @@ static acf_status wrong_type(acf_json_source from, const char *key, const json_t
                     expected);
 }
 
-/* 3.0 is not taken for 3: a fraction where a count belongs is a mistake worth a sentence. */
+/* 3.0 is not accepted as 3: a fraction in place of a count is a mistake. */
 acf_status acf_json_to_int(acf_json_source from, const char *key, const json_t *value, int64_t *out) {
     if (!json_is_integer(value)) return wrong_type(from, key, value, "a whole number");
     *out = json_integer_value(value);
@@ -94,7 +94,7 @@ acf_status acf_json_to_text(acf_json_source from, const char *key, const json_t 
     return ACF_OK;
 }
 
-/* For members that must be there; optional ones are looked up with json_object_get, whose NULL is then an answer. */
+/* For required members. Optional ones are read with json_object_get, whose NULL is then an answer. */
 acf_status acf_json_member(acf_json_source from, const json_t *object, const char *key, json_t **out) {
     if (!json_is_object(object))
         return acf_fail(from.status, "%s: this is %s, expected an object with '%s'", from.name, type_name(object), key);
@@ -130,10 +130,10 @@ acf_status acf_json_text(acf_json_source from, const json_t *object, const char 
 
 /* ---- writing ---------------------------------------------------------------------------------------------------- */
 
-/* jansson's own writer prints every real with 17 digits (0.1 as 0.10000000000000001) and allocates; ours does
- * neither, so files stay readable and writing can't run out of memory. */
+/* jansson's own writer prints every real with 17 digits (0.1 as 0.10000000000000001) and allocates. Ours does neither,
+ * so files stay readable and writing cannot run out of memory. */
 
-/* Control characters are escaped; everything else is UTF-8 and goes out as it is. */
+/* Control characters are escaped; everything else is UTF-8 and is written unchanged. */
 static void write_bytes(acf_text *t, const char *s, size_t n) {
     acf_text_add(t, "\"");
     for (size_t i = 0; i < n; i++) {
@@ -179,7 +179,7 @@ static void write_list(acf_text *t, const json_t *v, int indent, int level) {
 }
 
 static void write_object(acf_text *t, const json_t *v, int indent, int level) {
-    /* The iteration changes nothing; jansson's signatures are just not const. */
+    /* The iteration changes nothing; jansson's signatures just lack the const. */
     json_t *object = (json_t *)(uintptr_t)v;
     const char *key;
     json_t *member;

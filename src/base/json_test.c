@@ -1,4 +1,4 @@
-/* Tests of json.h: limits, sentences, exact round trips, and input that was made to hurt. */
+/* Tests of json.h: limits, sentences, exact round trips, and hostile input. */
 #include "base/json.h"
 
 #include "base/rng.h"
@@ -34,7 +34,7 @@ static void wrong_text_is_refused_with_its_place(void **state) {
     assert_refused("[\"\xff\"]", "not valid JSON");
     assert_refused("[\"\\u0000\"]", "not valid JSON");
     assert_refused("\x1b[31m", "not valid JSON");
-    assert_null(strchr(acf_error(), '\x1b')); /* what it quotes can't drive a terminal */
+    assert_null(strchr(acf_error(), '\x1b')); /* the quoted text cannot control a terminal */
 }
 
 static void size_and_depth_are_bounded(void **state) {
@@ -52,7 +52,7 @@ static void size_and_depth_are_bounded(void **state) {
     memset(deep + ACF_JSON_DEPTH_MAX + 1, ']', ACF_JSON_DEPTH_MAX + 1);
     deep[2 * ACF_JSON_DEPTH_MAX + 2] = '\0';
     assert_refused(deep, "nested deeper than 64");
-    /* Brackets inside strings are no nesting; an escaped quote does not end one. */
+    /* Brackets inside strings are not nesting; an escaped quote does not end a string. */
     char *text = test_malloc(500);
     strcpy(text, "[\"\\\"");
     for (int i = 0; i < 100; i++) strcat(text, "[");
@@ -109,7 +109,7 @@ static void written_text_reads_back_equal(void **state) {
     json_decref(v);
 }
 
-/* Cuts, and single bytes replaced at random, of a valid text: parsed or refused, never worse. Run under ASan. */
+/* Cuts of a valid text, and random replacements of single bytes: they must be parsed or refused. Run under ASan. */
 static void damaged_text_never_crashes(void **state) {
     (void)state;
     static const char good[] = "{\"threads\": 4, \"list\": [1.5e3, \"a\\u00fc\\n\", {\"x\": null}], \"on\": true}";
@@ -156,7 +156,7 @@ static void memory_may_run_out(void **state) {
         json_set_alloc_funcs(old_malloc, old_free);
         if (status == ACF_OK) break;
         assert_null(v);
-        refused += status != ACF_EMEMORY; /* jansson calls two of these failures a wrong token */
+        refused += status != ACF_EMEMORY; /* jansson reports two of these failures as a wrong token */
         failures++;
     }
     assert_true(failures > 3 && refused <= 2);

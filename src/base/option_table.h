@@ -14,7 +14,7 @@
 /* Levels of messages, least to most; the option "log-level" is one of these words. */
 #define ACF_LOG_LEVELS "quiet|error|warn|info|debug"
 
-/* What the help of `flow` and the choices of `likelihood` say: names of all of them, each behind a separator. */
+/* The names in the help of `flow` and the choices of `likelihood`, each after a separator. */
 static const char acf_flow_help[] = "Transformations in order, such as 'linear leaky rnn reverse linear'. Known are:"
 #define ACF_FLOW(kind, name) " " name
 #include "base/flow_list.h"
@@ -44,7 +44,7 @@ static const char acf_like_names[] =
       "Infer all hidden pixels in a single pass, also with a model that was trained in coarse-to-fine passes")         \
     X("log-level", CHOICE, 0, 0, "warn", ACF_LOG_LEVELS, NULL, MACHINE, 0, "Least important message that is shown")
 
-/* How a file of text is read: docs/columns.md. */
+/* How a text file is read: docs/columns.md. */
 #define ACF_FILE_OPTIONS(X)                                                                                            \
     X("separator", TEXT, 1, 15, "auto", NULL, NULL, INPUT, 0,                                                          \
       "Cell separator: auto, tab, space (runs of white space) or one character")                                       \
@@ -102,8 +102,7 @@ static const char acf_like_names[] =
       "(marginal Gaussianisation)")                                                                                    \
     X("dequantise", BOOL, 0, 0, "true", NULL, NULL, MODEL, ACF_OPTION_RECORDED,                                        \
       "Train rounded values with noise of their resolution, and round the results to it")                              \
-    X("flow", TEXT, 0, 1023, "", NULL, NULL, MODEL, ACF_OPTION_RECORDED,                                               \
-      acf_flow_help)                                                  \
+    X("flow", TEXT, 0, 1023, "", NULL, NULL, MODEL, ACF_OPTION_RECORDED, acf_flow_help)                                \
     X("gmm", INT, 0, 64, "8", NULL, NULL, MODEL, ACF_OPTION_RECORDED,                                                  \
       "Maximum number of components of the initial Gaussian mixture, the model's first transformation; 0 "             \
       "disables it")                                                                                                   \
@@ -113,7 +112,7 @@ static const char acf_like_names[] =
     X("gmm-indicators", INT, 0, 1024, "32", NULL, NULL, MODEL, ACF_OPTION_RECORDED,                                    \
       "Maximum number of columns of the Gaussian mixture with category indicators. Categories with few levels "        \
       "come first")                                                                                                    \
-    X("likelihood", CHOICE, 0, 0, "sets", acf_like_names + 1, NULL, MODEL, ACF_OPTION_RECORDED,             \
+    X("likelihood", CHOICE, 0, 0, "sets", acf_like_names + 1, NULL, MODEL, ACF_OPTION_RECORDED,                        \
       "Likelihood of the transformed values: a GRU, one Gaussian, deep sets, or attention (a causal "                  \
       "transformer over the cells of a row)")                                                                          \
     X("mlp-width", INT, 1, 8192, "64", NULL, NULL, MODEL, ACF_OPTION_RECORDED,                                         \
@@ -183,7 +182,7 @@ static const char acf_like_names[] =
       "Number of coarse-to-fine passes in which hidden pixels are learned and drawn. More passes make large "          \
       "holes more coherent; 1 is a single pass")
 
-/* Steps are counted in 32 bits where they key random numbers. */
+/* Steps are counted in 32 bits because they are part of counters of random numbers. */
 #define ACF_TRAIN_OPTIONS(X)                                                                                           \
     X("batch", INT, 1, 1048576, "256", NULL, NULL, TRAINING, ACF_OPTION_BOTH | ACF_OPTION_AUTO,                        \
       "Maximum number of rows of a training step. By default fewer above 256 columns; auto uses what the free "        \

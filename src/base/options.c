@@ -1,8 +1,8 @@
 /* Options: see options.h.
  *
- * Every value, whatever door it comes through (default, environment, file, flag, C call), becomes text and passes
- * read_value: one parser and one set of checks, so no door lets in what another refuses. Work happens at start-up, on
- * some tens of rows: clarity before speed. */
+ * Every value, from any origin (default, environment, file, flag, C call), becomes text and passes read_value: one
+ * parser and one set of checks for all. This work happens at start-up on some tens of rows, so clarity matters more
+ * than speed. */
 #include "base/options.h"
 
 #include "base/arena.h"
@@ -38,7 +38,7 @@ const char *acf_option_section_name(acf_option_section section) {
     return name[section];
 }
 
-/* One value; which member counts follows from the type. */
+/* One value; the type decides which member is used. */
 typedef struct value {
     int64_t whole; /* INT; BOOL as 0 or 1; CHOICE as index */
     double real;   /* REAL */
@@ -52,7 +52,7 @@ struct acf_options {
     value value[]; /* n of them, in the order of the table */
 };
 
-/* ---- looking up ------------------------------------------------------------------------------------------------- */
+/* ---- search ---------------------------------------------------------------------------------------------------- */
 
 /* Row of a name, -1 when there is none. */
 static int find(const acf_options *o, const char *name) {
@@ -70,7 +70,7 @@ const acf_option *acf_options_row(const acf_options *o, int i) { return &o->tabl
 
 int acf_options_count(const acf_options *o) { return o ? o->n : 0; }
 
-#define NAMES_MAX 256 /* rows of a table that are searched for a name that was meant */
+#define NAMES_MAX 256 /* limit on the names of a table that are searched for a similar one */
 
 /* Fails with the nearest known name. `where` begins the sentence ("" or "file: "). */
 static acf_status unknown(const acf_options *o, acf_status status, const char *where, const char *name) {
@@ -86,8 +86,8 @@ static acf_status unknown(const acf_options *o, acf_status status, const char *w
     return acf_fail(status, "%sunknown option '%s'; did you mean '%s'?", where, seen, names[near]);
 }
 
-/* Name k of "a|b|c", with its length; NULL and 0 past the last. Choices are one string in the table, so
- * that a row stays a line; they are few and short enough to walk. */
+/* Name k of "a|b|c", with its length; NULL and 0 after the last. Choices are one string in the table, so that a row
+ * stays one line; they are few and short enough for a linear search. */
 static const char *choice_name(const acf_option *d, int64_t k, size_t *len) {
     const char *p = d->choices;
     for (; k > 0 && p; k--)
@@ -96,9 +96,9 @@ static const char *choice_name(const acf_option *d, int64_t k, size_t *len) {
     return p;
 }
 
-/* ---- what is allowed, in words ---------------------------------------------------------------------------------- */
+/* ---- the allowed values, in words ------------------------------------------------------------------------------ */
 
-/* A bound at the end of the double range is no bound, and is not mentioned. */
+/* A bound at the end of the double range is no bound and is not mentioned. */
 static void write_bounds(acf_text *t, const acf_option *d) {
     char lo[ACF_NUMBER_MAX], hi[ACF_NUMBER_MAX];
     bool low = d->min > -DBL_MAX, high = d->max < DBL_MAX;
@@ -144,7 +144,7 @@ static void write_expected(acf_text *t, const acf_option *d) {
     }
 }
 
-/* The one sentence for a value that is not allowed: name, what was seen, what is expected. */
+/* The message for a value that is not allowed: name, found, expected. */
 static acf_status refuse(const acf_option *d, acf_status status, const char *where, const char *seen) {
     char expected[256], shown[ACF_EXCERPT_MAX];
     acf_text t = acf_text_into(expected, sizeof expected);
@@ -157,12 +157,12 @@ static acf_status refuse(const acf_option *d, acf_status status, const char *whe
 
 /* ---- one value -------------------------------------------------------------------------------------------------- */
 
-/* Also right for whole numbers: bounds are within 2^53, and a value beyond that converts to something out of range. */
+/* Also right for whole numbers: bounds are within 2^53, and a value beyond that converts to one out of range. */
 static bool in_range(const acf_option *d, double v) { return v >= d->min && v <= d->max; }
 
 static const char auto_word[] = "auto";
 
-/* An option at `auto`, which its numbers can't be. */
+/* Sets an option to `auto`, which is not one of its numbers. */
 static bool is_auto(const acf_option *d, const value *v) {
     return (d->flags & ACF_OPTION_AUTO) && v->whole == ACF_INT_AUTO;
 }
@@ -175,8 +175,8 @@ static bool parse_int(const acf_option *d, const char *text, value *v) {
     return acf_text_to_int(text, &v->whole) && in_range(d, (double)v->whole);
 }
 
-/* Parses text by the type of d. False when it is not a value of it; *v then holds nothing. A TEXT value is checked
- * here and copied by the caller: this function can't run out of memory. */
+/* Parses text by the type of d. False if it is not a value of it; *v then holds nothing. A TEXT value is checked here
+ * and copied by the caller, so this function cannot run out of memory. */
 static bool parse(const acf_option *d, const char *text, value *v) {
     bool flag;
     size_t len;
@@ -205,7 +205,7 @@ static acf_status read_value(const acf_option *d, acf_status status, const char 
     return ACF_OK;
 }
 
-/* The inverse of parse: what it writes is read back as the same value. */
+/* The inverse of parse: its output is read back as the same value. */
 static void write_one(const acf_option *d, const value *v, acf_text *t) {
     char number[ACF_NUMBER_MAX];
     size_t len;
@@ -227,7 +227,7 @@ static void write_one(const acf_option *d, const value *v, acf_text *t) {
     }
 }
 
-/* Puts v into place unless a nearer origin has spoken. Takes over v's text. */
+/* Stores v unless a nearer origin has set the option. Takes over the text of v. */
 static void put(value *place, value v, acf_origin origin) {
     v.origin = origin;
     value old = *place;
@@ -241,7 +241,7 @@ static void put(value *place, value v, acf_origin origin) {
 
 /* ---- the set ---------------------------------------------------------------------------------------------------- */
 
-/* The default of row i, and over it what the environment says. */
+/* Sets row i to its default, or to the value in the environment. */
 static acf_status start_value(acf_options *o, int i) {
     const acf_option *d = &o->table[i];
     value v;
@@ -278,7 +278,7 @@ void acf_options_free(acf_options *o) {
     acf_release(o);
 }
 
-/* The environment is not asked again: the values are those of o. */
+/* The environment is not read again: the values are those of o. */
 acf_status acf_options_copy(const acf_options *o, acf_options **out) {
     acf_options *copy = acf_alloc_zero(sizeof *copy + (size_t)o->n * sizeof copy->value[0], "options");
     if (!copy) return ACF_EMEMORY;
@@ -325,7 +325,7 @@ acf_status acf_options_write(const acf_options *o, const char *name, acf_text *o
 /* ---- JSON ------------------------------------------------------------------------------------------------------- */
 
 /* The type must be right in JSON too: "8" is not a whole number there. The range is checked on the exact value, which
- * then takes the same way as a user's text. */
+ * is then read like a user's text. */
 static acf_status value_from_json(const acf_option *d, acf_json_source from, const json_t *j, value *out) {
     int64_t whole;
     double real;
@@ -356,7 +356,7 @@ static acf_status value_from_json(const acf_option *d, acf_json_source from, con
     return read_value(d, from.status, where, text, out);
 }
 
-/* Fills staged[i] for each member; `given` marks the rows that were. */
+/* Fills staged[i] for each member; marks these rows in `given`. */
 static acf_status stage(const acf_options *o, acf_json_source from, json_t *object, value *staged, bool *given) {
     const char *key;
     json_t *member;
@@ -365,7 +365,7 @@ static acf_status stage(const acf_options *o, acf_json_source from, json_t *obje
     json_object_foreach(object, key, member) {
         int i = find(o, key);
         if (i < 0) return unknown(o, from.status, where, key);
-        /* jansson refuses equal keys; "a-b" beside "a_b" is left to us. */
+        /* jansson refuses equal keys; this finds "a-b" beside "a_b" */
         if (given[i]) return acf_fail(from.status, "%soption '%s' is given twice", where, o->table[i].name);
         ACF_TRY(value_from_json(&o->table[i], from, member, &staged[i]));
         given[i] = true;
@@ -373,8 +373,7 @@ static acf_status stage(const acf_options *o, acf_json_source from, json_t *obje
     return ACF_OK;
 }
 
-/* Two steps make it all or nothing: values are staged aside, and moved into place only when every one of them is good.
- * Moving can't fail. */
+/* All or nothing in two steps: values are staged, and stored only if all of them are valid. Storing cannot fail. */
 acf_status acf_options_from_json(acf_options *o, acf_json_source from, const json_t *object, acf_origin origin) {
     if (!json_is_object(object))
         return acf_fail(from.status, "%s: options are an object, like {\"name\": value}", from.name);
@@ -393,7 +392,7 @@ acf_status acf_options_from_json(acf_options *o, acf_json_source from, const jso
     return status;
 }
 
-/* Typed, so that a reader in another language gets numbers as numbers. NULL when memory ran out. */
+/* Typed, so that a reader in another language gets numbers as numbers. NULL without memory. */
 static json_t *value_to_json(const acf_option *d, const value *v) {
     size_t len;
     const char *name;
@@ -407,7 +406,7 @@ static json_t *value_to_json(const acf_option *d, const value *v) {
     return NULL;
 }
 
-/* The environment counts as a default: it says what this machine is, not what this run should do. */
+/* The environment counts as a default: it describes the machine, not the run. */
 static bool wanted(const acf_option *d, const value *v, acf_options_which which) {
     if (which == ACF_OPTIONS_CHANGED) return v->origin >= ACF_FROM_FILE;
     return which == ACF_OPTIONS_ALL ||
@@ -431,8 +430,7 @@ acf_status acf_options_to_json(const acf_options *o, acf_options_which which, js
 
 /* ---- typed reading ---------------------------------------------------------------------------------------------- */
 
-/* Library code asks for options by literal names; a wrong one is our defect and shows in the first test that gets
- * there. */
+/* Library code uses literal names. A wrong one is our defect and shows in the first test that reaches it. */
 static const value *expect(const acf_options *o, const char *name, acf_option_type type) {
     int i = find(o, name);
     ACF_ASSERT(i >= 0 && o->table[i].type == type);

@@ -51,7 +51,7 @@ static acf_status load(acf_options *o, const char *text) {
     return status;
 }
 
-/* A number or the word, through every door and back. */
+/* A number or the word `auto`, from every origin and back. */
 static void a_number_may_be_auto(void **state) {
     acf_options *o = *state;
     json_t *all;
@@ -65,7 +65,7 @@ static void a_number_may_be_auto(void **state) {
     assert_int_equal(acf_options_from_json(o, from, all, ACF_FROM_USER), ACF_OK);
     json_decref(all);
     assert_value(o, "rows", "auto");
-    assert_int_equal(load(o, "{\"rows\": 5}"), ACF_OK); /* farther than the user's word */
+    assert_int_equal(load(o, "{\"rows\": 5}"), ACF_OK); /* a farther origin than the user */
     assert_value(o, "rows", "auto");
     assert_refused(o, "rows", "0", "option 'rows' can't be '0', expected auto or a whole number from 1 to 64");
     assert_refused(o, "epochs", "auto", "option 'epochs' can't be 'auto', expected a whole number from 1 to 1000");
@@ -157,7 +157,7 @@ static void the_environment_supplies_a_default(void **state) {
     assert_int_equal(acf_options_make(table, N, &o), ACF_OK);
     assert_int_equal(acf_options_int(o, "workers"), 12);
     assert_int_equal(acf_options_origin(o, "workers"), ACF_FROM_ENV);
-    assert_int_equal(load(o, "{\"workers\": 5}"), ACF_OK); /* a file is nearer */
+    assert_int_equal(load(o, "{\"workers\": 5}"), ACF_OK); /* a file is a nearer origin */
     assert_int_equal(acf_options_int(o, "workers"), 5);
     acf_options_free(o);
     o = NULL;
@@ -206,7 +206,7 @@ static void the_user_wins_over_a_file_in_any_order(void **state) {
     assert_string_equal(acf_options_text(o, "note"), "mine");
     assert_int_equal(acf_options_set_text(o, "epochs", "8"), ACF_OK);
     assert_int_equal(acf_options_int(o, "epochs"), 8);
-    assert_int_equal(acf_options_set_text(o, "epochs", "9"), ACF_OK); /* the later word of the same origin wins */
+    assert_int_equal(acf_options_set_text(o, "epochs", "9"), ACF_OK); /* the later value of the same origin wins */
     assert_int_equal(acf_options_int(o, "epochs"), 9);
 }
 
@@ -267,7 +267,7 @@ static void bounds_can_be_asked_for(void **state) {
     assert_ptr_equal(acf_options_row(o, N - 1), &table[N - 1]);
 }
 
-/* Each allocation of each call fails in turn: a clean status, nothing leaked, nothing half changed. */
+/* Each allocation of each call fails in turn: a clean status, no leak, no partial change. */
 static void memory_may_run_out(void **state) {
     acf_options *o = *state, *made = NULL;
     int64_t live = acf_alloc_live();
@@ -292,7 +292,7 @@ static void memory_may_run_out(void **state) {
     }
 }
 
-/* Defaults that do not pass their own checks, names that clash, help that ends in a full stop: caught here. */
+/* Finds defaults that do not pass their own checks, equal names, and help that ends in a full stop. */
 static void the_real_table_is_sound(void **state) {
     (void)state;
     acf_options *o;

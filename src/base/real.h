@@ -26,7 +26,7 @@ typedef uint32_t acf_bits;
 
 #define ACF_R(x) ((acf_real)(x))
 
-/* A small function that kernels of both devices call. */
+/* A small function that the kernels of both devices call. */
 #ifdef __CUDACC__
 #define ACF_BOTH static __host__ __device__ inline
 #else
@@ -37,8 +37,8 @@ ACF_BOTH int64_t acf_min(int64_t a, int64_t b) { return a < b ? a : b; }
 ACF_BOTH int64_t acf_max(int64_t a, int64_t b) { return a > b ? a : b; }
 ACF_BOTH int64_t acf_ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
-/* Rounds a double result to the nearest acf_real; beyond its range to the largest finite one, so that a log-density of
- * -1e60 stays comparable and its gradient usable. NaN stays NaN. */
+/* Rounds a double to the nearest acf_real; beyond its range to the largest finite one, so that a log-density of -1e60
+ * stays comparable and its gradient usable. NaN stays NaN. */
 ACF_BOTH acf_real acf_real_from(double x) {
     if (x > (double)ACF_REAL_MAX) return ACF_REAL_MAX;
     if (x < -(double)ACF_REAL_MAX) return -ACF_REAL_MAX;

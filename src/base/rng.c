@@ -10,8 +10,8 @@
 #include <Random123/philox.h>
 #pragma GCC diagnostic pop
 
-/* The counter as drawn in rng.h. Row and stream share a word, so a row has 48 bits: five hundred years of a million
- * rows a minute would not use them up. */
+/* The counter as drawn in rng.h. Row and stream share a word, so a row has 48 bits: enough for five hundred years of a
+ * million rows a minute. */
 void acf_rng_bits(acf_rng_counter at, uint32_t out[4]) {
     uint32_t high = (uint32_t)(at.row >> 32 & 0xffff) << 16 | (at.stream & 0xffff);
     philox4x32_ctr_t ctr = {{(uint32_t)at.row, high, at.column, at.draw}};
@@ -22,8 +22,8 @@ void acf_rng_bits(acf_rng_counter at, uint32_t out[4]) {
 
 #define LANES 16
 
-/* Philox4x32-10 on LANES neighbouring columns. Written out, because compilers vectorise over lanes only what they see as
- * one loop; the constants are Random123's. */
+/* Philox4x32-10 on LANES neighbouring columns. It is written out because compilers vectorise over lanes only within one
+ * loop; the constants are Random123's. */
 static void philox_lanes(acf_rng_counter at, uint32_t out[4 * LANES]) {
     uint32_t a[LANES], b[LANES], c[LANES], d[LANES], key0 = (uint32_t)at.seed, key1 = (uint32_t)(at.seed >> 32);
     for (uint32_t i = 0; i < LANES; i++) {
@@ -68,7 +68,7 @@ double acf_rng_uniform(acf_rng_counter at) {
     return acf_rng_unit(w[0], w[1]);
 }
 
-/* Only the cosine half is used: the sine would be a second value of the same place, and nobody has a name for it. */
+/* Only the cosine half is used: the sine would be a second value of the same counter. */
 double acf_rng_normal(acf_rng_counter at) {
     uint32_t w[4];
     acf_rng_bits(at, w);
@@ -89,7 +89,7 @@ int64_t acf_rng_categorical(acf_rng_counter at, const double *weight, int64_t n)
         left -= weight[k];
         if (left < 0.0) return k;
     }
-    return last; /* rounding left a crumb: the last category that can happen */
+    return last; /* the sum was rounded: the last category with a positive weight */
 }
 
 int64_t acf_rng_below(acf_rng_counter at, int64_t n) {
@@ -98,7 +98,7 @@ int64_t acf_rng_below(acf_rng_counter at, int64_t n) {
 }
 
 uint64_t acf_rng_bytes(const char *text, size_t n) {
-    uint64_t h = 0xcbf29ce484222325u; /* FNV-1a, folded to the 48 bits a row has */
+    uint64_t h = 0xcbf29ce484222325u; /* FNV-1a, folded to the 48 bits of a row */
     for (size_t i = 0; i < n; i++) h = (h ^ (unsigned char)text[i]) * 0x100000001b3u;
     return (h ^ h >> 48) & 0xffffffffffffu;
 }

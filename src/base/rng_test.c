@@ -1,6 +1,6 @@
-/* Tests of rng.h: the published vectors, the distributions, and that neighbouring places have nothing in common.
- * Everything is a function of fixed places, so a test that passes once always does; thresholds are those of a
- * one-in-a-thousand event or rarer. */
+/* Tests of rng.h: the published vectors, the distributions, and the independence of neighbouring counters. Everything
+ * is a function of fixed counters, so a test that passes once always does. Thresholds are those of a one-in-a-thousand
+ * event or rarer. */
 #include "base/rng.h"
 
 #include "harness/check.h"
@@ -47,7 +47,7 @@ static void published_vectors(void **state) {
     }
 }
 
-/* The layout that rng.h draws, against the library called directly. */
+/* The layout that rng.h draws, against a direct call of the library. */
 static void the_counter_is_laid_out_as_documented(void **state) {
     (void)state;
     acf_rng_counter at = {0x1122334455667788, 0xaabbccddeeff, 0x1234, 0x9abcdef0, 0x0fedcba9};
@@ -64,7 +64,7 @@ static void the_interval_is_open(void **state) {
     assert_true(acf_rng_unit(0, 0) == 0x1p-53);
     assert_true(acf_rng_unit(UINT32_MAX, UINT32_MAX) == 1.0 - 0x1p-53);
     assert_true(acf_rng_unit(0, 0x80000000u) > 0.5 && acf_rng_unit(UINT32_MAX, 0x7fffffffu) < 0.5);
-    /* Symmetric: turning every bit mirrors the value at one half. */
+    /* Symmetry: flipping every bit mirrors the value at one half. */
     for (uint64_t i = 0; i < 1000; i++) {
         uint32_t w[4];
         acf_rng_bits(at_row(i), w);
@@ -132,7 +132,7 @@ static void normals_are_normal(void **state) {
     assert_true(ks(sample, N, normal_cdf) < 1.95);
 }
 
-/* The same place gives the same bits; a place that differs in one coordinate shares nothing with it. */
+/* The same counter gives the same bits; a counter that differs in one coordinate gives unrelated ones. */
 static acf_rng_counter neighbour(acf_rng_counter at, int which) {
     switch (which) {
     case 0: at.row++; break;
@@ -161,7 +161,7 @@ static void neighbours_are_independent(void **state) {
         }
         double root = sqrt(N / 4);
         assert_true(fabs(uu / root) < 3.5 && fabs(zz / root) < 3.5);
-        assert_true(fabs(bits - 64.0 * (N / 4)) / sqrt(32.0) / root < 3.5); /* half of the bits turn */
+        assert_true(fabs(bits - 64.0 * (N / 4)) / sqrt(32.0) / root < 3.5); /* half of the bits flip */
     }
 }
 
@@ -206,7 +206,8 @@ static void odd_weights_have_an_answer(void **state) {
         assert_int_equal(acf_rng_categorical(at_row(i), huge, 2), -1);
         assert_int_equal(acf_rng_categorical(at_row(i), one, 3), 1);
         assert_int_equal(acf_rng_categorical(at_row(i), one + 1, 1), 0);
-        /* Rounding is coarse down here: half of the draws run past the end, and must not end at the impossible 2. */
+        /* Rounding is coarse here: half of the draws exceed the last cumulative weight, and must not give the
+         * impossible 2. */
         int64_t k = acf_rng_categorical(at_row(i), tiny, 3);
         assert_in_range(k, 0, 1);
         first += k == 0;
@@ -229,7 +230,7 @@ static void below_covers_its_range(void **state) {
     assert_in_range(acf_rng_below(at_row(1), (int64_t)1 << 32), 0, UINT32_MAX);
 }
 
-/* The hash is part of what a seed means: it may never change. */
+/* Seeds depend on the hash: it must never change. */
 static void names_hash_as_ever(void **state) {
     (void)state;
     /* FNV-1a of "" and "a" are published; the fold is h ^ h >> 48, cut to 48 bits. */

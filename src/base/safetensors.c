@@ -1,12 +1,12 @@
-/* Reading the container of a model file: see safetensors.h and docs/format.md.
+/* Reads the container of a model file: see safetensors.h and docs/format.md.
  *
  *     read length and header -> scan it -> check the layout -> sort by name -> map the file
  *                               |
  *                               safetensors_header.c
  *
- * A model is opened once and read from end to end, so opening may cost a sort, and lookups are binary searches. The
- * header is read into memory once and never looked at again in the file: another process that changes the file
- * meanwhile can't get anything past the checks. Data is mapped and not read: a model of any size opens at once. */
+ * A model is opened once and read from end to end, so opening may cost a sort; searches are binary. The header is read
+ * into memory once and never read again from the file, so another process that changes the file cannot bypass the
+ * checks. Data is mapped, not read: a model of any size opens at once. */
 #include "base/arena.h"
 #include "base/safetensors_header.h"
 #include "base/text.h"
@@ -35,7 +35,7 @@ size_t acf_safetensors_dtype_size(acf_safetensors_dtype dtype) { return dtypes[d
 
 const char *acf_safetensors_dtype_name(acf_safetensors_dtype dtype) { return dtypes[dtype].name; }
 
-/* Counted in int64_t: no file is larger, and an offset that is added later has a bit to spare in size_t. */
+/* Counted in int64_t: no file is larger, and adding an offset in size_t cannot overflow. */
 bool acf_safetensors_bytes(const acf_safetensors_tensor *t, size_t *out) {
     int64_t n = (int64_t)dtypes[t->dtype].size;
     for (int i = 0; i < t->ndim; i++)
@@ -71,7 +71,8 @@ static int by_name(const void *a, const void *b) {
     return strcmp(((const acf_safetensors_entry *)a)->t.name, ((const acf_safetensors_entry *)b)->t.name);
 }
 
-/* An empty tensor comes before one that begins in the same place; the name decides which of two equals is blamed. */
+/* An empty tensor comes before one that begins at the same offset. Of two equal tensors the name decides which one the
+ * error names. */
 static int by_place(const void *a, const void *b) {
     const acf_safetensors_entry *x = a, *y = b;
     if (x->begin != y->begin) return x->begin < y->begin ? -1 : 1;
@@ -83,7 +84,8 @@ static int by_key(const void *a, const void *b) {
     return strcmp(((const acf_safetensors_text *)a)->key, ((const acf_safetensors_text *)b)->key);
 }
 
-/* Side by side from the first byte of the data area to the last: no two tensors share a byte, and no byte is hidden. */
+/* Tensors lie side by side from the first byte of the data area to the last: no two share a byte, and no byte is
+ * unused. */
 static acf_status check_layout(acf_safetensors *f) {
     qsort(f->tensor, (size_t)f->n, sizeof *f->tensor, by_place);
     size_t end = 0;
@@ -107,7 +109,7 @@ static acf_status check_layout(acf_safetensors *f) {
     return ACF_OK;
 }
 
-/* Sorts for lookup; equal neighbours are duplicates. */
+/* Sorts for the search; equal neighbours are duplicates. */
 static acf_status sort_names(acf_safetensors *f) {
     qsort(f->tensor, (size_t)f->n, sizeof *f->tensor, by_name);
     for (int64_t i = 1; i < f->n; i++)
@@ -126,7 +128,7 @@ static acf_status sort_names(acf_safetensors *f) {
 
 /* ---- opening ----------------------------------------------------------------------------------------------------- */
 
-/* n bytes from `at`. A file that became shorter since its size was asked for is noticed here. */
+/* Reads n bytes from `at`. Detects a file that became shorter since its size was read. */
 static acf_status read_at(const acf_safetensors *f, int fd, void *out, size_t n, off_t at) {
     char *p = out;
     while (n > 0) {
@@ -142,8 +144,8 @@ static acf_status read_at(const acf_safetensors *f, int fd, void *out, size_t n,
     return ACF_OK;
 }
 
-/* The length decides how much memory is taken, so it is checked first. A text file that is taken for a model has
- * letters where the length is: a number beyond any limit. */
+/* The length decides how much memory is taken, so it is checked first. In a text file the letters there are a number
+ * beyond any limit. */
 static acf_status read_header(acf_safetensors *f, int fd) {
     uint64_t n = 0;
     if (f->file_bytes < ACF_SAFETENSORS_LENGTH_BYTES + 2)
@@ -170,7 +172,7 @@ static acf_status read_header(acf_safetensors *f, int fd) {
     return read_at(f, fd, f->header, f->header_bytes, ACF_SAFETENSORS_LENGTH_BYTES);
 }
 
-/* The whole file, because a mapping must begin at a page; the pages of the header are never touched. */
+/* Maps the whole file, because a mapping must begin at a page; the pages of the header are never touched. */
 static acf_status map_data(acf_safetensors *f, int fd) {
     void *map = mmap(NULL, f->file_bytes, PROT_READ, MAP_PRIVATE, fd, 0);
     if (map == MAP_FAILED)
@@ -182,7 +184,7 @@ static acf_status map_data(acf_safetensors *f, int fd) {
     return ACF_OK;
 }
 
-/* The size is asked for once: every check is against the same number. */
+/* The size is read once, so every check uses the same number. */
 static acf_status load(acf_safetensors *f, int fd) {
     struct stat st;
     if (fstat(fd, &st) != 0) return acf_fail(ACF_EIO, "cannot read '%s': %s", f->path, strerror(errno));
@@ -197,7 +199,7 @@ static acf_status load(acf_safetensors *f, int fd) {
     return map_data(f, fd);
 }
 
-/* O_NONBLOCK: a pipe without a writer must be refused, not waited for. It means nothing for a regular file. */
+/* O_NONBLOCK: a pipe without a writer must be refused, not waited for. It has no effect on a regular file. */
 acf_status acf_safetensors_open(const char *path, acf_safetensors **out) {
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (fd < 0) return acf_fail(ACF_EIO, "cannot open '%s': %s", path, strerror(errno));
@@ -213,7 +215,7 @@ acf_status acf_safetensors_open(const char *path, acf_safetensors **out) {
     return ACF_OK;
 }
 
-/* Also the clean-up of an open that failed: whatever is missing is NULL. */
+/* Also cleans up after a failed open: missing parts are NULL. */
 void acf_safetensors_close(acf_safetensors *f) {
     if (!f) return;
     if (f->map) munmap(f->map, f->file_bytes);
@@ -227,7 +229,7 @@ void acf_safetensors_close(acf_safetensors *f) {
 
 /* ---- older files ------------------------------------------------------------------------------------------------- */
 
-/* *name becomes today's, in f's memory. */
+/* *name becomes the current name, in f's memory. */
 static acf_status rename_one(acf_safetensors *f, acf_safetensors_new_name new_name, const char **name) {
     char now[ACF_SAFETENSORS_NAME_MAX];
     if (!new_name(*name, now)) return ACF_OK;
@@ -266,7 +268,7 @@ const char *acf_safetensors_text_find(const acf_safetensors *f, const char *key)
     return t ? t->value : NULL;
 }
 
-/* ---- what must be there ------------------------------------------------------------------------------------------ */
+/* ---- required content ------------------------------------------------------------------------------------------ */
 
 acf_status acf_safetensors_need(const acf_safetensors *f, const char *name, int ndim, const int64_t *dim,
                                 const acf_safetensors_tensor **out) {
@@ -283,8 +285,8 @@ acf_status acf_safetensors_need(const acf_safetensors *f, const char *name, int 
     return ACF_OK;
 }
 
-/* memcpy of each element, because nothing promises alignment; compilers turn it into vector loads. A double beyond the
- * range of float becomes infinite, where a check for finite weights sees it. */
+/* memcpy of each element, because nothing guarantees alignment; compilers turn it into vector loads. A double beyond
+ * the range of float becomes infinite, where a check for finite weights finds it. */
 acf_status acf_safetensors_reals(const acf_safetensors *f, const char *name, int ndim, const int64_t *dim,
                                  acf_real *out) {
     const acf_safetensors_tensor *t = NULL;
@@ -317,7 +319,7 @@ acf_status acf_safetensors_need_text(const acf_safetensors *f, const char *key, 
     return ACF_OK;
 }
 
-/* Asked for before anything else of the content: in a newer file no other key means what we believe it to mean. */
+/* Checked before other content: in a newer file other keys may have another meaning. */
 acf_status acf_safetensors_version(const acf_safetensors *f, int64_t newest, int64_t *out) {
     const char *text = NULL;
     int64_t version;

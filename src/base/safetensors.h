@@ -3,9 +3,9 @@
  *     0        8              8 + N                                    end of file
  *     | N, u64 | header, JSON | tensor | tensor | ...   without gaps   |
  *
- * The header names each tensor's type, shape and place; its "__metadata__" maps text to text. docs/format.md has the
- * whole layout. What a model puts in is decided by the layers above; a model has tens to thousands of tensors, of bytes
- * to gigabytes, and is opened once.
+ * The header has type, shape and offsets of each tensor; its "__metadata__" maps text to text. docs/format.md has the
+ * whole layout. The layers above decide what a model stores. A model has tens to thousands of tensors, of bytes to
+ * gigabytes, and is opened once.
  *
  *     acf_safetensors *f;
  *     ACF_TRY(acf_safetensors_open("m.safetensors", &f));
@@ -13,8 +13,8 @@
  *     ACF_TRY_DONE(acf_safetensors_reals(f, "flow.0.w", 2, (int64_t[]){D, D}, w));
  *     acf_safetensors_close(f);
  *
- * A file is hostile input: acf_safetensors_open checks every rule of the format before it returns, so whatever an open handle
- * says lies inside the file. The numbers stored in tensors are not looked at; NaN is one of them. */
+ * A file is hostile input. acf_safetensors_open checks every rule of the format before it returns, so everything that
+ * an open handle refers to lies inside the file. The values stored in tensors are not checked; NaN is allowed. */
 #ifndef ACF_BASE_SAFETENSORS_H
 #define ACF_BASE_SAFETENSORS_H
 
@@ -32,7 +32,7 @@ _Static_assert(sizeof(size_t) == 8, "model files are counted in 64 bits");
 #define ACF_SAFETENSORS_TEXTS_MAX 4096 /* entries of the metadata */
 #define ACF_SAFETENSORS_DIMS_MAX 8
 
-/* Largest elements first: the order in which tensors lie in a file, so that each is aligned for its type. */
+/* Largest elements first: the order of tensors in a file, so that each is aligned for its type. */
 typedef enum acf_safetensors_dtype {
     ACF_SAFETENSORS_F64,
     ACF_SAFETENSORS_I64,
@@ -42,7 +42,7 @@ typedef enum acf_safetensors_dtype {
     ACF_SAFETENSORS_DTYPES
 } acf_safetensors_dtype;
 
-/* What an acf_real is stored as: the library writes F32, the double test build F64; either build reads both. */
+/* The stored type of an acf_real: the library writes F32, the double test build F64; either build reads both. */
 #ifdef ACF_DOUBLE
 #define ACF_SAFETENSORS_REAL ACF_SAFETENSORS_F64
 #else
@@ -57,11 +57,11 @@ typedef struct acf_safetensors_tensor {
     acf_safetensors_dtype dtype;
     int ndim;                              /* 0: a scalar */
     int64_t dim[ACF_SAFETENSORS_DIMS_MAX]; /* >= 0, row-major */
-    const void *data; /* from a file of another program it may be unaligned: use memcpy, or acf_safetensors_reals */
+    const void *data; /* may be unaligned in a file of another program: use memcpy, or acf_safetensors_reals */
     size_t bytes;     /* of data; set when read, computed from the shape when written */
 } acf_safetensors_tensor;
 
-/* Bytes that type and shape take, or false where they can't be counted in 63 bits. */
+/* Bytes of a type and shape; false if they exceed 63 bits. */
 bool acf_safetensors_bytes(const acf_safetensors_tensor *t, size_t *out);
 
 typedef struct acf_safetensors_text {
@@ -78,13 +78,14 @@ acf_status acf_safetensors_write(const char *path, const acf_safetensors_tensor 
 
 /* ---- reading ---------------------------------------------------------------------------------------------------- */
 
-/* An open file, never changed once it is open (and renamed, where it is old): any number of threads may read it. It owns a read-only mapping, into
- * which the tensors point, and the texts. Replacing the file by renaming, as acf_safetensors_write does, leaves an open handle
- * on the old content; a program that cuts the file in place takes the data away (SIGBUS), as from any mapping. */
+/* An open file. It does not change after opening (and renaming, if it is old), so any number of threads may read it. It
+ * owns a read-only mapping, into which the tensors point, and the texts. Replacing the file by renaming, as
+ * acf_safetensors_write does, leaves an open handle on the old content. A program that truncates the file in place
+ * removes the data (SIGBUS), as from any mapping. */
 typedef struct acf_safetensors acf_safetensors;
 
-/* Gives *out; free with acf_safetensors_close. Fails: ACF_EIO (absent, unreadable, no regular file), ACF_EMODEL (breaks a rule:
- * the sentence names file, tensor, what was found and what to do), ACF_EMEMORY. */
+/* Gives *out; free with acf_safetensors_close. Fails: ACF_EIO (absent, unreadable, not a regular file), ACF_EMODEL
+ * (breaks a rule: the sentence names file, tensor, what was found and what to do), ACF_EMEMORY. */
 acf_status acf_safetensors_open(const char *path, acf_safetensors **out);
 void acf_safetensors_close(acf_safetensors *f); /* NULL is allowed */
 
@@ -99,20 +100,21 @@ int64_t acf_safetensors_text_count(const acf_safetensors *f);
 const acf_safetensors_text *acf_safetensors_text_at(const acf_safetensors *f, int64_t i);
 const char *acf_safetensors_text_find(const acf_safetensors *f, const char *key); /* NULL: there is none */
 
-/* Renames tensors and metadata, for files of older versions: new_name writes today's name to out, and returns it, or NULL
- * where the name stays. Before other threads read the file. Fails: ACF_EMODEL (two get one name), ACF_EMEMORY. */
+/* Renames tensors and metadata of files of older versions. new_name writes the current name to out and returns it, or
+ * returns NULL if the name stays. Call it before other threads read the file. Fails: ACF_EMODEL (two get one name),
+ * ACF_EMEMORY. */
 #define ACF_SAFETENSORS_NAME_MAX 256 /* of a new name, with its NUL */
 typedef const char *(*acf_safetensors_new_name)(const char *name, char out[ACF_SAFETENSORS_NAME_MAX]);
 acf_status acf_safetensors_rename(acf_safetensors *f, acf_safetensors_new_name new_name);
 
-/* ---- reading what must be there: a sentence instead of NULL ------------------------------------------------------ */
+/* ---- reading required content: a sentence instead of NULL ------------------------------------------------------ */
 
 /* The tensor `name`, which must have this shape; *out belongs to f. Fails: ACF_EMODEL. */
 acf_status acf_safetensors_need(const acf_safetensors *f, const char *name, int ndim, const int64_t *dim,
                                 const acf_safetensors_tensor **out);
 
-/* The same, copied to out (the product of dim elements): from F32 or F64, rounded where acf_real is the narrower one.
- * Fails: ACF_EMODEL. */
+/* The same, copied to out (the product of dim elements): from F32 or F64, rounded if acf_real is narrower. Fails:
+ * ACF_EMODEL. */
 acf_status acf_safetensors_reals(const acf_safetensors *f, const char *name, int ndim, const int64_t *dim,
                                  acf_real *out);
 

@@ -4,14 +4,14 @@
  *     entry   {"dtype": "F32", "shape": [n, ...], "data_offsets": [begin, end]}       any order, each once
  *     texts   {"KEY": "VALUE", ...}
  *
- * Strict JSON of this form and no other: what may follow is known at every byte, so nothing is skipped, nothing
- * recurses, and a sentence can say what was expected. The header is in memory and scanned in place: a text without its
- * escapes is never longer than with them, so it is decoded where it was found. A thousand tensors take a hundred
- * kilobytes; the largest header allowed takes its own size in memory plus a table of bounded length.
+ * It accepts strict JSON of this form only. The allowed next bytes are known everywhere, so nothing is skipped, nothing
+ * recurses, and a message can say what was expected. The header is in memory and scanned in place: a text without its
+ * escapes is never longer than with them, so it is decoded where it is. A thousand tensors take a hundred kilobytes;
+ * the largest header allowed takes its own size in memory plus a table of bounded length.
  *
- * Why not jansson, which the library uses elsewhere: a model file may come from anyone. jansson's tree takes up to 40 times the text
- * it was made from, 4 GB for the largest header; here it is once its size (safetensors_hostile_test.c). And where memory runs out inside
- * a long text, jansson 2.14 drops a byte of it and goes on, or calls it a syntax error. */
+ * The library uses jansson elsewhere, but a model file may come from anyone. jansson's tree takes up to 40 times the
+ * size of its text, 4 GB for the largest header; the scanner takes once its size (safetensors_hostile_test.c). If
+ * memory runs out inside a long text, jansson 2.14 drops a byte of it and continues, or reports a syntax error. */
 #include "base/safetensors_header.h"
 
 #include "base/text.h"
@@ -19,12 +19,12 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The header ends in a NUL that is not part of it: looking one byte ahead is always allowed, and whatever reads on
- * until it finds something stops there. */
+/* The header ends in a NUL that is not part of it, so looking one byte ahead is always allowed, and every search stops
+ * there. */
 typedef struct scan {
     acf_safetensors *f;
     char *at, *end;
-    const char *tensor; /* the one being read, for sentences */
+    const char *tensor; /* the one being read, for messages */
 } scan;
 
 /* ---- characters -------------------------------------------------------------------------------------------------- */
@@ -43,7 +43,7 @@ static acf_status unexpected(const scan *s, const char *expected) {
                                   (size_t)(s->at - s->f->header), expected);
 }
 
-/* Is c next? Then it is taken. */
+/* Takes c if it is the next character. */
 static bool accept(scan *s, char c) {
     skip_space(s);
     if (*s->at != c) return false;
@@ -71,7 +71,7 @@ static int32_t hex4(const char *p) {
     return v;
 }
 
-/* Writes a code point as UTF-8; returns the bytes it takes, fewer than its escape had. */
+/* Writes a code point as UTF-8. Returns its bytes, fewer than those of its escape. */
 static size_t put_utf8(char *to, int32_t v) {
     if (v < 0x80) {
         to[0] = (char)v;
@@ -84,8 +84,8 @@ static size_t put_utf8(char *to, int32_t v) {
     return more + 1;
 }
 
-/* The escape at *from goes to *to; both move on. \u0000 is refused: it would end a name early for us and not for
- * others. So is half a surrogate pair, which is no character. */
+/* Decodes the escape at *from to *to; both advance. \u0000 is refused, because it would end a name early for us and not
+ * for others. Half of a surrogate pair is refused, because it is not a character. */
 static acf_status take_escape(scan *s, char **from, char **to) {
     static const char letters[] = "\"\\/bfnrt", meant[] = "\"\\/\b\f\n\r\t";
     char c = (*from)[1];
@@ -111,14 +111,14 @@ static acf_status take_escape(scan *s, char **from, char **to) {
     return ACF_OK;
 }
 
-/* A text in quotes, decoded in place and ended with a NUL. Lives as long as the header. */
+/* A text in quotes, decoded in place and ended with a NUL. It lives as long as the header. */
 static acf_status take_text(scan *s, const char **out) {
     skip_space(s);
     if (*s->at != '"') return unexpected(s, "a text in quotes");
     char *from = s->at + 1, *to = from;
     const char *text = to;
     while (*from != '"') {
-        if ((unsigned char)*from < 0x20) { /* must be escaped; the NUL at the end of the header stops us here, too */
+        if ((unsigned char)*from < 0x20) { /* must be escaped; the NUL at the end of the header also stops here */
             s->at = from;
             return unexpected(s, "the end of a text");
         }
@@ -135,8 +135,8 @@ static acf_status take_text(scan *s, const char **out) {
 
 /* ---- numbers ----------------------------------------------------------------------------------------------------- */
 
-/* A whole number of 0 or more, as JSON writes it: no sign, no leading zero. A fraction or an exponent is left standing
- * and is not what the caller expects next. */
+/* A whole number of 0 or more as JSON writes it: no sign, no leading zero. A fraction or an exponent is not read, so
+ * the caller finds an unexpected character. */
 static acf_status take_count(scan *s, int64_t *out) {
     skip_space(s);
     size_t n = strspn(s->at, "0123456789");
@@ -166,7 +166,7 @@ static acf_status take_counts(scan *s, const char *what, int cap, int64_t *out, 
 
 /* ---- a tensor ---------------------------------------------------------------------------------------------------- */
 
-/* A type of the format that acflow has no use for (F16, BOOL, ...) is no damage: its hint is another one. */
+/* A type of the format that acflow does not use (F16, BOOL, ...) is no damage, so it has a hint of its own. */
 static acf_status take_dtype(scan *s, acf_safetensors_dtype *out) {
     const char *name = NULL;
     ACF_TRY(take_text(s, &name));
@@ -180,7 +180,7 @@ static acf_status take_dtype(scan *s, acf_safetensors_dtype *out) {
                                   "its dtype is '%s', expected F64, I64, F32, I32 or U8", acf_text_excerpt(seen, name));
 }
 
-/* One field of an entry. Bit i of *seen: field i was there. */
+/* Reads one field of an entry. Bit i of *seen: field i was there. */
 static acf_status take_field(scan *s, acf_safetensors_tensor *t, int64_t offset[2], unsigned *seen) {
     static const char *const fields[] = {"dtype", "shape", "data_offsets"};
     const char *key = NULL;
@@ -204,8 +204,8 @@ static acf_status take_field(scan *s, acf_safetensors_tensor *t, int64_t offset[
     return ACF_OK;
 }
 
-/* Do type, shape and place agree with each other and with the size of the file? The place is looked at first: in a file
- * that is cut short, which is the common case, everything else is as it should be. */
+/* Checks that type, shape and offsets agree with each other and with the size of the file. Offsets are checked first:
+ * in a truncated file, the common case, everything else is right. */
 static acf_status check_entry(const acf_safetensors *f, acf_safetensors_entry *e, const int64_t offset[2]) {
     acf_safetensors_tensor *t = &e->t;
     size_t begin = (size_t)offset[0], end = (size_t)offset[1], data = acf_safetensors_data_bytes(f);
@@ -262,7 +262,7 @@ static acf_status take_entry(scan *s, const char *name) {
 
 static acf_status take_metadata(scan *s) {
     acf_safetensors *f = s->f;
-    s->tensor = ACF_SAFETENSORS_METADATA; /* to blame from here on */
+    s->tensor = ACF_SAFETENSORS_METADATA; /* the tensor that errors name from here on */
     ACF_TRY(expect(s, '{'));
     if (!accept(s, '}')) {
         do {
@@ -292,8 +292,8 @@ static acf_status take_member(scan *s, bool *metadata) {
     return take_metadata(s);
 }
 
-/* UTF-8 is checked once for the whole header, so no text needs to look at its bytes again: decoding keeps them well
- * formed. The brace must be the very first byte, as the format has it: no other text file is taken for a header. */
+/* UTF-8 is checked once for the whole header, so no text is checked again; decoding keeps it well formed. The brace
+ * must be the first byte, as in the format, so no other text file is taken for a header. */
 acf_status acf_safetensors_scan(acf_safetensors *f) {
     scan s = {f, f->header, f->header + f->header_bytes, NULL};
     bool metadata = false;

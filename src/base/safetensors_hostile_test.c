@@ -1,5 +1,5 @@
-/* Tests of acf_safetensors_open with files that were made to hurt: one file for each rule with the sentence it must get, the
- * committed files of tests/rejected/model, and damage at random. ASan watches: a refusal must be the worst outcome. */
+/* Tests of acf_safetensors_open on hostile files: one file for each rule with its exact message, the committed files of
+ * tests/rejected/model, and random damage. Run under ASan: the worst outcome must be a refusal. */
 #define _GNU_SOURCE /* memfd_create */
 #include "base/safetensors.h"
 
@@ -26,7 +26,7 @@
 #define SANITIZED 1
 #endif
 
-/* A file in memory, reached by a path as any other: thousands of them are made, and the disk is not what is tested. */
+/* A file in memory with an ordinary path: the tests make thousands of files, and do not test the disk. */
 static char path[64];
 static int fd = -1;
 
@@ -48,7 +48,7 @@ static void put(const void *bytes, size_t n) {
     assert_int_equal(pwrite(fd, bytes, n, 0), n);
 }
 
-/* The file becomes a header with its length and `data` zero bytes, which may be more than any disk has. */
+/* Sets the file to a header with its length and `data` zero bytes, which may exceed any disk. */
 static void put_header(const char *header, size_t n, uint64_t data) {
     uint64_t length = n;
     put(&length, sizeof length);
@@ -56,7 +56,7 @@ static void put_header(const char *header, size_t n, uint64_t data) {
     assert_int_equal(ftruncate(fd, (off_t)(sizeof length + n + data)), 0);
 }
 
-/* Must be refused with exactly this sentence behind the file's name. */
+/* Expects a refusal with exactly this text after the file's name. */
 static void assert_refused(const char *sentence) {
     acf_safetensors *f = NULL;
     int64_t live = acf_alloc_live();
@@ -189,7 +189,7 @@ static void each_rule_has_its_sentence(void **state) {
         put_header(cases[i].header, strlen(cases[i].header), cases[i].data);
         assert_refused(cases[i].sentence);
     }
-    put_header("{\0}", 3, 0); /* a NUL is no space and not the end */
+    put_header("{\0}", 3, 0); /* a NUL is neither a space nor the end */
     assert_refused(": found byte 0x00 at byte 1 of the header, expected a text in quotes" DAMAGED);
     put_header("{}\0", 3, 0);
     assert_refused(": found byte 0x00 at byte 2 of the header, expected spaces up to its end" DAMAGED);
@@ -213,7 +213,7 @@ static void the_length_is_not_believed(void **state) {
     assert_length_refused(100000000, 10, ": its header has 100000000 bytes, of which 2 are there" CUT_SHORT);
     assert_length_refused(UINT64_MAX, 10,
                           ": it begins with a header length of 18446744073709551615, expected 2 to 100000000" FOREIGN);
-    uint64_t length = 100000001; /* all there, and still too much */
+    uint64_t length = 100000001; /* complete, but over the limit */
     put(&length, sizeof length);
     assert_int_equal(ftruncate(fd, 200000000), 0);
     assert_refused(": it begins with a header length of 100000001, expected 2 to 100000000" FOREIGN);
@@ -258,8 +258,8 @@ static rlim_t address_space(void) {
     return (rlim_t)pages * (rlim_t)sysconf(_SC_PAGESIZE);
 }
 
-/* Brackets, numbers and one text as long as the header may be taken in the room of the file and one copy of it: a tree of such a header
- * would take up to 40 times as much. */
+/* Brackets, numbers and one text at the header's size limit are refused with memory of the file's size and one copy of
+ * it. A tree of such a header would take up to 40 times as much. */
 static void a_long_header_takes_its_own_size(void **state) {
     (void)state;
 #ifdef SANITIZED
@@ -292,7 +292,7 @@ static void a_long_header_takes_its_own_size(void **state) {
     acf_release(header);
 }
 
-/* A valid file of 2^62 bytes (all holes) is more than can be mapped. */
+/* A valid sparse file of 2^62 bytes is too large to map. */
 static void a_file_larger_than_the_address_space(void **state) {
     (void)state;
     acf_safetensors *f = NULL;
@@ -327,9 +327,9 @@ static void committed_files_are_refused(void **state) {
     assert_int_equal(n, 20);
 }
 
-/* ---- damage at random -------------------------------------------------------------------------------------------- */
+/* ---- random damage --------------------------------------------------------------------------------------------- */
 
-/* Whatever was accepted keeps every promise of the header file, and all of its data can be read. */
+/* An accepted file keeps every promise of the header file, and all of its data can be read. */
 static void assert_consistent(const acf_safetensors *f, size_t file_bytes) {
     size_t total = 0;
     unsigned sum = 0;
@@ -357,8 +357,8 @@ static uint32_t draw(uint32_t round, uint32_t which, uint32_t below) {
     return (uint32_t)acf_rng_below((acf_rng_counter){.row = round, .stream = ACF_STREAM_TEST, .column = which}, below);
 }
 
-/* One edit of n bytes in place: a byte replaced, a bit flipped, bytes inserted, removed or copied from elsewhere. Half
- * of the bytes put in are ones that mean something in a header. Returns the new size. */
+/* One edit of n bytes in place: a byte replaced, a bit flipped, bytes inserted, removed or copied. Half of the inserted
+ * bytes have a meaning in a header. Returns the new size. */
 static size_t edit(unsigned char *b, size_t n, uint32_t round, uint32_t k) {
     static const unsigned char telling[] = "{}[]\":,\\u0123456789 nF\0";
     size_t at = draw(round, k, (uint32_t)n), len = 1 + draw(round, k + 1, 8), from = draw(round, k + 2, (uint32_t)n);
@@ -380,8 +380,8 @@ static size_t edit(unsigned char *b, size_t n, uint32_t round, uint32_t k) {
     }
 }
 
-/* The valid file `good`, damaged: in even rounds anywhere, in odd ones in the header alone, whose length is then set
- * right, so that the damage gets past the length check to the scanner and the layout. Returns the new size. */
+/* Damages the valid file `good`: in even rounds anywhere; in odd ones only in the header, whose length is then
+ * corrected so that the damage reaches the scanner and the layout check. Returns the new size. */
 static size_t damage(unsigned char *b, const char *good, size_t n, uint32_t round) {
     uint64_t header;
     memcpy(&header, good, sizeof header);

@@ -1,5 +1,5 @@
-/* Tests of safetensors.h where nobody means harm: what is written is read back, the bytes are the published format's,
- * and an environment that fails (memory, disk) leaves everything as it was. safetensors_hostile_test.c has the rest. */
+/* Tests of safetensors.h on valid files: round trips, the bytes of the published format, and failures of the
+ * environment (memory, disk), which leave everything unchanged. safetensors_hostile_test.c has the rest. */
 #include "base/safetensors.h"
 
 #include "base/arena.h"
@@ -110,7 +110,7 @@ static void what_is_written_is_read(void **state) {
     write_sample();
     acf_safetensors *f = opened(path);
     assert_sample(f);
-    /* An open handle keeps what it opened while the file is replaced. */
+    /* An open handle keeps its content while the file is replaced. */
     assert_int_equal(acf_safetensors_write(path, NULL, 0, NULL, 0), ACF_OK);
     assert_sample(f);
     acf_safetensors_close(f);
@@ -127,7 +127,7 @@ static void what_is_written_is_read(void **state) {
     acf_safetensors_close(f);
 }
 
-/* The golden file was made by a script that knows the format and not this code. */
+/* The golden file was made by an independent script. */
 static void the_bytes_are_those_of_the_golden_file(void **state) {
     (void)state;
     write_sample();
@@ -186,7 +186,7 @@ static void thousands_of_tensors(void **state) {
     acf_safetensors_close(f);
 }
 
-/* ---- what a model asks for --------------------------------------------------------------------------------------- */
+/* ---- the reads of a model -------------------------------------------------------------------------------------- */
 
 static void reals_are_converted_and_checked(void **state) {
     (void)state;
@@ -253,7 +253,7 @@ static void newer_versions_are_refused(void **state) {
     assert_int_equal(version, 2); /* written only on success */
 }
 
-/* ---- what cannot be written -------------------------------------------------------------------------------------- */
+/* ---- content that cannot be written ---------------------------------------------------------------------------- */
 
 static void assert_unwritable(acf_safetensors_tensor a, acf_safetensors_tensor b, const char *sentence) {
     acf_safetensors_tensor two[] = {a, b};
@@ -302,9 +302,9 @@ static void what_no_reader_takes_is_not_written(void **state) {
     assert_int_equal(acf_lab_folder_entries(&folder), 0);
 }
 
-/* ---- an environment that fails ----------------------------------------------------------------------------------- */
+/* ---- failures of the environment ------------------------------------------------------------------------------- */
 
-/* The number of the next descriptor: one that leaked would raise it. */
+/* The number of the next descriptor; a leak would raise it. */
 static int next_descriptor(void) {
     int fd = dup(0);
     close(fd);
@@ -394,9 +394,9 @@ static void what_is_no_file_is_not_opened(void **state) {
     assert_int_equal(acf_safetensors_write(folder.path, sample, 1, NULL, 0), ACF_EIO);
 }
 
-/* ---- other readers ----------------------------------------------------------------------------------------------- */
+/* ---- other programs -------------------------------------------------------------------------------------------- */
 
-/* What tests/read_safetensors.py lists for the sample. */
+/* The output of tests/read_safetensors.py for the sample. */
 static const char metadata_listed[] = "\"config\" \"{\\\"lr\\\": 0.001}\"\n"
                                       "\"format_version\" \"1\"\n"
                                       "\"\\u00e9\" \"\\u20ac\\t\"\n";

@@ -1,9 +1,9 @@
-/* Writing the container of a model file: see safetensors.h and docs/format.md.
+/* Writes the container of a model file: see safetensors.h and docs/format.md.
  *
  *     check every name and shape -> sort -> header -> temporary file -> sync, rename
  *
- * The header of a model with a thousand tensors takes a hundred kilobytes; it is made in two passes over the same
- * function, the first of which only counts. The data goes from the caller's memory to the file, without a copy. */
+ * The header of a model with a thousand tensors takes a hundred kilobytes. One function makes it in two passes, the
+ * first of which only counts. The data goes from the caller's memory to the file, without a copy. */
 #include "base/arena.h"
 #include "base/file.h"
 #include "base/json.h"
@@ -12,9 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ALIGN 8 /* of the data area; tensors lie by element size, so each is aligned for its type */
+#define ALIGN 8 /* of the data area; tensors are sorted by element size, so each is aligned for its type */
 
-/* What is to be written, in the order of the file. */
+/* The contents to write, in file order. */
 typedef struct plan {
     const acf_safetensors_tensor **tensor; /* n */
     const acf_safetensors_text **text;     /* n_texts */
@@ -26,7 +26,7 @@ static int by_name(const void *a, const void *b) {
     return strcmp((*x)->name, (*y)->name);
 }
 
-/* Largest elements first, then by name: behind a U8 tensor of three bytes no double would be aligned. */
+/* Largest elements first, then by name: after a U8 tensor of three bytes a double would not be aligned. */
 static int by_size(const void *a, const void *b) {
     const acf_safetensors_tensor *const *x = a, *const *y = b;
     size_t p = acf_safetensors_dtype_size((*x)->dtype), q = acf_safetensors_dtype_size((*y)->dtype);
@@ -62,7 +62,7 @@ static acf_status twice(const char *path, const char *what, const char *name) {
     return acf_fail(ACF_EUSAGE, "cannot write '%s': %s '%s' comes twice", path, what, acf_text_excerpt(seen, name));
 }
 
-/* Checks everything and puts it in the order of the file. */
+/* Checks everything and sorts it into file order. */
 static acf_status arrange(const char *path, plan *p) {
     for (int64_t i = 0; i < p->n; i++) ACF_TRY(check_tensor(path, p->tensor[i]));
     qsort(p->tensor, (size_t)p->n, sizeof *p->tensor, by_name);
@@ -81,7 +81,7 @@ static acf_status arrange(const char *path, plan *p) {
     return ACF_OK;
 }
 
-/* The header with the spaces that align what follows. False where the data has more bytes than can be counted. */
+/* The header with its padding spaces. False if the data has too many bytes to count. */
 static bool add_header(acf_text *out, const plan *p) {
     int64_t at = 0;
     acf_text_add(out, "{");
@@ -128,7 +128,7 @@ done:
     return status;
 }
 
-/* The header is made first to be measured, then to be kept. */
+/* The first pass measures the header, the second writes it. */
 static acf_status write_plan(const char *path, const plan *p) {
     acf_text count = acf_text_into(NULL, 0);
     if (!add_header(&count, p))

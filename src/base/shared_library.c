@@ -1,4 +1,4 @@
-/* Finding and loading a part of acflow: see shared_library.h. */
+/* Finds and loads a part of acflow: see shared_library.h. */
 #define _GNU_SOURCE /* dladdr1 */
 #include "base/shared_library.h"
 
@@ -12,9 +12,9 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The folder that this code was loaded from, absolute and without links, and whether that is the main program's; false
- * where it cannot be said. The name the loader knows may be relative (a library found through a relative rpath), and
- * would then depend on the working directory of now: not taken. The main program has no name there. */
+/* The folder that this code was loaded from, absolute and without links, and whether it is the main program's; false if
+ * unknown. The loader's name may be relative (a library found through a relative rpath) and would then depend on the
+ * current working directory, so it is not used. The main program has no name there. */
 static bool own_folder(char out[PATH_MAX], bool *program) {
     Dl_info info;
     struct link_map *map = NULL;
@@ -26,7 +26,7 @@ static bool own_folder(char out[PATH_MAX], bool *program) {
     return true;
 }
 
-/* folder/below/file; false when it is not there. A path too long for the buffer is one that no file can have. */
+/* folder/below/file; false if it does not exist. No file has a path longer than the buffer. */
 static bool in_folder(const char *folder, const char *below, const char *file, char out[PATH_MAX]) {
     int n = snprintf(out, PATH_MAX, "%s%s/%s", folder, below, file);
     return n > 0 && n < PATH_MAX && access(out, F_OK) == 0;
@@ -36,15 +36,14 @@ acf_status acf_shared_library_find(const acf_shared_library *l, char path[PATH_M
     char here[PATH_MAX];
     bool program;
     if (!own_folder(here, &program))
-        return acf_fail(ACF_EDEVICE,
-                        "%s is looked for beside the library, but where that was loaded from cannot be said", l->file);
+        return acf_fail(ACF_EDEVICE, "%s cannot be found, because the folder of the library is unknown", l->file);
     if (in_folder(here, "", l->file, path) || (program && in_folder(here, "/../lib", l->file, path))) return ACF_OK;
     return acf_fail(ACF_EDEVICE, "there is no %s in %s%s; '%s' builds it", l->file, here[0] ? here : "/",
                     program ? " or the folder ../lib of it" : "", l->build);
 }
 
-/* RTLD_LOCAL: its names are its own. RTLD_NOW: a library that it needs and that is missing is a sentence here and not a
- * crash later. RTLD_NODELETE: it stays loaded, as CUDA does not bear to be unloaded. */
+/* RTLD_LOCAL keeps its names private. RTLD_NOW: a missing dependency is a message here, not a crash later.
+ * RTLD_NODELETE: it stays loaded, as CUDA cannot be unloaded. */
 acf_status acf_shared_library_open(const acf_shared_library *l, const char *path, void **entry) {
     ACF_ASSERT(path[0] == '/');
     void *file = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);

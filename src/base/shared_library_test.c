@@ -1,5 +1,5 @@
-/* Tests of shared_library.h on files that every machine has; tests/cli/devices.sh and plot-library.sh have the parts of
- * acflow. */
+/* Tests of shared_library.h on files that every machine has; tests/cli/devices.sh and plot-library.sh test acflow's
+ * own. */
 #define _GNU_SOURCE /* dladdr */
 #include "base/shared_library.h"
 

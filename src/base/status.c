@@ -29,7 +29,7 @@ static const struct {
     [ACF_EINTERRUPT] = {"ACF_EINTERRUPT", 130},
 };
 
-/* Statuses arrive from other languages as plain integers: never index with one unchecked. */
+/* Other languages pass statuses as plain integers: never use one as an index unchecked. */
 static bool known(acf_status status) { return (unsigned)status < ACF_STATUS_COUNT; }
 
 const char *acf_status_name(acf_status status) { return known(status) ? statuses[status].name : "ACF_UNKNOWN"; }
@@ -43,7 +43,8 @@ acf_status acf_error_status(void) { return last.status; }
 const char *acf_error_trace(void) { return trace_text; }
 
 acf_status acf_fail(acf_status status, const char *fmt, ...) {
-    /* Built aside first: the arguments may point into the old sentence ("while saving: %s", acf_error()). */
+    /* Written to another buffer first: the arguments may point into the old sentence ("while saving: %s",
+     * acf_error()). */
     char sentence[ACF_SENTENCE_MAX];
     va_list ap;
     va_start(ap, fmt);
@@ -72,8 +73,8 @@ void acf_error_clear(void) {
     trace_text[0] = '\0';
 }
 
-/* Called once per ACF_TRY that forwards a failure, innermost first. When it is full the outer part of the way is lost,
- * which is the part that is easier to guess. */
+/* Called once per ACF_TRY that forwards a failure, innermost first. When the trace is full its outer part is lost,
+ * which is easier to guess. */
 void acf_trace(const char *file, int line, const char *expr) {
     if (trace_len + 1 >= sizeof trace_text) return;
     int n = snprintf(trace_text + trace_len, sizeof trace_text - trace_len, "%s:%d: %s\n", file, line, expr);

@@ -1,8 +1,8 @@
-/* Status with a sentence: how every failure travels.
+/* A status with a sentence: how every failure is reported.
  *
- * A failing function calls acf_fail once, where it knows most, and everyone above forwards the code with ACF_TRY.
- * The sentence lives in thread-local storage, the only global state of the library. In debug builds each ACF_TRY on
- * the way up adds file, line and expression to a trace. */
+ * A failing function calls acf_fail once, where it knows most, and every caller forwards the code with ACF_TRY. The
+ * sentence lives in thread-local storage, the only global state of the library. In debug builds each ACF_TRY on the way
+ * up adds file, line and expression to a trace. */
 #ifndef ACF_BASE_STATUS_H
 #define ACF_BASE_STATUS_H
 
@@ -19,7 +19,7 @@ typedef struct acf_failure {
     char sentence[ACF_SENTENCE_MAX];
 } acf_failure;
 
-/* Records a failure and returns its code. A sentence longer than the buffer is cut, never overrun. */
+/* Records a failure and returns its code. A sentence longer than the buffer is truncated. */
 acf_status acf_fail(acf_status status, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /* Copies the last failure to *out, or makes *f the last failure again and returns its status. */
@@ -29,7 +29,7 @@ acf_status acf_failure_restore(const acf_failure *f);
 /* Forgets the thread's last failure and its trace. */
 void acf_error_clear(void);
 
-/* The way of the last failure upwards, one "file:line: expression" a line. Empty in release builds. */
+/* The trace of the last failure, one "file:line: expression" a line. Empty in release builds. */
 const char *acf_error_trace(void);
 void acf_trace(const char *file, int line, const char *expr);
 
@@ -58,7 +58,7 @@ void acf_trace(const char *file, int line, const char *expr);
         }                                                                                                              \
     } while (0)
 
-/* A cheap check at a module border that stays on in release builds: our defect, not the caller's. */
+/* A cheap check at a module border that stays on in release builds. It finds our defects, not the caller's. */
 #define ACF_ASSERT(cond)                                                                                               \
     do {                                                                                                               \
         if (!(cond)) acf_assert_failed(__FILE__, __LINE__, #cond);                                                     \

@@ -1,4 +1,4 @@
-/* Tests of status.h: sentences that survive, are cut, and are kept per thread. */
+/* Tests of status.h: sentences are kept per thread, truncated to the buffer, and survive other failures. */
 #include "base/status.h"
 
 #include "harness/check.h"
@@ -51,7 +51,7 @@ static void a_failure_can_be_put_aside(void **state) {
     assert_int_equal(acf_failure_restore(&first), ACF_ENUMERIC);
     assert_string_equal(acf_error(), "first");
     assert_int_equal(acf_error_status(), ACF_ENUMERIC);
-    assert_string_equal(acf_error_trace(), ""); /* the way of another failure is not shown as its own */
+    assert_string_equal(acf_error_trace(), ""); /* the trace of another failure is not shown */
 }
 
 static acf_status innermost(void) { return acf_fail(ACF_EDATA, "deep down"); }
@@ -81,7 +81,7 @@ static void the_way_up_is_traced(void **state) {
     assert_true(inner < mid);
 #endif
     acf_fail(ACF_EIO, "anew");
-    assert_string_equal(acf_error_trace(), ""); /* a new failure starts a new way */
+    assert_string_equal(acf_error_trace(), ""); /* a new failure starts a new trace */
 }
 
 static void a_long_trace_is_cut(void **state) {
@@ -92,7 +92,7 @@ static void a_long_trace_is_cut(void **state) {
 }
 
 static void *fail_elsewhere(void *seen) {
-    strcpy(seen, acf_error()); /* what this thread sees before it fails */
+    strcpy(seen, acf_error()); /* the state of this thread before it fails */
     acf_fail(ACF_EMODEL, "another thread's");
     return NULL;
 }

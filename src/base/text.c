@@ -21,7 +21,7 @@ acf_text acf_text_into(char *out, size_t cap) {
     return (acf_text){out, cap, 0};
 }
 
-/* Counts always, copies what fits. The NUL is kept behind the last byte that did, so a cut text is still a string. */
+/* Always counts, copies what fits. The NUL follows the last copied byte, so a truncated text is still a string. */
 void acf_text_add_bytes(acf_text *t, const char *s, size_t n) {
     if (t->len + 1 < t->cap) {
         size_t capacity = t->cap - 1 - t->len;
@@ -34,7 +34,7 @@ void acf_text_add_bytes(acf_text *t, const char *s, size_t n) {
 
 void acf_text_add(acf_text *t, const char *s) { acf_text_add_bytes(t, s, strlen(s)); }
 
-/* vsnprintf has the same contract as the writer: it returns the length it wanted and ends what it cut. */
+/* vsnprintf has the same contract as the writer: it returns the full length and truncates the text. */
 void acf_text_addf(acf_text *t, const char *fmt, ...) {
     size_t capacity = t->len < t->cap ? t->cap - t->len : 0;
     va_list ap;
@@ -62,7 +62,7 @@ void acf_text_wrap(acf_text *t, const char *s, size_t indent, size_t width, size
     }
 }
 
-/* One comparison tells whether all of it fitted: len counts on past the end. */
+/* One comparison tells whether the text fitted: len also counts what did not. */
 acf_status acf_text_done(const acf_text *t, size_t *needed) {
     if (needed) *needed = t->len + 1;
     if (t->len < t->cap) return ACF_OK;
@@ -84,7 +84,7 @@ size_t acf_text_utf8_char(const char *text, size_t n) {
     return len;
 }
 
-/* Option values and keys end up in JSON, which is UTF-8 by definition: jansson refuses anything else. */
+/* Option values and keys end up in JSON, which must be UTF-8: jansson refuses anything else. */
 bool acf_text_is_utf8(const char *s, size_t n) {
     while (n > 0) {
         size_t len = acf_text_utf8_char(s, n);
@@ -95,8 +95,7 @@ bool acf_text_is_utf8(const char *s, size_t n) {
     return true;
 }
 
-/* A value quoted in a sentence may come from a file that someone else wrote; an escape sequence in it could repaint the
- * terminal of whoever reads the message. */
+/* A quoted value may come from a foreign file; an escape sequence in it could repaint the reader's terminal. */
 char *acf_text_excerpt(char out[ACF_EXCERPT_MAX], const char *s) {
     const size_t capacity = ACF_EXCERPT_MAX - sizeof "...";
     size_t left = strlen(s), len = 0;
@@ -155,18 +154,18 @@ static bool begins(const char *word, const char *name) {
     size_t n = 0;
     for (; word[n]; n++)
         if (letter(word[n]) != letter(name[n])) return false;
-    return n >= 2; /* one letter begins too many names to be a hint */
+    return n >= 2; /* too many names begin with the same letter for a hint */
 }
 
-/* A third of the letters: "thread" finds "threads" and "lr" finds no "json". Among equals the first wins, so tables are
- * best ordered with the common names first. */
+/* A third of the letters: "thread" finds "threads", and "lr" does not find "json". Among equals the first wins, so
+ * tables should list common names first. */
 int acf_text_nearest(const char *word, const char *const *names, int n) {
     int best = -1, best_distance = 0;
     for (int i = 0; i < n; i++) {
         int distance = acf_text_distance(word, names[i]);
         size_t longer = strlen(word) > strlen(names[i]) ? strlen(word) : strlen(names[i]);
         if ((distance > (int)(longer + 2) / 3 || longer < 2) && !begins(word, names[i]))
-            continue; /* one letter is near to nothing */
+            continue; /* one letter gives no hint */
         if (best >= 0 && distance >= best_distance) continue;
         best = i;
         best_distance = distance;
@@ -178,8 +177,8 @@ int acf_text_nearest(const char *word, const char *const *names, int n) {
 
 static size_t digits(const char *s) { return strspn(s, "0123456789"); }
 
-/* The form is checked here, so that strtoll's leniency (leading blanks, trailing text) never shows; it only converts
- * and notices overflow. */
+/* The form is checked here, so that strtoll's leniency (leading blanks, trailing text) has no effect; it only converts
+ * and detects overflow. */
 bool acf_text_to_int(const char *s, int64_t *out) {
     size_t sign = *s == '-' || *s == '+';
     size_t n = digits(s + sign);
@@ -191,8 +190,8 @@ bool acf_text_to_int(const char *s, int64_t *out) {
     return true;
 }
 
-/* Same division of work. "inf" and "nan" are refused: no option and no cell of a table may hold them, and a typing
- * mistake should not become one. A number too small to hold becomes 0, as rounding says. */
+/* The same for reals. "inf" and "nan" are refused: no option and no cell of a table may hold them, and a typing mistake
+ * should not become one. A number too small to hold becomes 0, as by rounding. */
 bool acf_text_to_real(const char *s, double *out) {
     const char *p = s + (*s == '-' || *s == '+');
     size_t whole = digits(p), part = 0;
@@ -228,7 +227,7 @@ bool acf_text_to_bool(const char *s, bool *out) {
 
 /* ---- numbers for people and files -------------------------------------------------------------------------------- */
 
-/* 15 digits hold what people type, 17 hold any double: the first that reads back unchanged is taken. */
+/* 15 digits hold what people type, 17 hold any double: the first of them that reads back unchanged is used. */
 char *acf_text_real(char out[ACF_NUMBER_MAX], double v) {
     for (int digits_shown = 15; digits_shown <= 17; digits_shown++) {
         snprintf(out, ACF_NUMBER_MAX, "%.*g", digits_shown, v);
@@ -259,9 +258,9 @@ char *acf_text_bytes(char out[ACF_NUMBER_MAX], uint64_t bytes) {
     return out;
 }
 
-/* Two units at most: an estimate of "2h07m" is as exact as an estimate is. */
+/* Two units at most: an estimate is no more exact than "2h07m". */
 char *acf_text_duration(char out[ACF_NUMBER_MAX], double seconds) {
-    if (!(seconds >= 0.0)) seconds = 0.0; /* a clock that stepped back, or 0/0 */
+    if (!(seconds >= 0.0)) seconds = 0.0; /* the clock stepped back, or 0/0 */
     if (seconds > 86400e4) seconds = 86400e4;
     long long tenths = llround(seconds * 10.0), s = llround(seconds);
     if (tenths < 100)

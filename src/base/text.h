@@ -1,8 +1,8 @@
-/* Text: writing into a caller's buffer, reading numbers strictly, finding the name that was meant.
+/* Text: writing into a caller's buffer, reading numbers strictly, finding the intended name.
  *
  * Used by everything that meets a person or a file: options, JSON, help, progress. Strings here are short (names,
- * values, help pages of a few kilobytes), so plain loops serve. Nothing here depends on the locale: a decimal point is
- * '.' whatever the host program has set. */
+ * values, help pages of a few kilobytes), so plain loops suffice. Nothing here depends on the locale: a decimal point
+ * is always '.'. */
 #ifndef ACF_BASE_TEXT_H
 #define ACF_BASE_TEXT_H
 
@@ -10,12 +10,11 @@
 
 /* ---- writing into a caller's buffer ----------------------------------------------------------------------------- */
 
-/* A bounded writer: what does not fit is counted and dropped, so one pass gives both the text and the size it takes.
+/* A bounded writer: text that does not fit is counted and dropped, so one pass gives both the text and its size.
  *
  *     acf_text t = acf_text_into(out, cap);
  *     acf_text_addf(&t, "%d rows", n);
- *     return acf_text_done(&t, needed);
- */
+ *     return acf_text_done(&t, needed); */
 typedef struct acf_text {
     char *out; /* NUL-terminated at all times when cap > 0; may be NULL when cap is 0 */
     size_t cap;
@@ -28,8 +27,8 @@ void acf_text_add(acf_text *t, const char *s);
 void acf_text_add_bytes(acf_text *t, const char *s, size_t n);
 void acf_text_addf(acf_text *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-/* Words of s, broken before column `width` and indented by `indent`; `column` is where the cursor stands. Ends without
- * a newline. A word longer than a line is not broken. */
+/* Adds the words of s, wrapped before column `width` and indented by `indent`; `column` is the cursor's position. Ends
+ * without a newline. A word longer than a line is not broken. */
 void acf_text_wrap(acf_text *t, const char *s, size_t indent, size_t width, size_t column);
 
 /* Sets *needed (NULL allowed) to the bytes the text takes with its NUL. Fails: ACF_ESPACE. */
@@ -39,27 +38,27 @@ acf_status acf_text_done(const acf_text *t, size_t *needed);
 
 #define ACF_EXCERPT_MAX 64
 
-/* A short piece of untrusted text that is safe to print in a sentence: control characters and broken UTF-8 become '?',
- * long text is cut with "...". Returns out. */
+/* A short piece of untrusted text, safe to print in a message: control characters and broken UTF-8 become '?', long
+ * text is cut with "...". Returns out. */
 char *acf_text_excerpt(char out[ACF_EXCERPT_MAX], const char *s);
 
 /* Is s (n bytes) well-formed UTF-8? Overlong forms, surrogates and values above U+10FFFF are not. */
 bool acf_text_is_utf8(const char *s, size_t n);
 
-/* Bytes of the UTF-8 character at s, of which n >= 1 bytes are there; 0 when it is malformed or cut. */
+/* Bytes of the UTF-8 character at s, of which n >= 1 bytes are available; 0 if it is malformed or cut. */
 size_t acf_text_utf8_char(const char *s, size_t n);
 
 /* ---- names ------------------------------------------------------------------------------------------------------ */
 
-/* Same name, where '-' and '_' are one letter. */
+/* Equality of names; '-' and '_' are the same letter. */
 bool acf_text_same_name(const char *a, const char *b);
 
-/* Fewest insertions, deletions, replacements and swaps of neighbours that turn a into b; '-' equals '_'. Only the
- * first 63 bytes count: names are shorter. */
+/* Fewest insertions, deletions, replacements and swaps of neighbours that turn a into b; '-' equals '_'. Only the first
+ * 63 bytes count: names are shorter. */
 int acf_text_distance(const char *a, const char *b);
 
-/* A name from names[0..n) close enough to be what `word` meant, or -1. Close is: at most a third of the letters wrong,
- * or the word begins the name. */
+/* The index of the name in names[0..n) that `word` probably meant, or -1: at most a third of the letters differ, or the
+ * word begins the name. */
 int acf_text_nearest(const char *word, const char *const *names, int n);
 
 /* ---- reading, strictly: the whole string or false ---------------------------------------------------------------- */

@@ -1,4 +1,4 @@
-/* Tests of text.h: buffers that are too small, strict numbers, names that were meant. */
+/* Tests of text.h: buffers that are too small, strict numbers, similar names. */
 #include "base/text.h"
 
 #include "harness/comma_locale.h"
@@ -121,7 +121,7 @@ static void distance_is_known(void **state) {
         assert_int_equal(acf_text_distance(cases[i].a, cases[i].b), cases[i].d);
         assert_int_equal(acf_text_distance(cases[i].b, cases[i].a), cases[i].d);
     }
-    char longer[500]; /* only a bounded part is looked at: no overrun */
+    char longer[500]; /* only a bounded part is read: no overrun */
     memset(longer, 'q', sizeof longer - 1);
     longer[sizeof longer - 1] = '\0';
     assert_int_equal(acf_text_distance(longer, ""), 63);
@@ -139,7 +139,7 @@ static void nearest_name_is_found(void **state) {
     assert_int_equal(acf_text_nearest("", names, 4), -1);
     assert_int_equal(acf_text_nearest("c", names, 4), -1);
     assert_int_equal(acf_text_nearest("thread", names, 0), -1);
-    assert_int_equal(acf_text_nearest("x", (const char *const[]){"d", "e"}, 2), -1); /* one letter is near to nothing */
+    assert_int_equal(acf_text_nearest("x", (const char *const[]){"d", "e"}, 2), -1); /* one letter gives no hint */
 }
 
 static void same_name_ignores_the_dash(void **state) {

@@ -1,4 +1,4 @@
-/* Two loops over doubles that fits and solves in double share. */
+/* Two loops over doubles that fits and solves share. */
 #ifndef ACF_BASE_VECTOR_H
 #define ACF_BASE_VECTOR_H
 

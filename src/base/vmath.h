@@ -6,11 +6,11 @@
  *
  *     x = n ln2 + r, |r| <= ln2/2:   e^x - 1 = 2^n p + (2^n - 1),   p = e^r - 1 = r + r^2/2! + r^3/3! + ...
  *
- * whose first omitted term is below half a unit in the last place (7 terms for float, 13 for double). Keeping e^r - 1
- * instead of e^r is what makes tanh and elu accurate to relative, not only absolute, precision near zero.
+ * whose first omitted term is below half a unit in the last place (7 terms for float, 13 for double). Using e^r - 1
+ * instead of e^r makes tanh and elu accurate to relative, not only absolute, precision near zero.
  *
- * Error bounds (measured in vmath_test.c): exp, expm1, sigmoid, tanh within 4 units in the last place, softplus within 2;
- * results of exp below 1.6 times the smallest normal number become 0. NaN gives NaN, infinities their limits. */
+ * Error bounds (measured in vmath_test.c): exp, expm1, sigmoid, tanh within 4 units in the last place, softplus within
+ * 2; results of exp below 1.6 times the smallest normal number become 0. NaN gives NaN, infinities their limits. */
 #ifndef ACF_BASE_VMATH_H
 #define ACF_BASE_VMATH_H
 
@@ -23,9 +23,9 @@
 #define ACF_EXP_MIN_DOUBLE (-708.0) /* below, exp is 0 */
 #define ACF_EXP_MIN_FLOAT (-86.9f)
 
-/* The reduction x = n ln2 + r, once per type: the result is e^r - 1, *half is 2^(n-1) (so that n = 128 does not
- * overflow). Adding 1.5·2^52 (float: 2^23) rounds to an integer, which then sits in the low bits; shifted up, those
- * bits are the exponent. */
+/* Reduces x = n ln2 + r, for each type: the result is e^r - 1, *half is 2^(n-1) (so that n = 128 does not overflow).
+ * Adding 1.5·2^52 (float: 2^23) rounds to an integer, which is then in the low bits; shifted up, these bits are the
+ * exponent. */
 static inline double acf_exp_reduce_double(double x, double *half) {
     union {
         double f;

@@ -1,12 +1,13 @@
-/* The elementary functions against libm in long double: dense ranges, limits, and what the header promises. */
+/* Tests of the elementary functions against libm in long double: dense ranges, limits, and the error bounds of the
+ * header. */
 #include "base/vmath.h"
 
 #include "harness/check.h"
 
 #include <stdlib.h>
 
-/* Distance of y from the exact value, in units in the last place of acf_real there. Below the smallest normal number the
- * unit stops shrinking, as the numbers do. */
+/* Distance of y from the exact value, in units in the last place of acf_real there. Below the smallest normal number
+ * the unit is constant. */
 static double ulps(acf_real y, long double exact) {
     long double size = fabsl(exact) < (long double)ACF_REAL_MIN ? (long double)ACF_REAL_MIN : fabsl(exact);
     int exponent;
@@ -95,7 +96,7 @@ static void every_magnitude(void **state) {
         }
 }
 
-/* Small results keep their relative precision: that is what e^r - 1 is for. */
+/* Small results keep their relative precision, because the functions use e^r - 1. */
 static void near_zero_is_the_identity(void **state) {
     (void)state;
     for (int e = -40; e >= -100; e--) {
@@ -122,8 +123,8 @@ static void limits_and_nan(void **state) {
     assert_true(isnan(acf_log_sigmoid((double)NAN)));
 }
 
-/* The largest argument has a finite result, the next one overflows; where exp becomes 0 it was below 1.6 times the smallest
- * normal number. */
+/* The largest argument has a finite result, the next one overflows; where exp becomes 0 it was below 1.6 times the
+ * smallest normal number. */
 static void the_ends_of_exp(void **state) {
     (void)state;
     acf_real top = (acf_real)logl((long double)ACF_REAL_MAX);

@@ -1,4 +1,5 @@
-/* Speaking to the user: see cli.h. The only state of the program is here: how loud to be, and whether stdout failed. */
+/* Messages to the user: see cli.h. The only state of the program is here: the level of messages, and whether stdout
+ * failed. */
 #include "cli/cli.h"
 
 #include <errno.h>
@@ -11,7 +12,7 @@
 
 static cli_level wanted = CLI_WARN;
 
-/* Bytes of "the option '" at p, which may be broken into lines; 0: there is something else. *gap: where the line ends in it, NULL for nowhere. */
+/* Bytes of "the option '" at p, which may be broken into lines; 0: other text. *gap: the line break in it, or NULL. */
 static size_t lead_at(const char *p, const char **gap) {
     static const char *const word[] = {"the", "option", "'"};
     const char *begin = p;
@@ -25,8 +26,8 @@ static size_t lead_at(const char *p, const char **gap) {
     return (size_t)(p - begin);
 }
 
-/* The library speaks of its options by name, as programs set them; who types commands knows them as flags: "the option 'header=no'" becomes "--header no".
- * Where the line ended, it still does. */
+/* The library names options as programs set them; users of the command line know them as flags: "the option
+ * 'header=no'" becomes "--header no". A line break stays in place. */
 static void in_flags(const char *from, char *out, size_t cap) {
     size_t n = 0;
     while (*from && n + 1 < cap) {
@@ -55,7 +56,7 @@ char *cli_in_flags(char *text) {
     return out;
 }
 
-/* One fprintf a line: stderr is unbuffered, and lines of programs that run side by side should not mix. */
+/* One fprintf per line: stderr is unbuffered, and lines of parallel programs should not mix. */
 void cli_say(cli_level level, const char *fmt, ...) {
     if (level > wanted) return;
     char said[2048], line[2048]; /* longer than any sentence of the library */
@@ -67,7 +68,7 @@ void cli_say(cli_level level, const char *fmt, ...) {
     fprintf(stderr, "acflow: %s%s\n", level == CLI_WARN ? "warning: " : "", line);
 }
 
-/* The words are those of the option table, which has already checked the value. */
+/* The option table has already checked the word. */
 void cli_listen(const acf_options *o) {
     static const char *const names[] = {"quiet", "error", "warn", "info", "debug"};
     char word[16];
@@ -86,13 +87,13 @@ bool cli_reader_left(void) {
     return poll(&out, 1, 0) == 1 && (out.revents & POLLERR);
 }
 
-/* The sentence decides whether standard output is what failed, and not another file beside it. */
+/* The message tells whether standard output failed, or another file beside it. */
 static bool has_enough(void) {
     static const char begin[] = "cannot write to standard output";
     return acf_error_status() == ACF_EIO && strncmp(acf_error(), begin, sizeof begin - 1) == 0 && cli_reader_left();
 }
 
-/* The library's sentence already names file, value and range; the command line only adds where to read more. */
+/* The library's message already names file, value and range; this adds where to read more. */
 int cli_failed(const char *command) {
     if (has_enough()) return CLI_ENOUGH;
     cli_say(CLI_ERROR, "%s", acf_error());
@@ -118,7 +119,7 @@ int cli_no_memory(const char *what) {
 
 static int write_errno; /* why the first write to stdout failed; 0 while none has */
 
-/* Everything for stdout goes through here, so that no failed write is missed. */
+/* All output to stdout goes through here, so that no failed write is missed. */
 void cli_print(const char *fmt, ...) {
     va_list ap;
     va_start(ap, fmt);
@@ -127,7 +128,7 @@ void cli_print(const char *fmt, ...) {
 }
 
 int cli_close(int exit_code) {
-    /* Most output is still in the buffer: a full disk shows when it is flushed. */
+    /* Most output is still buffered, so a full disk shows only at the flush. */
     if (fflush(stdout) != 0 && write_errno == 0) write_errno = errno;
     if (exit_code == CLI_ENOUGH) return 0;
     if (write_errno == 0 || write_errno == EPIPE) return exit_code;

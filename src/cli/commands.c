@@ -1,5 +1,5 @@
-/* The subcommands, in the order of the help. A new one is one file, one declaration in cli.h and one entry here; help, man
- * page, completion, "did you mean" and dispatch follow from the list. */
+/* The subcommands, in the order of the help. A new one is one file, one declaration in cli.h and one entry here; help,
+ * man page, completion, "did you mean" and dispatch use the list. */
 #include "cli/cli.h"
 
 #include <stddef.h>

@@ -1,4 +1,4 @@
-/* acflow eval: how well hidden cells are found again. */
+/* acflow eval: how well hidden cells are recovered. */
 #include "cli/output.h"
 #include "cli/pictures.h"
 
@@ -45,7 +45,7 @@ static const cli_page page = {
     "  acflow eval draws1.npy draws2.npy --features real.npy\n",
     "docs/tables.md, docs/images.md"};
 
-/* With a table of holes nothing is hidden at random. */
+/* With --masked nothing is hidden at random. */
 static void say_hidden(const cli_job *job) {
     acf_option_info d;
     for (int i = 0; shown_path && i < acf_options_count(job->o) && acf_options_at(job->o, i, &d) == ACF_OK; i++)
@@ -76,7 +76,7 @@ static int score(cli_job *job, const char *path) {
     return code;
 }
 
-/* Images, or what was made of them. */
+/* Images, or completed images. */
 static int score_pictures(cli_job *job, char **argv) {
     const cli_eval_wish what = {model_path, mask, truth_path, features, log_path, output, json != NULL};
     if (shown_path) return cli_usage("eval", "--masked is for tables; images have --mask");

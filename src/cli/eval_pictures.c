@@ -8,9 +8,11 @@ static int put_report(const cli_eval_wish *what, const acf_image_evaluation *e) 
     return cli_put_report("eval", what->output, (cli_writer)acf_image_eval_report, e, what->json ? ACF_JSON : ACF_TEXT);
 }
 
-/* ---- a model -------------------------------------------------------------------------------------------------------------- */
+/* ---- a model
+ * -------------------------------------------------------------------------------------------------------------- */
 
-/* Sets a share of the images aside and fits a model to the others, as eval of a table does with cells. *im become those set aside. */
+/* Sets a share of the images aside and fits a model to the others, as eval of a table does with cells. *im becomes
+ * those set aside. */
 static int fit_others(cli_job *job, const cli_eval_wish *what, acf_images **im, acf_images **learned, acf_model **m) {
     char share[64] = "", seed[32] = "";
     acf_images *rest = NULL;
@@ -23,7 +25,7 @@ static int fit_others(cli_job *job, const cli_eval_wish *what, acf_images **im, 
     return cli_fit_images(job, *learned, what->log, m);
 }
 
-/* Reads the images as the model wants them, or, where one is to be fitted, as its preset does. */
+/* Reads the images as the model needs them, or, if one is to be fitted, as its preset does. */
 static int open_images(const cli_job *job, const char *path, const acf_model *m, acf_images **im) {
     acf_options *all = NULL;
     if (m) return cli_images("eval", path, m, job->o, im);
@@ -52,7 +54,7 @@ int cli_eval_pictures(cli_job *job, const cli_eval_wish *what, const char *path)
     return code;
 }
 
-/* ---- what is there already ------------------------------------------------------------------------------------------------ */
+/* ---- completed images and features ----------------------------------------------------------------------------- */
 
 int cli_eval_completed(const cli_job *job, const cli_eval_wish *what, const char *path) {
     acf_images *truth = NULL;

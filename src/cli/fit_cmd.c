@@ -1,4 +1,4 @@
-/* acflow fit: a model from a table with holes, or from images. */
+/* acflow fit: a model from a table with missing cells, or from images. */
 #include "cli/output.h"
 #include "cli/pictures.h"
 
@@ -37,7 +37,7 @@ static const cli_page page = {
     "docs/tables.md, docs/images.md",
     sections};
 
-/* Trains, then saves; the checkpoint has done its service once the model is there. */
+/* Trains, then saves; the checkpoint is removed once the model is saved. */
 static int fit(cli_job *job, const char *path) {
     acf_table *t = NULL, *valid = NULL;
     acf_model *m = NULL;

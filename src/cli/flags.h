@@ -1,8 +1,8 @@
-/* Command lines and config files: the options that a command takes, and its own flags, in one pass.
+/* Reads command lines and config files: the options of a command and its own flags, in one pass.
  *
- * Both kinds are known to the same reader, so a mistyped name is compared with all of them. Options are set in a set of
- * the library (acflow.h); each flag has a place for its value. Not getopt_long: its table is another place to write
- * names, it prints by itself, and it keeps its position in globals. */
+ * One reader knows both kinds, so a mistyped name is compared with all of them. Options are set in a set of the library
+ * (acflow.h); each flag has a place for its value. getopt_long is not used: its table would be another place for names,
+ * it prints by itself, and it keeps its position in globals. */
 #ifndef ACF_CLI_FLAGS_H
 #define ACF_CLI_FLAGS_H
 
@@ -10,16 +10,16 @@
 
 #include <stdbool.h>
 
-/* A flag of a command, beside the options: where its input is, say, or what to print. */
+/* A flag of a command, beside the options, such as its input or what to print. */
 typedef struct cli_flag {
     const char *name;    /* "output" for --output */
     char letter;         /* 'o' for -o; 0 for none */
     const char *metavar; /* "FILE"; NULL: it takes no value */
-    const char *section; /* its heading in the help: help.c has the list */
+    const char *section; /* its heading in the help; help.c has the list */
     const char *help;    /* as in base/option_table.h: the first sentence stands alone */
-    const char **value;  /* set to the text after the flag, to "" if it takes none; else left alone */
-    const char *choices; /* "a|b|c", what the completion offers; NULL: no such list */
-    bool more;           /* only the long help shows it */
+    const char **value;  /* set to the text after the flag, or "" if it takes none; otherwise unchanged */
+    const char *choices; /* "a|b|c", offered by the completion; NULL: no list */
+    bool more;           /* only in the long help */
 } cli_flag;
 
 /* A name that belongs to another command. */
@@ -27,7 +27,7 @@ typedef struct cli_elsewhere {
     const char *name, *command; /* "draws", "impute" */
 } cli_elsewhere;
 
-#define CLI_FLAG_VALUES 32 /* flags of a command whose values a config file can have */
+#define CLI_FLAG_VALUES 32 /* flags of a command that a config file can set */
 #define CLI_FLAG_VALUE 4096
 #define CLI_WHY_MAX 1024
 
@@ -39,20 +39,20 @@ typedef struct cli_line {
     int n_flags;
     const cli_elsewhere *elsewhere; /* NULL: none */
     int n_elsewhere;
-    char why[CLI_WHY_MAX]; /* what is wrong, in a sentence; set on failure */
+    char why[CLI_WHY_MAX]; /* the error message; set on failure */
 } cli_line;
 
 /* Does the command take this option? */
 bool cli_takes(const char *const *sections, const acf_option_info *d);
 
-/* Takes options and flags out of a command line: --name VALUE, --name=VALUE, --flag and --no-flag for an option that is
- * true or false, -o VALUE, -oVALUE; "--" ends them. What remains is moved to the front of argv, in order, and counted in
- * *n_rest, which is written only on success. argv[0] is an argument here, not the program's name.
- * Fails: ACF_EUSAGE; then options before the wrong one have been set and argv is in no particular order. ACF_EMEMORY. */
+/* Reads options and flags from a command line: --name VALUE, --name=VALUE, --flag and --no-flag for a boolean option,
+ * -o VALUE, -oVALUE; "--" ends them. The other arguments are moved to the front of argv, in order, and counted in
+ * *n_rest, which is written only on success. argv[0] is an argument here, not the program's name. Fails: ACF_EUSAGE;
+ * then options before the wrong one have been set and argv is in no particular order. ACF_EMEMORY. */
 acf_status cli_parse(cli_line *line, int argc, char **argv, int *n_rest);
 
 /* Reads a config file, a JSON object {"name": value} of options and flags: all of it or, on failure, nothing. A flag
- * takes a text or a number, or true or false if it has no value. What the command line has set stays. `keep` owns the
+ * takes a text or a number, or true or false if it has no value. Values from the command line stay. `keep` owns the
  * texts of flags: free it when they are no longer needed. Fails: ACF_EIO, ACF_EUSAGE, ACF_EMEMORY. */
 acf_status cli_load(cli_line *line, const char *path, char **keep);
 

@@ -1,4 +1,4 @@
-/* Tests of flags.h: every spelling of a flag, what is left over, and what is refused. The options are a table of the
+/* Tests of flags.h: every spelling of a flag, the remaining arguments, and refusals. The options are a table of the
  * test's own, which only base/options.h can make. */
 #include "cli/flags.h"
 
@@ -16,7 +16,7 @@ static const acf_option table[] = {
     {"note", ACF_OPTION_TEXT, 0, 100, "", "any text", NULL, NULL, 0},
 };
 
-/* One command line: what the reader found. */
+/* One command line and the result of reading it. */
 typedef struct found {
     acf_options *options;
     const char *output, *json;
@@ -27,7 +27,7 @@ typedef struct found {
     char *keep; /* texts of a config file */
 } found;
 
-/* Reads a line of words separated by spaces; `line` is cut up. */
+/* Reads a line of words separated by spaces; cuts `line` up. */
 static found read_line(char *line) {
     found f = {0};
     int argc = 0;
@@ -47,7 +47,7 @@ static void every_spelling_is_read(void **state) {
     found f = read_line(line);
     assert_int_equal(f.status, ACF_OK);
     assert_int_equal(acf_options_int(f.options, "epochs"), 7);
-    assert_true(acf_options_bool(f.options, "long-format")); /* and b.csv was left alone */
+    assert_true(acf_options_bool(f.options, "long-format")); /* and b.csv remains */
     assert_string_equal(acf_options_text(f.options, "note"), "x=y");
     assert_string_equal(f.output, "out");
     assert_string_equal(f.json, "");
@@ -102,9 +102,11 @@ static void mistakes_are_named(void **state) {
         {"--json=1", "option '--json' takes no value"},
         {"--no-long-format=1", "option '--no-long-format' takes no value"},
         {"--long-format false",
-         "option '--long-format' takes its value joined, but 'false' stands apart; write '--no-long-format' or '--long-format=false'"},
+         "option '--long-format' takes its value joined, but 'false' stands apart; write '--no-long-format' or "
+         "'--long-format=false'"},
         {"--long-format yes x.csv",
-         "option '--long-format' takes its value joined, but 'yes' stands apart; write '--long-format' or '--long-format=yes'"},
+         "option '--long-format' takes its value joined, but 'yes' stands apart; write '--long-format' or "
+         "'--long-format=yes'"},
         {"--json --json", "option '--json' is given twice"},
         {"-x", "unknown option '-x'; put an argument that begins with a dash after '--'"},
         {"--epochs=5000", "option 'epochs' can't be '5000', expected a whole number from -5 to 1000"},
@@ -125,7 +127,7 @@ static void mistakes_are_named(void **state) {
     acf_options_free(f.options);
 }
 
-/* A line, then a config file: what the reader found. */
+/* A line, then a config file, and the result of reading them. */
 static found read_bytes(char *line, const char *config, size_t bytes) {
     static const cli_elsewhere elsewhere[] = {{"draws", "impute"}, {"epochs", "fit"}};
     found f = read_line(line);
@@ -163,13 +165,13 @@ static void config_files_have_flags_too(void **state) {
     assert_int_equal(acf_options_int(f.options, "epochs"), 7);
     assert_int_equal(acf_options_origin(f.options, "epochs"), ACF_FROM_FILE);
     forget(&f);
-    f = read_both(given, "{\"output\": \"file\", \"json\": false, \"epochs\": 7}"); /* the line wins */
+    f = read_both(given, "{\"output\": \"file\", \"json\": false, \"epochs\": 7}"); /* the command line wins */
     assert_int_equal(f.status, ACF_OK);
     assert_string_equal(f.output, "line");
     assert_null(f.json);
     assert_int_equal(acf_options_int(f.options, "epochs"), 3);
     forget(&f);
-    f = read_both(none, "{\"output\": 12}"); /* numbers as a line would have them */
+    f = read_both(none, "{\"output\": 12}"); /* numbers, as on a command line */
     assert_string_equal(f.output, "12");
     forget(&f);
     f = read_both(none, "{\"output\": 0.25}");
@@ -214,7 +216,7 @@ static void wrong_config_files_are_refused_whole(void **state) {
     forget(&f);
 }
 
-/* "save_model" is "save-model". */
+/* "save_model" equals "save-model". */
 static void a_name_in_two_spellings_is_given_twice(void **state) {
     (void)state;
     static const char *saved;

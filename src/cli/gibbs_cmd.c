@@ -1,4 +1,4 @@
-/* acflow gibbs: a chain of images, each a redrawn half away from the one before. */
+/* acflow gibbs: a chain of images, in which each step redraws half of the image. */
 #include "cli/output.h"
 #include "cli/picture_files.h"
 #include "cli/pictures.h"
@@ -32,7 +32,7 @@ static const cli_page page = {
 
 #define STRIP 10 /* images in a row of the strip */
 #define FRAME_MS 80
-#define FRAME_SIDE 256 /* pixels of a small image in the animation, about */
+#define FRAME_SIDE 256 /* approximate pixels of a small image in the animation */
 
 /* The first image: that of the file, or a draw. */
 static int first_image(const acf_model *m, const acf_options *o, acf_image_session *s, const char *path, long long seed,

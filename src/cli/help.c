@@ -3,7 +3,7 @@
  *     short   -o, --output FILE     first sentence (default x)
  *     long    --output FILE
  *                 every sentence.
- *                 (what is allowed; the default) */
+ *                 (the allowed values; the default) */
 #include "cli/help.h"
 
 #include "cli/cli.h"
@@ -15,11 +15,11 @@
 
 #define WIDTH 80
 #define INDENT 6  /* of the text below a name in the long help */
-#define COLUMN 26 /* of the text beside a name in the short one */
+#define COLUMN 26 /* of the text beside a name in the short help */
 
 /* ---- words ---------------------------------------------------------------------------------------------------- */
 
-/* Words of n bytes, from `column` on in lines of WIDTH, indented. Returns the column behind them. */
+/* Words of n bytes, from `column` on in lines of WIDTH, indented. Returns the column after them. */
 static size_t show_words(const char *text, size_t n, size_t indent, size_t column) {
     for (size_t k = 0, word; k < n; k += word + 1) {
         word = strcspn(text + k, " \n");
@@ -32,7 +32,7 @@ static size_t show_words(const char *text, size_t n, size_t indent, size_t colum
     return column;
 }
 
-/* A line that is indented or empty stands as it is; the others are filled to paragraphs, as in the man page. */
+/* An indented or empty line is printed unchanged; the others are filled to paragraphs, as in the man page. */
 static void show_text(const char *text, size_t indent) {
     size_t column = 0;
     for (size_t n; *text; text += n + (text[n] == '\n')) {
@@ -188,7 +188,7 @@ static size_t sentence(const char *help) {
     return end ? (size_t)(end - help) : strlen(help);
 }
 
-/* name, and beside it the first sentence of help with the default. */
+/* A name, and beside it the first sentence of the help with the default. */
 static void show_brief(const char *name, const char *help, const char *fallback) {
     char text[1024];
     size_t column = strlen(name);
@@ -222,8 +222,8 @@ static void show_brief_option(const acf_option_info *d) {
 
 /* ---- pages ---------------------------------------------------------------------------------------------------- */
 
-/* The flags and options of a section under their heading, which stands above the first; NULL: it is there already.
- * Returns how many. *hidden counts those that the short help leaves out. */
+/* The flags and options of a section under their heading, which precedes the first one; NULL: it has been printed.
+ * Returns their number. *hidden counts those that the short help leaves out. */
 static int show_section(const cli_page *page, const cli_flag *flags, int n_flags, const acf_options *o,
                         const char *section, const char *heading, bool all, int *hidden) {
     acf_option_info d;
@@ -257,7 +257,7 @@ static int show_section(const cli_page *page, const cli_flag *flags, int n_flags
     return n;
 }
 
-/* In the short help, all that is about images stands under one heading. */
+/* The short help has one heading for everything about images. */
 static int show_sections(const cli_page *page, const cli_flag *flags, int n_flags, const acf_options *o, bool all) {
     const char *section;
     int hidden = 0, images = 0;

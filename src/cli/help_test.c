@@ -40,7 +40,7 @@ static void facts_say_what_is_allowed(void **state) {
     acf_options_free(o);
 }
 
-/* An option or a flag without a heading would not be in any help. */
+/* An option or a flag without a heading would be missing from the help. */
 static void all_sections_have_a_heading(void **state) {
     (void)state;
     acf_options *o;
@@ -61,7 +61,7 @@ static void all_sections_have_a_heading(void **state) {
             if (!section) fail_msg("%s --%s: section %s has no heading", (*c)->name, flags[i].name, flags[i].section);
         }
         assert_true(n <= CLI_FLAG_VALUES);
-        for (const char *const *s = (*c)->page->sections; s && *s; s++) { /* a section that no option has is mistyped */
+        for (const char *const *s = (*c)->page->sections; s && *s; s++) { /* a section without options is mistyped */
             int i = 0;
             while (i < acf_options_count(o) && acf_options_at(o, i, &d) == ACF_OK && strcmp(d.section, *s) != 0) i++;
             if (i == acf_options_count(o)) fail_msg("%s: no option has the section %s", (*c)->name, *s);

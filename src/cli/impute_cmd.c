@@ -1,4 +1,4 @@
-/* acflow impute: the table with its holes filled, or images. */
+/* acflow impute: a table with its missing cells filled, or images with their hidden pixels filled. */
 #include "cli/output.h"
 #include "cli/pictures.h"
 
@@ -15,13 +15,15 @@ static const cli_flag flags[] = {
     {"save-model", 0, "FILE", "output", "Save the fitted model", &save_path},
     {"draws", 0, "M", "output", "Number of completed tables of draws. Needs --long for more than one", &draws_text},
     {"long", 0, NULL, "output",
-     "Write one file in mice's long format. It has the original and all completed tables, with the columns .imp and .id last; without --draws or --draw one table of means",
+     "Write one file in mice's long format. It has the original and all completed tables, with the columns .imp and "
+     ".id last; without --draws or --draw one table of means",
      &stacked},
     {"draw", 0, NULL, "output", "Impute a draw instead of the mean. Draws keep the spread of a column", &draw_one},
     {"best-guess", 0, NULL, "output", "Impute the paper's best guess instead of the mean", &guess, .more = true},
     {"intervals", 0, "P", "output", "Add columns with P % intervals, such as 90", &interval_text},
     {"mask", 0, "MASK", "images",
-     "Pixels to fill in: a PNG (white is hidden) or a mixture such as left or rect:0.1-0.5. Its size is that of the image file or of the model's images (docs/images.md)",
+     "Pixels to fill in: a PNG (white is hidden) or a mixture such as left or rect:0.1-0.5. Its size is that of the "
+     "image file or of the model's images (docs/images.md)",
      &mask},
     {"truth", 0, "IMAGES", "images", "Original images to show beside the results", &truth, .more = true},
     {"log", 0, "FILE", "training", "Training log to write, a JSON object per step. acflow plot training draws it",
@@ -53,7 +55,7 @@ typedef struct plan {
     long long draws, interval, seed;
 } plan;
 
-/* Values of imputation number k, and the ends of intervals, into memory of rows x columns each. */
+/* Values of imputation number k, and interval ends, into memory of rows x columns each. */
 static acf_status answer(acf_session *s, const acf_table *t, const plan *p, uint32_t k, double *values, double *ends) {
     if (ends) { /* with the means */
         double *high = ends + acf_table_rows(t) * acf_table_columns(t);
@@ -73,7 +75,7 @@ static acf_write_plan to_write(const plan *p) {
                             .seed = (uint64_t)p->seed};
 }
 
-/* The model's answer; without a model the table itself, in which nothing is to be filled. */
+/* The answer of the model; without a model the table itself, which has no cell to fill. */
 static acf_status answer_or_copy(acf_session *s, const acf_table *t, const plan *p, uint32_t k, double *values,
                                  double *ends) {
     const size_t cells = (size_t)(acf_table_rows(t) * acf_table_columns(t));
@@ -83,7 +85,7 @@ static acf_status answer_or_copy(acf_session *s, const acf_table *t, const plan 
     return ACF_OK;
 }
 
-/* m NULL: there is no hole to fill. */
+/* m NULL: there is no cell to fill. */
 static int write_all(const acf_model *m, const acf_table *t, const plan *p) {
     const size_t cells = (size_t)(acf_table_rows(t) * acf_table_columns(t));
     acf_session *s = NULL;
@@ -111,7 +113,7 @@ static int write_all(const acf_model *m, const acf_table *t, const plan *p) {
     return code;
 }
 
-/* Is there a cell that only a model could fill in? Constants need none. */
+/* Is there a cell that needs a model? Constants need none. */
 static bool needs_model(const acf_table *t) {
     const double *x = acf_table_values(t);
     bool missing = false;
@@ -119,7 +121,7 @@ static bool needs_model(const acf_table *t) {
     return missing && acf_table_missing(t) > 0;
 }
 
-/* Which holes will stay, before hours of training. */
+/* Says which missing cells will stay, before hours of training. */
 static int say_left(const acf_table *t) {
     char text[2048];
     if (acf_table_unfilled(t, text, sizeof text, NULL) != ACF_OK && acf_error_status() != ACF_ESPACE)
@@ -128,8 +130,8 @@ static int say_left(const acf_table *t) {
     return 0;
 }
 
-/* What is known of the table before anything is asked: its columns where a model is to be fitted to it, as fit shows them; else what was noted.
- * given: there is a model. */
+/* Describes the table before the queries: its columns if a model is fitted to it, as fit shows them; otherwise its
+ * warnings. given: there is a model. */
 static int say_table(const cli_job *job, const acf_table *t, bool given) {
     if (given)
         cli_say_warnings(t);
@@ -142,7 +144,8 @@ static int say_table(const cli_job *job, const acf_table *t, bool given) {
     return code;
 }
 
-/* Before anything is read, and once the table is: what cannot be written is refused before hours of training. */
+/* Refuses output that cannot be written, before anything is read and again once the table is, to avoid hours of
+ * training in vain. */
 static int check(cli_job *job, const char *path) {
     const cli_file files[] = {{CLI_READS, "the table", path},
                               {CLI_READS, "--model", model_path},
@@ -181,7 +184,7 @@ static int impute(cli_job *job, const char *path, const plan *p) {
     return code;
 }
 
-/* What the flags ask for together; -1 to go on. */
+/* Checks the combination of flags; -1 to go on. */
 static int make_plan(const cli_job *job, plan *p) {
     char seed[32] = "1";
     *p = (plan){.draws = 1};

@@ -1,5 +1,5 @@
-/* acflow info: what a table or a model is; without either, which library this is and what it runs on, the first thing to attach to a bug
- * report. */
+/* acflow info: describes a table or a model; without either, the library and the machine, which every bug report should
+ * have. */
 #include "cli/job.h"
 
 #include <stdio.h>
@@ -49,7 +49,7 @@ static int show(const acf_options *o) {
     return 0;
 }
 
-/* A model's file begins with the length of its header, less than 2^32, and then with a brace; no text does. */
+/* A model file begins with the length of its header, less than 2^32, and then a brace; no text does. */
 static bool is_model(const char *path) {
     unsigned char begin[9];
     FILE *f = strcmp(path, "-") ? fopen(path, "rb") : NULL;
@@ -58,7 +58,7 @@ static bool is_model(const char *path) {
     return yes;
 }
 
-/* The dialect in the words of flags, for free(); NULL, and said, where there is no memory. */
+/* The dialect in the words of flags, to free; NULL without memory, with a message. */
 static char *dialect_of(const acf_table *t) {
     size_t needed = 0;
     acf_table_dialect(t, NULL, 0, &needed);
@@ -72,7 +72,7 @@ static char *dialect_of(const acf_table *t) {
     return NULL;
 }
 
-/* Here the dialect is always said, under the first line; the library says it where it is an unusual one. */
+/* info always prints the dialect, under the first line; the library prints only an unusual one. */
 static int print_table(const acf_table *t, const char *text) {
     char *how = dialect_of(t);
     if (!how) return acf_status_exit(acf_error_status());

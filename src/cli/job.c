@@ -1,4 +1,4 @@
-/* What subcommands share: see job.h. */
+/* Shared by the subcommands: see job.h. */
 #include "cli/job.h"
 
 #include "cli/report_line.h"
@@ -13,10 +13,11 @@
 #include <time.h>
 #include <unistd.h>
 
-/* ---- pages and flags ----------------------------------------------------------------------------------------------------- */
+/* ---- pages and flags
+ * ----------------------------------------------------------------------------------------------------- */
 
-/* Every flag and option that some command has, under the first that has it: what a mistyped or misplaced name may belong to. Gives *out, for free(); its
- * names are the library's and the commands' own. -1: no memory. */
+/* Every flag and option of any command, under the first command that has it, to explain a mistyped or misplaced name.
+ * Gives *out, to free; its names belong to the library and the commands. -1: no memory. */
 static int all_names(const acf_options *o, cli_elsewhere **out) {
     int n = 0, capacity = 0;
     *out = NULL;
@@ -33,14 +34,15 @@ static int all_names(const acf_options *o, cli_elsewhere **out) {
     return n;
 }
 
-/* A sentence of the reader of flags; the status is as the library's. */
+/* Prints the message of the flag reader; the status is as the library's. */
 static int refused(const cli_job *job, const cli_line *line, acf_status status) {
     if (status == ACF_EUSAGE) return cli_usage(job->page->name, "%s", line->why);
     cli_say(CLI_ERROR, "%s", line->why);
     return acf_status_exit(status);
 }
 
-/* The config file: options and flags of the command but --config, --help and --all, which are for the command line. */
+/* The config file: options and flags of the command except --config, --help and --all, which are only for the command
+ * line. */
 static acf_status load_config(cli_job *job, cli_line *line) {
     cli_flag own[CLI_FLAGS_MAX];
     const cli_flag *all = line->flags;
@@ -81,7 +83,7 @@ static int parse(cli_job *job, const cli_flag *flags, int n_flags, int argc, cha
                  : cli_usage(job->page->name, "--progress is '%s'; expected auto, bar, json or none", job->is.progress);
 }
 
-/* Whoever asks for a GPU and gets the CPU is told, once. Returns -1 to go on. */
+/* Tells a user who asked for a GPU and gets the CPU, once. Returns -1 to go on. */
 static int say_device(const cli_job *job) {
     char remark[2048];
     if (acf_device_remark(job->o, remark, sizeof remark, NULL) != ACF_OK) return cli_failed(job->page->name);
@@ -123,7 +125,7 @@ static bool is_off(const acf_options *o, const acf_option_info *d) {
            strcmp(value, "false") == 0;
 }
 
-/* What only fitting looks at. The seed is also that of draws. */
+/* Is the option used only in fitting? The seed is also that of draws. */
 static bool is_of_fitting(const acf_option_info *d) {
     static const char *const sections[] = {"model", "donors", "training", "image model", NULL};
     return cli_takes(sections, d) && strcmp(d->name, "seed") != 0;
@@ -137,7 +139,8 @@ int cli_say_unused(const cli_job *job) {
     return 0;
 }
 
-/* ---- text and tables ------------------------------------------------------------------------------------------------------ */
+/* ---- text and tables
+ * ------------------------------------------------------------------------------------------------------ */
 
 char *cli_text(const char *command, cli_writer write, const void *object, acf_format format) {
     size_t needed = 0;
@@ -170,15 +173,16 @@ void cli_say_ids(const cli_job *job, const acf_model *m) {
     if (*id && !acf_model_rows_by_id(m))
         cli_say(
             CLI_WARN,
-            "the model identifies its training rows by number, but this table uses --id %s. Training rows may match themselves, so scores are optimistic. Fit with --id, too",
+            "the model identifies its training rows by number, but this table uses --id %s. Training rows may match "
+            "themselves, so scores are optimistic. Fit with --id, too",
             id);
     if (!*id && acf_model_rows_by_id(m))
-        cli_say(
-            CLI_WARN,
-            "the model identifies its training rows by an id, but this table uses row numbers. Training rows may match themselves, so scores are optimistic. Use --id here, too");
+        cli_say(CLI_WARN,
+                "the model identifies its training rows by an id, but this table uses row numbers. Training rows may "
+                "match themselves, so scores are optimistic. Use --id here, too");
 }
 
-/* ---- the state of a training ------------------------------------------------------------------------------------------------ */
+/* ---- checkpoints ----------------------------------------------------------------------------------------------- */
 
 #define STATE_ENDING ".checkpoint"
 
@@ -204,19 +208,20 @@ int cli_keep_state(cli_job *job, const char *model) {
     if (!model || (stat(model, &st) == 0 && !S_ISREG(st.st_mode)))
         return go_on ? cli_usage(job->page->name, "--resume needs a checkpoint: --checkpoint FILE") : 0;
     if (snprintf(path, sizeof path, "%s" STATE_ENDING, model) >= (int)sizeof path)
-        return 0; /* saving the model will say that its name is too long */
+        return 0; /* saving the model will report that its name is too long */
     const bool there = lstat(path, &st) == 0;
     if (there && !go_on)
         return cli_usage(
             job->page->name,
-            "'%s' is the checkpoint of an interrupted training of this model. Use --resume to continue, or remove the file to start again",
+            "'%s' is the checkpoint of an interrupted training of this model. Use --resume to continue, or remove "
+            "the file to start again",
             path);
     if (!there && go_on) {
         cli_say(CLI_ERROR, "nothing to resume: the checkpoint '%s' does not exist; start without --resume", path);
         return acf_status_exit(ACF_EIO);
     }
     job->own_state = true;
-    /* Who asks for another pace than the usual gets it; else the file appears only when it is needed. */
+    /* A pace that the user set is kept; otherwise the file appears only when it is needed. */
     if (is_default(job->o, "checkpoint-every") && acf_options_set(job->o, "checkpoint-every", "-1") != ACF_OK)
         return cli_failed(job->page->name);
     return acf_options_set(job->o, "checkpoint", path) == ACF_OK ? 0 : cli_failed(job->page->name);
@@ -227,12 +232,13 @@ void cli_drop_state(const cli_job *job) {
     if (acf_options_get(job->o, "checkpoint", path, sizeof path, NULL) == ACF_OK && *path) unlink(path);
 }
 
-/* ---- training -------------------------------------------------------------------------------------------------------------- */
+/* ---- training
+ * -------------------------------------------------------------------------------------------------------------- */
 
-static volatile sig_atomic_t interrupted, interrupted_at; /* the latter in seconds of some clock */
+static volatile sig_atomic_t interrupted, interrupted_at; /* the latter in seconds of a monotonic clock */
 
-/* The first signal ends training after its step, a later one at once. Signals within a second or two are one: timeout(1) sends one to the program and
- * another to its group. */
+/* The first signal ends training after its step, a later one at once. Signals within a second or two count as one:
+ * timeout(1) sends one to the program and another to its group. */
 static void on_signal(int sig) {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
@@ -244,7 +250,7 @@ static void on_signal(int sig) {
 
 static char farewell[4352];
 
-/* Where there is nothing to end in good order. */
+/* For an evaluation, which has nothing to save. */
 static void on_signal_at_once(int sig) {
     (void)sig;
     (void)!write(STDERR_FILENO, farewell, strlen(farewell));
@@ -253,10 +259,10 @@ static void on_signal_at_once(int sig) {
 
 typedef struct show {
     bool bar, json;
-    char said[1024];  /* the last trouble */
+    char said[1024];  /* the last message about a failed checkpoint */
     const char *unit; /* rows or images */
     double shown;     /* seconds of training at the last line */
-    FILE *log;        /* NULL: there is none, or no more */
+    FILE *log;        /* NULL: there is none, or it failed */
     const char *log_path;
 } show;
 
@@ -270,7 +276,8 @@ static void put_number(FILE *f, const char *name, double v) {
 static void put_json(FILE *f, const acf_fit_report *r) {
     fprintf(
         f,
-        "{\"member\": %d, \"members\": %d, \"pass\": %d, \"passes\": %d, \"step\": %lld, \"steps\": %lld, \"epoch\": %lld",
+        "{\"member\": %d, \"members\": %d, \"pass\": %d, \"passes\": %d, \"step\": %lld, \"steps\": %lld, \"epoch\": "
+        "%lld",
         r->member, r->members, r->pass, r->passes, (long long)r->step, (long long)r->steps, (long long)r->epoch);
     put_number(f, "loss", r->loss);
     put_number(f, "mean_loss", r->mean_loss);
@@ -290,7 +297,7 @@ static void put_bar(const acf_fit_report *r, const char *unit) {
     fflush(stderr);
 }
 
-/* Each trouble once: a checkpoint that can't be written is tried again and again. */
+/* Prints each message once: a checkpoint that cannot be written is tried again and again. */
 static void say_trouble(show *s, const char *trouble) {
     if (!trouble || strcmp(trouble, s->said) == 0) return;
     snprintf(s->said, sizeof s->said, "%s", trouble);
@@ -298,8 +305,8 @@ static void say_trouble(show *s, const char *trouble) {
     cli_say(CLI_WARN, "%s", trouble);
 }
 
-/* Ends the log. A log that can't be written, now or with what is still in memory, is lost, and said to be; the
- * training that it is about is worth more. */
+/* Ends the log. A log that cannot be written, now or at the flush, is given up with a message; the training is worth
+ * more. */
 static void close_log(show *s) {
     FILE *f = s->log;
     if (!f) return;
@@ -335,7 +342,7 @@ static int report(void *ctx, const acf_fit_report *r) {
     return interrupted;
 }
 
-/* What is left of a training that is interrupted. */
+/* What an interrupted training leaves. */
 static void say_left(const cli_job *job, char *out, size_t cap) {
     char path[4096] = "";
     if (acf_options_get(job->o, "checkpoint", path, sizeof path, NULL) == ACF_OK && *path)
@@ -344,7 +351,7 @@ static void say_left(const cli_job *job, char *out, size_t cap) {
         snprintf(out, cap, "interrupted; nothing was kept. Use --checkpoint FILE to be able to resume");
 }
 
-/* What became of the training, said. */
+/* Reports the end of the training. */
 static int ended(cli_job *job, acf_status status) {
     char left[4224];
     if (status == ACF_OK) return 0;
@@ -354,7 +361,7 @@ static int ended(cli_job *job, acf_status status) {
     return acf_status_exit(status);
 }
 
-/* One line where training is on a GPU; that it is on the CPU instead has been said (say_device). */
+/* One line if training is on a GPU; say_device has reported a CPU in its place. */
 static void say_gpu(const cli_job *job) {
     char used[512];
     if (job->is.quiet || acf_device_used(job->o, used, sizeof used, NULL) != ACF_OK || strncmp(used, "cuda", 4) != 0)
@@ -362,7 +369,7 @@ static void say_gpu(const cli_job *job) {
     fprintf(stderr, "Computing on %s.\n", used);
 }
 
-/* What quick leaves out. */
+/* What --effort quick leaves out. */
 static void say_effort(const cli_job *job) {
     char effort[16];
     if (job->is.quiet || acf_options_get(job->o, "effort", effort, sizeof effort, NULL) != ACF_OK) return;
@@ -372,12 +379,12 @@ static void say_effort(const cli_job *job) {
           stderr);
 }
 
-/* What is trained on, and what comes of it: a model of a table or of images, or what an evaluation finds. */
+/* A training and its result: a model of a table or of images, or an evaluation. */
 typedef struct course {
     const acf_table *t;     /* one of t and im is NULL */
-    const acf_table *valid; /* to validate on; NULL: a part of t */
+    const acf_table *valid; /* validation table; NULL: a part of t */
     const acf_images *im;
-    acf_model **model; /* one of these two is NULL, too */
+    acf_model **model; /* one of these two is NULL */
     acf_evaluation **evaluation;
 } course;
 

@@ -1,4 +1,4 @@
-/* acflow, the command line: picks the subcommand and runs it. The subcommands are listed in commands.c. */
+/* acflow, the command line: selects the subcommand and runs it. commands.c lists the subcommands. */
 #include "cli/manual.h"
 #include "cli/names.h"
 
@@ -32,7 +32,7 @@ static cli_program program(void) {
         "  acflow fit digits.idx.gz --preset tiny -o m.safetensors      a model of images\n"};
 }
 
-/* The first page a new user sees: what it is, the commands, and lines that work. */
+/* The first page for a new user: what acflow is, the commands, and examples that work. */
 static int general_help(void) {
     const cli_program p = program();
     cli_print("acflow: %s\n\nUsage: acflow COMMAND [OPTIONS]\n\n", p.about);
@@ -59,7 +59,7 @@ static int unknown(const char *word) {
     return cli_usage("", "unknown command '%s'; did you mean '%s'?", seen, names[near]);
 }
 
-/* For `make man`: acflow help --commands, --completion, --man [COMMAND]. Not in --help, as no user needs them. */
+/* For `make man`: acflow help --commands, --completion, --man [COMMAND]. Not in --help, as users do not need them. */
 static int print_for_make(int argc, char **argv) {
     const char *what = argv[0];
     const bool man = strcmp(what, "--man") == 0;
@@ -90,10 +90,10 @@ static int help_on(int argc, char **argv) {
     return c ? cli_show_page(c->page, c->flags, c->n_flags, all) : unknown(word);
 }
 
-/* Threads of OpenMP that wait for each other spin, by default for about a millisecond: where other programs want the cores too, that is
- * most of the time (a fit took nine times as long). GNU's runtime reads the setting once, before main, from the environment alone. So a
- * command that computes starts the program again, once. A setting of the user's stands; where /proc is not mounted the program runs as
- * it is. */
+/* Waiting OpenMP threads spin, by default for about a millisecond. While other programs need the cores, that takes most
+ * of the time (a fit took nine times as long). GNU's runtime reads the setting once, before main, from the environment
+ * alone. So a command that computes starts the program again, once. A setting of the user stays; without /proc the
+ * program runs as it is. */
 static void spin_less(char **argv) {
     if (getenv("OMP_WAIT_POLICY") || getenv("GOMP_SPINCOUNT") || setenv("GOMP_SPINCOUNT", "2000", 1) != 0) return;
     execv("/proc/self/exe", argv);
@@ -116,8 +116,7 @@ static int dispatch(int argc, char **argv) {
 }
 
 int main(int argc, char **argv) {
-    signal(SIGPIPE, SIG_IGN); /* a reader that leaves early is no reason to die half-way: cli_close decides */
-    signal(SIGXFSZ,
-           SIG_IGN); /* a limit on the size of files is a full disk: the write fails, and its sentence is said */
+    signal(SIGPIPE, SIG_IGN); /* a reader that leaves early must not end the program: cli_close decides */
+    signal(SIGXFSZ, SIG_IGN); /* a limit on file sizes acts like a full disk: the write fails with a message */
     return cli_close(dispatch(argc, argv));
 }

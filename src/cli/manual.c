@@ -3,14 +3,14 @@
  *     cli_page, cli_flag  --->  .TH .SH NAME SYNOPSIS DESCRIPTION  OPTIONS (.SS headings)  EXAMPLES  SEE ALSO
  *     acf_options_at      --------------------------------------------^
  *
- * Text is left-adjusted and not hyphenated: names of options and files should be found by a search in the page. No date, so that the same
- * sources give the same bytes. */
+ * Text is left-adjusted and not hyphenated, so that a search in the page finds names of options and files. There is no
+ * date, so the same sources give the same bytes. */
 #include "cli/manual.h"
 
 #include <ctype.h>
 #include <string.h>
 
-/* n bytes as roff text that prints as it stands: typewriter quotes and dashes, so that what is copied from a page works. */
+/* n bytes as roff text that prints unchanged: typewriter quotes and dashes, so that text copied from a page works. */
 static void put(const char *text, size_t n) {
     for (size_t i = 0; i < n; i++) {
         const char c = text[i];
@@ -29,13 +29,13 @@ static void put(const char *text, size_t n) {
         else if (c == '`')
             cli_print("\\(ga");
         else
-            cli_print(c == '.' && i == 0 ? "\\&%c" : "%c", c); /* a dot that begins a line would be a request */
+            cli_print(c == '.' && i == 0 ? "\\&%c" : "%c", c); /* a dot at the begin of a line would be a request */
     }
 }
 
 static void put_text(const char *text) { put(text, strlen(text)); }
 
-/* Lines of text. One that is indented stands as it is, blanks and all; the others are filled to paragraphs. */
+/* Lines of text. An indented line is printed unchanged; the others are filled to paragraphs. */
 static void put_lines(const char *text) {
     bool verbatim = false;
     while (*text) {
@@ -48,7 +48,7 @@ static void put_lines(const char *text) {
     if (verbatim) cli_print(".fi\n");
 }
 
-/* name as in man's own index: ACFLOW-FIT. */
+/* The name as in man's index: ACFLOW-FIT. */
 static void put_head(const char *command, const char *about) {
     cli_print(".\\\" Printed by acflow help --man.\n.TH ACFLOW");
     if (*command) cli_print("\\-");
@@ -85,7 +85,7 @@ static void put_option(const acf_option_info *d) {
     cli_print(")\n");
 }
 
-/* Flags and options of a section, under its heading where there are any. */
+/* Flags and options of a section, under its heading if there are any. */
 static void put_section(const cli_page *page, const cli_flag *flags, int n_flags, const acf_options *o,
                         const char *section, const char *heading) {
     acf_option_info d;
@@ -102,7 +102,7 @@ static void put_section(const cli_page *page, const cli_flag *flags, int n_flags
     }
 }
 
-/* The other pages, as --help lists them; a comma behind each but the last. */
+/* The other pages, as --help lists them, separated by commas. */
 static void put_see_also(const cli_program *p, const cli_command *self) {
     cli_print(".SH SEE ALSO\n");
     if (self) cli_print(".BR acflow (1),\n");

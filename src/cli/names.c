@@ -15,7 +15,8 @@ bool cli_same_name(const char *a, const char *b) {
 
 static int least(int a, int b) { return a < b ? a : b; }
 
-/* Edits from a to b: a letter more, less or other, or two swapped. Three rows of the usual table: a swap looks two back. */
+/* Edits from a to b: a letter inserted, deleted, replaced, or two swapped. Three rows of the usual table: a swap looks
+ * two back. */
 static int distance(const char *a, const char *b) {
     int rows[3][NAME_BYTES + 1];
     int *two = rows[0], *one = rows[1], *now = rows[2];
@@ -35,7 +36,7 @@ static int distance(const char *a, const char *b) {
     return now[nb];
 }
 
-/* One letter begins too many names to be a hint. */
+/* Too many names begin with the same letter for a hint. */
 static bool begins(const char *word, const char *name) {
     size_t n = 0;
     for (; word[n]; n++)
@@ -43,7 +44,7 @@ static bool begins(const char *word, const char *name) {
     return n >= 2;
 }
 
-/* Near is a third of the letters. Among equals the first wins. */
+/* At most a third of the letters may differ. Among equals the first wins. */
 int cli_nearest(const char *word, const char *const *names, int n) {
     int best = -1, best_distance = 0;
     for (int i = 0; i < n; i++) {

@@ -5,15 +5,15 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* log_level and log-level are one name. */
+/* Equality of names; log_level and log-level are one name. */
 bool cli_same_name(const char *a, const char *b);
 
-/* Which of the n names is the word likely to mean? Its index, or -1 if none is near. */
+/* The index of the name among n that the word probably means, or -1 if none is similar. */
 int cli_nearest(const char *word, const char *const *names, int n);
 
 #define CLI_EXCERPT_MAX 64
-/* The beginning of a word from outside, for a message: control characters become '?', as they could repaint a terminal.
- * Returns out. */
+/* The begin of a foreign word, for a message: control characters become '?', as they could repaint a terminal. Returns
+ * out. */
 char *cli_excerpt(char out[CLI_EXCERPT_MAX], const char *word);
 
 #endif

@@ -18,11 +18,12 @@ static int failed(const char *path) {
     return acf_status_exit(ACF_EIO);
 }
 
-/* ---- what may be written ----------------------------------------------------------------------------------------------------- */
+/* ---- checks of files ------------------------------------------------------------------------------------------- */
 
 const char *cli_destination(const char *path) { return path && strcmp(path, "/dev/stdout") != 0 ? path : "-"; }
 
-/* Where a file is or would be made: links followed to their end, which need not be there. False, with errno, where its folder is not. */
+/* The path at which a file is or would be made, with links followed to their end, which may not exist. False, with
+ * errno, if its folder does not exist. */
 static bool locate(const char *path, char out[PATH_MAX]) {
     char at[PATH_MAX], folder[PATH_MAX], link[PATH_MAX];
     int n = snprintf(at, sizeof at, "%s", path);
@@ -58,7 +59,7 @@ int cli_check_output(const char *path) {
     return access(at, W_OK) == 0 ? 0 : failed(path);
 }
 
-/* What is there; only files and folders are: two options may both say /dev/null. */
+/* The existing file or folder at the path; others are ignored, as two options may both be /dev/null. */
 static bool find(const cli_file *f, struct stat *st) {
     const int status =
         strcmp(f->path, "-") ? stat(f->path, st) : fstat(f->way == CLI_READS ? STDIN_FILENO : STDOUT_FILENO, st);
@@ -70,11 +71,12 @@ static bool same_file(const cli_file *a, const cli_file *b) {
     char at[PATH_MAX], other[PATH_MAX];
     const bool there = find(a, &p), also = find(b, &q);
     if (there && also) return p.st_dev == q.st_dev && p.st_ino == q.st_ino;
-    if (there || also || a->way == CLI_READS || b->way == CLI_READS) return false; /* what is not there is not read */
+    if (there || also || a->way == CLI_READS || b->way == CLI_READS)
+        return false; /* a file that does not exist is not read */
     return locate(a->path, at) && locate(b->path, other) && strcmp(at, other) == 0 && access(at, F_OK) != 0;
 }
 
-/* Is it a picture that lies in this folder? */
+/* Is it a picture in this folder? */
 static bool lies_in(const cli_file *f, const cli_file *folder) {
     struct stat st, in, here;
     char at[PATH_MAX];
@@ -126,7 +128,7 @@ int cli_check_files(const cli_job *job, const cli_file *files, int n) {
     for (int i = 0; i < n; i++)
         if (files[i].path) all[count++] = files[i];
     if (job->is.config) all[count++] = (cli_file){CLI_READS, "--config", job->is.config};
-    for (int i = 0; i < OPTION_FILES; i++) /* path is the option's name; a command may not have it */
+    for (int i = 0; i < OPTION_FILES; i++) /* the option's name, as a message shows it */
         if (acf_options_get(job->o, named[i].path, text[i], sizeof text[i], NULL) == ACF_OK && *text[i])
             all[count++] =
                 (cli_file){named[i].way,
@@ -142,9 +144,10 @@ int cli_check_files(const cli_job *job, const cli_file *files, int n) {
     return code;
 }
 
-/* ---- writing ------------------------------------------------------------------------------------------------------------------ */
+/* ---- writing
+ * ------------------------------------------------------------------------------------------------------------------ */
 
-/* Memory for the two names; a link stays one, what it points to is written. */
+/* Memory for the two names; a link stays a link and its target is written. */
 static bool make_names(cli_output *out) {
     char at[PATH_MAX];
     if (!locate(out->path, at)) return false;
@@ -165,7 +168,7 @@ int cli_output_open(cli_output *out, const char *path) {
     if (strcmp(cli_destination(path), "-") == 0) return 0;
     out->path = path;
     if (stat(path, &st) == 0 && !S_ISREG(st.st_mode))
-        out->file = fopen(path, "w"); /* a pipe, /dev/null: to rename over it would remove it */
+        out->file = fopen(path, "w"); /* a pipe, /dev/null: a rename over it would remove it */
     else
         out->file = make_names(out) ? fopen(out->temporary, "wx") : NULL;
     if (out->file) return 0;
@@ -179,7 +182,7 @@ int cli_output_close(cli_output *out, int code) {
         errno = 0;
         const bool ok = fflush(out->file) == 0 && !ferror(out->file);
         if (ok || code) return code;
-        if (!errno) errno = EIO; /* it failed earlier, and why is forgotten */
+        if (!errno) errno = EIO; /* an earlier failure, whose reason is lost */
         return cli_reader_left() ? CLI_ENOUGH : failed(NULL);
     }
     bool ok = fflush(out->file) == 0 && !ferror(out->file) && (!out->temporary || fsync(fileno(out->file)) == 0);

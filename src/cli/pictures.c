@@ -12,10 +12,11 @@
 #include <sys/stat.h>
 
 #define LOG2 0.69314718055994530942
-#define SHEET_ROWS 16  /* images on a contact sheet at most */
+#define SHEET_ROWS 16  /* maximum number of images on a contact sheet */
 #define SHEET_DRAWS 16 /* and draws of each */
 
-/* ---- images, models, masks ------------------------------------------------------------------------------------------------ */
+/* ---- images, models, masks
+ * ------------------------------------------------------------------------------------------------ */
 
 int cli_images(const char *command, const char *path, const acf_model *m, const acf_options *o, acf_images **out) {
     if (acf_images_open(path, m, o, out) != ACF_OK) return cli_failed(command);
@@ -23,7 +24,7 @@ int cli_images(const char *command, const char *path, const acf_model *m, const 
     return 0;
 }
 
-/* What a job on images works with. */
+/* The inputs of a job on images. */
 typedef struct work {
     const char *command;
     acf_model *m;
@@ -61,14 +62,15 @@ static void close_work(work *w) {
     free(w->given);
 }
 
-/* Numbers asked for of image i. */
+/* Number of target values of image i. */
 static int64_t target(const work *w, int64_t i) {
     int64_t n = 0;
     for (int64_t p = 0; p < w->P; p++) n += !w->given || !w->given[i * w->P + p];
     return n * w->shape[3];
 }
 
-/* ---- fit ------------------------------------------------------------------------------------------------------------------ */
+/* ---- fit
+ * ------------------------------------------------------------------------------------------------------------------ */
 
 int cli_fit_pictures(cli_job *job, const char *path, const char *output, const char *log) {
     acf_options *all = NULL;
@@ -88,7 +90,8 @@ int cli_fit_pictures(cli_job *job, const char *path, const char *output, const c
     return code;
 }
 
-/* ---- files ---------------------------------------------------------------------------------------------------------------- */
+/* ---- files
+ * ---------------------------------------------------------------------------------------------------------------- */
 
 static bool ends_in_png(const char *path) {
     const size_t n = strlen(path);
@@ -106,9 +109,10 @@ int cli_need_png(const char *command, const char *path) {
     return ends_in_png(path) ? 0 : cli_usage(command, "'%s' does not end in .png; pictures are written as PNG", path);
 }
 
-/* ---- impute --------------------------------------------------------------------------------------------------------------- */
+/* ---- impute
+ * --------------------------------------------------------------------------------------------------------------- */
 
-/* What the sheet shows: (columns, rows, H, W, C) levels, and what stands above each. */
+/* The contents of the sheet: (columns, rows, H, W, C) levels, and the text above each column. */
 typedef struct contact {
     int64_t rows;
     int columns;
@@ -118,14 +122,14 @@ typedef struct contact {
     char draw[SHEET_DRAWS][16];
 } contact;
 
-/* The next column is the first of these images. */
+/* Sets the next column to the first of these images. */
 static void add_column(const work *w, contact *c, const char *name, const uint8_t *level) {
     const size_t n = (size_t)(c->rows * w->P * w->shape[3]);
     c->at[c->columns] = memcpy(c->level + (size_t)c->columns * n, level, n);
     c->name[c->columns++] = name;
 }
 
-/* folder/NAME.WHAT.png of each image; level is changed. */
+/* Writes folder/NAME.WHAT.png of each image; level is changed. */
 static int put_images(const work *w, const char *folder, const char *what, uint8_t *level) {
     int64_t shape[4];
     int code = cli_unpad(w->command, w->im, w->shape[0], level, shape);
@@ -138,7 +142,7 @@ static int put_images(const work *w, const char *folder, const char *what, uint8
     return code;
 }
 
-/* Draws and the best guess, each to files and to its column of the sheet. */
+/* Writes draws and the best guess, each to files and to its column of the sheet. */
 static int paint(const work *w, const cli_job *job, const cli_inpaint *ask, uint8_t *level, contact *c) {
     int code = 0;
     for (long long k = 0; k < ask->draws && !code; k++) {
@@ -158,7 +162,7 @@ static int paint(const work *w, const cli_job *job, const cli_inpaint *ask, uint
     return put_images(w, ask->output, "guess", level);
 }
 
-/* Is `name` what comes of an image called `base`: base.N.png with N up to draws, or base.guess.png? */
+/* Is `name` an output for an image called `base`: base.N.png with N up to draws, or base.guess.png? */
 static bool is_answer(const char *name, const char *base, long long draws) {
     const size_t n = strlen(base);
     char *end;
@@ -168,7 +172,7 @@ static bool is_answer(const char *name, const char *base, long long draws) {
     return name[n + 1] >= '1' && name[n + 1] <= '9' && k <= draws && strcmp(end, ".png") == 0;
 }
 
-/* No file that was read may be one that will be written into the folder. */
+/* Refuses to overwrite a file that was read with one written into the folder. */
 static int check_names(const work *w, const cli_inpaint *ask) {
     const char *const read[] = {ask->path, ask->model, cli_mask_file(ask->mask), ask->truth};
     struct stat folder, here;
@@ -192,7 +196,7 @@ static int check_names(const work *w, const cli_inpaint *ask) {
     return code;
 }
 
-/* *out: images to show in the last column, as many as there are; NULL: none are given. */
+/* *out: images for the last column, one for each image; NULL: none are given. */
 static int open_truth(const work *w, const cli_job *job, const char *path, acf_images **out) {
     int64_t shape[4];
     int code = path ? cli_images(w->command, path, w->m, job->o, out) : 0;
@@ -233,7 +237,8 @@ int cli_impute_pictures(const cli_job *job, const cli_inpaint *ask) {
     return code;
 }
 
-/* ---- score ---------------------------------------------------------------------------------------------------------------- */
+/* ---- score
+ * ---------------------------------------------------------------------------------------------------------------- */
 
 static int put_scores(const work *w, FILE *f) {
     double *lp = malloc((size_t)w->shape[0] * sizeof *lp);
@@ -260,7 +265,8 @@ int cli_score_pictures(const cli_job *job, const char *path, const char *model, 
     return code;
 }
 
-/* ---- sample --------------------------------------------------------------------------------------------------------------- */
+/* ---- sample
+ * --------------------------------------------------------------------------------------------------------------- */
 
 /* A name with another ending is meant to be a file: drawn.csv, drawn.jpg. */
 static bool looks_like_a_file(const char *path) {

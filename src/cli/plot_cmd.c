@@ -53,7 +53,7 @@ static const cli_page page = {
     sections,
     kind_name};
 
-/* What a figure is made of. */
+/* The inputs of a figure. */
 typedef struct scene {
     cli_job *job;
     const char *path;
@@ -64,7 +64,8 @@ typedef struct scene {
     acf_plot_options o;
 } scene;
 
-/* How the columns' values are written: names of classes, dates. NULL when memory ran out, which is no reason not to draw. */
+/* How the columns' values are written: names of classes, dates. NULL without memory; the figure is drawn
+ * nevertheless. */
 static acf_plot_column *column_texts(const acf_table *t) {
     const int64_t D = acf_table_columns(t);
     acf_plot_column *list = calloc((size_t)D, sizeof *list);
@@ -125,7 +126,7 @@ static int plot_imputed(scene *v) {
     return code;
 }
 
-/* A table of the rows that are asked about, with their labels. */
+/* A table of the rows of the query, with their labels. */
 static int pick_rows(scene *v, acf_table **out, char label[8][32], int *n) {
     const int64_t N = acf_table_rows(v->t), D = acf_table_columns(v->t);
     double *x = malloc(8 * (size_t)D * sizeof *x);
@@ -200,7 +201,7 @@ static int plot_pairs(scene *v) {
     }
     for (; !code && !columns && n < 5 && n < acf_table_columns(v->t); n++) pick[n] = n;
     if (code) return code;
-    acf_table *blank = NULL; /* new rows, as many as are readable in a picture */
+    acf_table *blank = NULL; /* as many new rows as a picture can show legibly */
     const int64_t rows = acf_table_rows(v->t) < 1000 ? acf_table_rows(v->t) : 1000;
     double *x = malloc((size_t)(rows * acf_table_columns(v->t)) * sizeof *x);
     if (!x || acf_table_blank(v->m, rows, NULL, &blank) != ACF_OK ||
@@ -212,7 +213,7 @@ static int plot_pairs(scene *v) {
     return code;
 }
 
-/* A number behind "name": in a line of JSON that acflow wrote; NaN where it is null or not there. */
+/* The number of a "name" in a line of JSON that acflow wrote; NaN if it is null or absent. */
 static double number_of(const char *line, const char *name) {
     char key[64];
     snprintf(key, sizeof key, "\"%s\": ", name);
@@ -264,7 +265,7 @@ static int plot_training(scene *v) {
     return code;
 }
 
-/* The images of the file, with what was left out said. */
+/* The images of the file; prints which were left out. */
 static int open_images(scene *v, acf_images **out) {
     if (acf_images_open(v->path, NULL, v->job->o, out) != ACF_OK) return cli_failed("plot");
     if (*acf_images_note(*out)) cli_say(CLI_WARN, "%s", acf_images_note(*out));
@@ -280,7 +281,7 @@ static int plot_images(scene *v) {
     return code;
 }
 
-/* Over the first images of a folder or file; without one, of the size that --image-size says, or 32 x 32. */
+/* Over the first images of a folder or file; without one, of the size in --image-size, or 32 x 32. */
 static int plot_masks(scene *v) {
     acf_images *im = NULL;
     long long seed = 1, w = 32, h = 32;

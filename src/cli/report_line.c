@@ -1,4 +1,4 @@
-/* The progress of a training in a line: see report_line.h. */
+/* The progress of a training in one line: see report_line.h. */
 #include "cli/report_line.h"
 
 #include <math.h>
@@ -19,7 +19,7 @@ int cli_terminal_width(int fd) {
     return said > 0 && said <= 10000 ? (int)said : WIDTH_UNKNOWN;
 }
 
-/* "1 m 20 s"; minutes alone where seconds do not matter, and never 0 s where something is left. */
+/* "1 m 20 s"; minutes alone where seconds do not matter, and never 0 s while time is left. */
 static const char *duration(char out[32], double seconds) {
     const double s = seconds < 60 ? ceil(seconds) : round(seconds), m = floor(s / 60);
     if (s < 60)
@@ -33,8 +33,8 @@ static const char *duration(char out[32], double seconds) {
     return out;
 }
 
-/* How long it takes from here: at most eta; eta_early if nothing gets better any more. Behind the last step rows are looked up and the model is put
- * together. */
+/* The time left: at most eta; eta_early if no validation improves any more. After the last step donors are searched and
+ * the model is assembled. */
 static void say_left(const acf_fit_report *r, char *out, size_t cap) {
     char most[32] = "", least[32] = "";
     const bool limited = isfinite(r->eta), early = isfinite(r->eta_early),
@@ -51,12 +51,12 @@ static void say_left(const acf_fit_report *r, char *out, size_t cap) {
         snprintf(out, cap, "at least %s left", least);
 }
 
-/* ---- parts ------------------------------------------------------------------------------------------------------------------- */
+/* ---- parts ----------------------------------------------------------------------------------------------------- */
 
 enum { MEMBER, PASS, CELLS, STEP, EPOCH, LOSS, VALID, KEPT, SPEED, LEFT, PARTS };
 
 typedef struct line {
-    char part[PARTS][64]; /* "": it is not there */
+    char part[PARTS][64]; /* "": it is not shown */
 } line;
 
 static void say(line *l, int part, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
@@ -67,7 +67,7 @@ static void say(line *l, int part, const char *fmt, ...) {
     va_end(ap);
 }
 
-/* Two blanks between parts; what belongs to the part before it brings its own. */
+/* Two blanks between parts. A part that belongs to the previous one has its own separator. */
 static void join(const line *l, char out[CLI_LINE_MAX]) {
     size_t n = 0;
     out[0] = 0;

@@ -56,7 +56,7 @@ static int draw_images(const acf_model *m, long long images, long long seed) {
     return cli_sample_pictures(m, images, seed, output);
 }
 
-/* Images may go to a folder, and whose model it is, is not known yet. */
+/* Images may go to a folder, and the kind of the model is not known yet. */
 static int check(const cli_job *job) {
     const cli_file files[] = {{CLI_READS, "--model", model_path}, {CLI_FILLS, "-o", cli_destination(output)}};
     return cli_check_files(job, files, 2);

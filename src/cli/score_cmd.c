@@ -1,4 +1,4 @@
-/* acflow score: how probable rows and cells are, and images. */
+/* acflow score: log p of rows, cells and images. */
 #include "cli/output.h"
 #include "cli/pictures.h"
 
@@ -53,7 +53,7 @@ static int mark_columns(const acf_table *t, const char *list, uint8_t *mark) {
     return 0;
 }
 
-/* The question for every row; masks of rows x columns. */
+/* The query for every row; masks of rows x columns. */
 static int ask(const acf_table *t, uint8_t *given, uint8_t *target) {
     const int64_t N = acf_table_rows(t), D = acf_table_columns(t);
     uint8_t *g = calloc((size_t)D, 2), *u = g ? g + D : NULL;
@@ -69,8 +69,8 @@ static int ask(const acf_table *t, uint8_t *given, uint8_t *target) {
     return code;
 }
 
-/* Is a cell of row i present that is asked for? A row without one has nothing that could be unusual: its log p, of nothing, would be 0, and sort as the
- * most probable. */
+/* Does row i have a present target cell? Without one its log p would be 0, and it would sort as the most probable
+ * row. */
 static bool is_scored(const acf_table *t, const uint8_t *target, size_t i) {
     const size_t D = (size_t)acf_table_columns(t);
     const double *x = acf_table_values(t) + i * D;
@@ -96,15 +96,15 @@ static int score_rows(acf_session *s, const acf_table *t, FILE *f) {
     return code;
 }
 
-/* ---- cells ------------------------------------------------------------------------------------------------------------------ */
+/* ---- cells ----------------------------------------------------------------------------------------------------- */
 
 typedef struct found {
     double logp, surprisal;
     int64_t cell;
-    char *text; /* as the file has it; owned */
+    char *text; /* the file's text; owned */
 } found;
 
-/* What looks most wrong first; of equals, as in the table. */
+/* Most surprising first; equal ones as in the table. */
 static int by_surprisal(const void *a, const void *b) {
     const found *p = a, *q = b;
     if (p->surprisal != q->surprisal) return p->surprisal > q->surprisal ? -1 : 1;
@@ -116,7 +116,7 @@ static int by_cell(const void *a, const void *b) {
     return (p->cell > q->cell) - (p->cell < q->cell);
 }
 
-/* The listed cells, in the order of the table, while its file is read once more. */
+/* Reads the texts of the listed cells, in the order of the table, while its file is read once more. */
 typedef struct reading {
     found *list;
     size_t n, at;
@@ -124,7 +124,8 @@ typedef struct reading {
     bool no_memory;
 } reading;
 
-/* Columns of the file may stand in another order than those of the table, so the texts of a row are looked for among all of its cells. */
+/* Columns of the file may be in another order than in the table, so the texts of a row are searched among all of its
+ * cells. */
 static int take_text(void *ctx, int64_t row, int64_t column, const char *text, size_t bytes) {
     reading *r = ctx;
     while (r->at < r->n && r->list[r->at].cell / r->columns < row) r->at++;
@@ -153,7 +154,8 @@ static void put_value(FILE *f, const acf_table *t, int64_t j, double v) {
     if (!isnan(v) && acf_table_format(t, j, v, text, sizeof text, NULL) == ACF_OK) cli_put_field(f, text);
 }
 
-/* What was expected of the listed cells, from those that their row was given: those of different rows are asked for together, so rounds are few. to: mean, low and high. */
+/* Predictions for the listed cells, from the cells that their row was given. Cells of different rows share a query, so
+ * there are few. to: mean, low and high. */
 static int expect(acf_session *s, const acf_table *t, const found *list, size_t n, const uint8_t *given, double *memory,
                   double (*to)[3]) {
     const int64_t N = acf_table_rows(t), D = acf_table_columns(t);

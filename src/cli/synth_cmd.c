@@ -1,4 +1,4 @@
-/* acflow synth: tables whose truth is known. */
+/* acflow synth: tables with a known distribution. */
 #include "cli/output.h"
 
 #include <stdlib.h>
@@ -10,7 +10,8 @@ static const cli_flag flags[] = {
     {"rows", 'n', "N", "input", "Number of rows (default 1000)", &rows_text},
     {"seed", 0, "N", "input", "Seed of the random numbers (default 1)", &seed_text},
     {"mechanism", 0, "KIND", "input",
-     "Missing values: none, mcar (completely at random), mar (depending on observed columns) or mnar (depending on the value itself) (default none; mcar with --rate)",
+     "Missing values: none, mcar (completely at random), mar (depending on observed columns) or mnar (depending on "
+     "the value itself) (default none; mcar with --rate)",
      &holes_text, "none|mcar|mar|mnar"},
     {"rate", 0, "R", "input", "Fraction of missing cells, 0 to 0.95 (default 0.2)", &rate_text},
     {"truth", 0, "FILE", "output", "The same table without missing cells", &truth},

@@ -1,4 +1,4 @@
-# What programs write around a table, and cells as people write them: read as what they are, written back as they were.
+# Tables with text around them, and cells as people write them: read as their type, written back unchanged.
 config='{"steps": 20, "batch": 64, "gmm": 2, "mlp-width": 8, "likelihood-units": 8, "threads": 1, "ensemble": 1, "progress": "none", "refit": false}'
 echo "$config" > c.json
 awk 'BEGIN { split("Yes YES no No yes", w, " "); print "sep=;\r\nday;clock;sure;score;age\r"; for (i = 0; i < 60; i++) printf "%02d-Jan-2022;%02d:24 %s;%s;%s;%s;\r\n", 1 + i % 28, 1 + i % 12, i % 3 ? "AM" : "PM", i % 8 ? w[1 + i % 5] : "", i % 7 ? i ",5" : i % 2 ? "inf" : "", i % 9 ? 20 + i % 30 : 999 }' > t.csv

@@ -1,4 +1,5 @@
-# The attention likelihood from the command line: one model of numbers and categories, every question, an average of orders.
+# The attention likelihood from the command line: one model of numbers and categories, every query, an average over
+# orders.
 small=(--likelihood attention --likelihood-units 16 --likelihood-layers 1 --components 3 --ensemble 1 --steps 60 --valid-every 30 --batch 64 --seed 3)
 "$ACFLOW" synth clinic -n 300 --seed 4 --rate 0.1 -o clinic.csv
 "$ACFLOW" fit clinic.csv "${small[@]}" -q -o model.safetensors
@@ -8,7 +9,7 @@ small=(--likelihood attention --likelihood-units 16 --likelihood-layers 1 --comp
 for orders in 1 2 5; do "$ACFLOW" score clinic.csv --model model.safetensors --of hba1c,sex --given age,bmi --orders $orders -q -o score$orders.csv; done
 cmp -s score1.csv score2.csv || echo "two orders are not one"
 paste -d, score1.csv score5.csv | awk -F, 'NR > 1 && $2 != "NA" { n++; d += $4 - $2 } END { print (d / n > -0.5 && d / n < 1.5) ? "near" : "far: " d / n }'
-# What it has no derivative of is refused before anything is computed.
+# Operations without a derivative are refused before anything is computed.
 "$ACFLOW" fit clinic.csv "${small[@]}" --guess-weight 1 -q -o other.safetensors
 echo "exit code $?"
 # Other likelihoods have no orders.

@@ -1,4 +1,4 @@
-# A reader that has seen enough is no failure: the program ends, silently and with 0.
+# A reader that closes the pipe early is no failure: the program ends silently with 0.
 set -o pipefail
 { sleep 0.2; "$ACFLOW" info --json; } | true
 echo "exit $?"
@@ -10,6 +10,6 @@ for command in "synth clinic -n 100000" "sample -m m.st -n 3000" "impute t.csv -
 done
 { sleep 0.2; "$ACFLOW" sample -m m.st -n 10; } | true
 echo "exit $?"
-# That is so of standard output alone: what is wrong elsewhere is said.
+# This holds for standard output alone: other errors are reported.
 { sleep 0.2; "$ACFLOW" impute nowhere.csv -m m.st 2> err; } | true
 echo "exit $?"; cat err

@@ -1,4 +1,4 @@
-# A config file is outside input: each mistake is named, with the file.
+# A config file is outside input: each mistake is reported, with the file.
 try() { printf '%s' "$1" > c.json; "$ACFLOW" info --config c.json; echo "exit $?"; }
 try '{"thread": 4}'
 try '{"threads": "four"}'

@@ -1,4 +1,5 @@
-# A table without a column to model is described and nothing can be fitted to it. Constants stay as they are unless they are to be filled.
+# A table without a column to model can be described but not fitted. Constants keep their missing cells unless
+# --fill-constants is given.
 printf 'a,b,note\nk,1,\n,1,\nk,,\n' > t.csv
 "$ACFLOW" info t.csv
 "$ACFLOW" impute t.csv --log-level info

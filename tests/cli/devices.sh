@@ -1,4 +1,4 @@
-# A plugin is found beside the library and nowhere else, and refused with a sentence when it does not fit.
+# A plugin is found only beside the library, and refused with a message if it does not fit.
 root=$(cd "$(dirname "$0")/../.." && pwd)
 mkdir program && cp "$ACFLOW" program/acflow && cp -P "$(dirname "$ACFLOW")"/libacflow.so* program/
 plugin=program/libacflow_cuda.so

@@ -1,4 +1,4 @@
-# How a file is written is found out and said: always by info, by the others where it is unusual.
+# The dialect of a file is detected and printed: always by info, by the others if it is unusual.
 printf 'region,2019,2020\nN,869,263\nS,655,522\nN,100,100\nS,300,200\n' > years.csv
 "$ACFLOW" info years.csv
 printf '1,5;7\n2,25;8\n1,75;9\n' > nameless.csv

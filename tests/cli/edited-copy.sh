@@ -1,4 +1,5 @@
-# A row of the training table that comes back under another number, or with a column that moved by a little, is not its own donor: it scores as it did.
+# A row of the training table with another number, or with a slightly changed column, is not its own donor: its score
+# stays.
 set -e
 config='{"steps": 60, "batch": 128, "gmm": 0, "likelihood-units": 16, "ensemble": 1, "threads": 1}'
 echo "$config" > c.json

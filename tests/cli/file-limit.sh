@@ -1,4 +1,5 @@
-# A limit on the size of files is a full disk: a sentence, exit code 3, what was there before, and nothing half-written.
+# A limit on the size of files acts like a full disk: a message, exit code 3, the old file unchanged, and no partial
+# file.
 "$ACFLOW" synth clinic -n 150 --rate 0.1 -o t.csv && "$ACFLOW" fit t.csv --steps 2 --ensemble 1 -q -o m.st || exit 1
 echo old > x.csv; echo old > x.st
 (

@@ -1,4 +1,5 @@
-# What is given is given: written as it was, with a word where the model has seen nothing like it; what cannot be is refused with exit code 2.
+# Given values are written unchanged, with a warning if the model has seen nothing like them; impossible ones are
+# refused with exit code 2.
 config='{"steps": 10, "batch": 64, "gmm": 1, "mlp-width": 8, "coupling-units": 8, "likelihood-units": 8, "threads": 1, "ensemble": 1, "donors": false}'
 echo "$config" > c.json
 "$ACFLOW" synth clinic -n 200 --rate 0.1 -o t.csv

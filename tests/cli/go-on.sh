@@ -1,4 +1,5 @@
-# ^C without --checkpoint keeps the state beside the model, says so, and --resume goes on from there; where there is nothing to keep it in, that is said, too.
+# ^C without --checkpoint keeps the state beside the model and says so; --resume continues. If nothing can be kept, a
+# message says so.
 echo '{"steps": 200, "ensemble": 2, "batch": 32, "gmm": 1, "mlp-width": 8, "coupling-units": 8, "likelihood-units": 8, "threads": 1, "valid-every": 50}' > c.json
 "$ACFLOW" synth clinic -n 300 --rate 0.1 -o t.csv
 "$ACFLOW" fit t.csv -o whole.st --config c.json -q

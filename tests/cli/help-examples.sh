@@ -1,4 +1,5 @@
-# Every example that a help page shows works, in the order of the pages: made-up tables and short trainings stand for the user's.
+# Every example of a help page works, in the order of the pages, with synthetic tables and short trainings in place of
+# the user's.
 set -e
 config='{"steps": 8, "batch": 64, "gmm": 1, "mlp-width": 8, "coupling-units": 8, "likelihood-units": 8, "threads": 1}'
 echo "$config" > short.json

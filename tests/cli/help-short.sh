@@ -1,5 +1,5 @@
-# What a person reads fits a screen or two: at most 60 lines of at most 80 columns (examples aside), each option once, none but with --all
-# that is not essential; all of them with --all, image options only where images are meant.
+# The short help has at most 60 lines of at most 80 columns (examples aside), each option once, and only essential
+# options. --all shows all of them; image options are under one heading.
 for command in "" $("$ACFLOW" help --commands); do
     "$ACFLOW" help $command > page
     "$ACFLOW" help $command --all > all
@@ -21,7 +21,7 @@ for command in sample synth; do "$ACFLOW" help $command | grep -e '--image'; don
 "$ACFLOW" help fit --all > all
 more=$(sed -n 's/^More: acflow help fit --all (\([0-9]*\) further options).*/\1/p' page)
 [ $(($(grep -c '^  \(-., \)\{0,1\}--' page) + more)) = "$(grep -c '^  \(-., \)\{0,1\}--' all)" ] || echo "$more further options"
-# A command takes what its help shows, and says whose the others are.
+# A command takes the options that its help shows, and names the command of others.
 "$ACFLOW" synth moons --steps 3
 "$ACFLOW" info --eval-rate 0.5
 "$ACFLOW" help fit impute

@@ -1,4 +1,5 @@
-# Images are looked at before anything is trained: what a source holds, what masks hide, and a sentence for what is wrong.
+# Images are checked before training: the contents of a source, the pixels that masks hide, and a message for each
+# mistake.
 "$ACFLOW" plot masks --masks 'left + rect:0.2-0.5*3' --image-size 20x30 -o a.png && mkdir f && cp a.png f/1.png && cp a.png f/2.png
 "$ACFLOW" info f --image-size 64x48 --image-channels grey
 { printf '\000\000\010\003\000\000\000\002\000\000\000\002\000\000\000\002'; printf 'abcdefgh'; } > digits

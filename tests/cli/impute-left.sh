@@ -1,4 +1,5 @@
-# Holes that stay are named, the columns are shown where a model is fitted, and a table without holes is copied without one.
+# Missing cells that stay are reported, columns are shown if a model is fitted, and a table without missing cells is
+# copied without one.
 config='{"steps": 20, "batch": 64, "gmm": 2, "mlp-width": 8, "likelihood-units": 8, "threads": 1, "ensemble": 1, "progress": "none"}'
 echo "$config" > c.json
 awk 'BEGIN { print "uid,zip,age,unit,note"; for (i = 0; i < 40; i++) printf "%s,%s,%s,%s,\n", i % 5 ? "u" i : "", i % 8 ? "0" i * 37 : "NA", i % 9 ? 20 + i * 7 % 50 + 0.5 : "", i % 4 ? "kg" : "" }' > t.csv

@@ -1,31 +1,33 @@
-# The main job: observed cells come back byte for byte, holes are filled as their column is, draws are mice's long format.
+# The main job: observed cells are copied byte for byte, missing cells are filled in the format of their column, draws
+# have mice's long format.
 set -e
 config='{"steps": 30, "batch": 64, "gmm": 2, "mlp-width": 8, "coupling-units": 8, "likelihood-units": 8, "threads": 1}'
 echo "$config" > c.json
 "$ACFLOW" synth clinic -n 200 --mechanism mar --rate 0.2 --truth truth.csv -o t.csv
 "$ACFLOW" impute t.csv -o done.csv --save-model m.safetensors --config c.json -q
-# every line: same number of fields, cells that were there unchanged, no hole left
+# every line: same number of fields, observed cells unchanged, no missing cell left
 paste -d'|' t.csv done.csv | awk -F'|' '{ n = split($1, a, ","); m = split($2, b, ",")
     if (n != m) print "fields, line " NR
     for (i = 1; i <= n; i++) if (a[i] != "" ? a[i] != b[i] : b[i] == "") print "line " NR ", field " i ": " a[i] " -> " b[i] }'
 wc -l < done.csv
-# as its column is: whole numbers, one decimal, known words
+# in the format of the column: whole numbers, one decimal, known words
 awk -F, 'NR > 1 && ($4 !~ /^[0-9]+$/ || $8 !~ /^[0-9]+\.[0-9]$/ || $6 !~ /^(never|former|current)$/ || $2 !~ /^20[0-9-]*$/) { print "line " NR ": " $0 }' done.csv
 # the same from the saved model, from standard input, from gzip, on other threads
 "$ACFLOW" impute t.csv --model m.safetensors -q | cmp - done.csv
 "$ACFLOW" impute - --model m.safetensors --threads 2 -q < t.csv | cmp - done.csv
 gzip -c t.csv > t.csv.gz && "$ACFLOW" impute t.csv.gz --model m.safetensors -q | cmp - done.csv
-# draws: the same for a part of the table, whatever else is in it
+# draws: the same for a part of the table, regardless of the other rows
 "$ACFLOW" impute t.csv --model m.safetensors --draws 2 --long -q > long.csv
 head -n 1 long.csv
 wc -l < long.csv
 head -n 51 t.csv > part.csv
 "$ACFLOW" impute part.csv --model m.safetensors --draws 2 --long -q > long-part.csv
 sed -n '202,251p' long.csv > a; sed -n '52,101p' long-part.csv > b; cmp a b
-# intervals behind each number
+# intervals after each number
 "$ACFLOW" impute t.csv --model m.safetensors --intervals 90 -q > ends.csv
 head -n 1 ends.csv
-# the values are those without intervals, or the draw; ends are the same for a part of the table, and on other threads
+# values are those without intervals, or the draw; interval ends are the same for a part of the table, and on other
+# threads
 values() {
     awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) if ($i !~ /\.(low|high)$/) keep[++n] = i }
         { for (k = 1; k <= n; k++) printf "%s%s", $keep[k], k < n ? "," : "\n" }' "$1"

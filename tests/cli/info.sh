@@ -1,2 +1,2 @@
-# What a bug report should begin with.
+# The first thing in a bug report.
 "$ACFLOW" info --threads 3

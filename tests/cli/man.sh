@@ -1,9 +1,10 @@
-# Every command has a page in roff: each flag and option of its --help occurs in it, its examples word for word, and groff, where there
+# Every command has a man page: each flag and option of its --help occurs in it, its examples word for word, and groff,
+# if installed, reports nothing.
 # is one, finds nothing to complain about.
 for command in "" $("$ACFLOW" help --commands); do
     "$ACFLOW" help --man $command > page || echo "no page: $command"
     "$ACFLOW" help $command --all > help
-    # As a reader sees it; without groff, the few escapes that flags and examples have are taken back.
+    # As a reader sees it; without groff, the few escapes in flags and examples are undone.
     if command -v groff > groff; then
         groff -man -Tutf8 -ww -rLL=160n page 2> complaints | sed 's/\x1b\[[0-9;]*m//g; s/.\x08//g' > seen
         cat complaints

@@ -1,4 +1,5 @@
-# What counts as missing: pandas' markers and their relatives. What may be a value is filled in with a word about it, and kept when the user says so.
+# NA strings: those of pandas and similar ones. One that may be a value is filled in with a warning, and kept if the
+# user says so.
 config='{"steps": 20, "batch": 16, "gmm": 2, "mlp-width": 8, "likelihood-units": 8, "threads": 1, "ensemble": 1, "progress": "none"}'
 echo "$config" > c.json
 awk 'BEGIN { n = split("NA|na|n/a|N/A|<NA>|\\N|null|NULL|NaN|#N/A|--||?", m, "|"); print "x,pain"

@@ -1,5 +1,5 @@
-# A batch too large for the memory there is: status 5 and a sentence with numbers, the checkpoint stays whole, and the run goes on from it
-# with a batch that fits.
+# A batch too large for the memory: status 5 and a message with numbers. The checkpoint stays complete, and the run
+# continues from it with a batch that fits.
 "$ACFLOW" synth clinic -n 12000 -o table.csv --quiet
 config='{"steps": 3, "gmm": 0, "likelihood-units": 512, "threads": 1, "device": "cpu", "valid": 0, "checkpoint": "run.checkpoint"}'
 echo "$config" > config.json

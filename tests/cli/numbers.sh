@@ -1,4 +1,4 @@
-# Numbers as people write them: read as what they are, and filled in as their column writes them, also by a model that was saved.
+# Numbers as people write them: read as numbers, and filled in the format of their column, also by a saved model.
 printf 'age;height;income\n24;192,4;1.698\n30;180,1;985\n41;170,25;2.345\n' > comma.csv
 "$ACFLOW" info comma.csv
 printf 'weight;group\n1.698;a\n985;b\n2.345;a\n' > either.csv

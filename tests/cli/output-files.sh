@@ -1,4 +1,5 @@
-# Where results go: a link stays one, a pipe is written to, and a place that cannot be written is known before anything is learned.
+# Where results go: a link stays a link, a pipe is written to, and a path that cannot be written is reported before
+# training.
 "$ACFLOW" synth moons -n 30 -o t.csv && "$ACFLOW" fit t.csv --steps 2 -q -o m.safetensors
 mkfifo pipe && cat pipe > through &
 while [ ! -p pipe ]; do sleep 0.01; done
@@ -12,7 +13,7 @@ for to in nowhere/x folder; do # steps without end: who trains first never comes
         timeout 20 "$ACFLOW" $command --steps 100000000 --valid 0 --batch 30 -q; echo "exit $?"
     done
 done 2>&1
-# Devices of our own: what goes wrong here, as root, must not replace those of the machine. Who is not root cannot, and gets links to them.
+# Devices of our own: as root, a mistake here must not replace those of the machine. Other users get links to them.
 device() { # NAME MINOR
     [ "$(id -u)" = 0 ] && mknod -m 666 "$1" c 1 "$2" 2> /dev/null && (: > "$1") 2> /dev/null || ln -sf "/dev/$1" "$1"
 }

@@ -1,5 +1,5 @@
-# Pictures come from libacflow_plot.so, which is loaded when one is asked for: without it, or with one that does not fit, there is a sentence, and
-# everything else works. libacflow and the program need neither cairo nor X11.
+# libacflow_plot.so draws the pictures and is loaded on first use. Without it, or with one that does not fit, there is a
+# message, and everything else works. libacflow and the program need neither cairo nor X11.
 root=$(cd "$(dirname "$0")/../.." && pwd)
 mkdir program && cp "$ACFLOW" program/acflow && cp -P "$(dirname "$ACFLOW")"/libacflow.so* program/
 library=program/libacflow_plot.so

@@ -1,4 +1,4 @@
-# With --id a row's draws belong to its id: shuffled, or alone, it gets the same values from the same model.
+# With --id a row's draws depend on its id: shuffled, or alone, it gets the same values from the same model.
 set -e
 config='{"steps": 8, "batch": 64, "gmm": 1, "mlp-width": 8, "coupling-units": 8, "likelihood-units": 8, "threads": 1}'
 echo "$config" > c.json
@@ -11,14 +11,14 @@ draw t.csv --id patient_id | sort > by-id
 draw shuffled.csv --id patient_id | sort | cmp - by-id
 (head -n 1 t.csv; tail -n 7 t.csv) > part.csv
 draw part.csv --id patient_id | sort | comm -23 - by-id
-# without it, a row is its number
+# without it, a row is identified by its number
 draw t.csv | sort > by-number
 draw shuffled.csv | sort | cmp -s - by-number && echo "draws do not depend on the row's number"
 cmp -s by-id by-number && echo "the id has no effect"
-# a column that only the ids are in: the model need not know it
+# a column that holds only the ids: the model need not have it
 awk -F, -v OFS=, '{ print $0, NR == 1 ? "key" : 1000 + NR * 7 % 61 / 8 }' t.csv > keyed.csv
 draw keyed.csv --id key > keyed.out
-# mistakes, and what is said of ids that are there twice
+# mistakes, and the message for ids that occur twice
 draw t.csv --id patient-id || echo $?
 sed '5 s/^[^,]*,/,/' t.csv > hole.csv
 draw hole.csv --id patient_id || echo $?

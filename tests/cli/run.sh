@@ -24,7 +24,7 @@ matches() {
     local text pattern=
     text=$(cat "$1")
     [ -e "$2" ] && pattern=$(cat "$2")
-    # shellcheck disable=SC2053  # the pattern is meant to be one
+    # shellcheck disable=SC2053  # the pattern is unquoted on purpose
     [[ $text == $pattern ]]
 }
 

@@ -1,4 +1,4 @@
-# A row of which nothing that is asked for is known has no score: NA, not the 0 of an empty product, which would sort as the most probable.
+# A row without an observed target cell has no score: NA, not 0, which would sort as the most probable.
 set -e
 echo '{"steps": 8, "batch": 64, "gmm": 1, "likelihood-units": 8, "ensemble": 1, "threads": 1, "donors": false}' > c.json
 awk 'BEGIN { srand(5); print "a,b,c"; for (i = 0; i < 80; i++) print int(1e4 * rand()) "," int(1e4 * rand()) "," (rand() < 0.4 ? "x" : "y") }' > t.csv

@@ -1,4 +1,5 @@
-# A wrong cell does not condemn the right ones of its row: the index that is wrong is listed, and not the weight beside it.
+# A wrong cell does not raise the surprisal of the right cells of its row: the wrong index is listed, not the weight
+# beside it.
 set -e
 config='{"steps": 300, "batch": 128, "gmm": 4, "likelihood-units": 16, "ensemble": 1, "threads": 1}'
 echo "$config" > c.json

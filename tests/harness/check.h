@@ -3,9 +3,9 @@
  *     static void arena_marks(void **state) { (void)state; assert_int_equal(1, 1); }
  *     ACF_TESTS(arena, cmocka_unit_test(arena_marks), ...)
  *
- * The runner finds every suite (no list to edit), runs those named on its command line or all, and ends with the line
- * "N passed, N failed, N skipped" and a non-zero status when something failed. With --device cuda it runs the tests that are meant for
- * another device instead: the cases of lab.h, and those added by ACF_DEVICE_TESTS. */
+ * The runner finds every suite without a list to edit. It runs those named on its command line, or all, and ends with
+ * the line "N passed, N failed, N skipped" and a non-zero status if a test failed. With --device cuda it runs the tests
+ * for another device instead: the cases of lab.h, and those added by ACF_DEVICE_TESTS. */
 #ifndef ACF_HARNESS_CHECK_H
 #define ACF_HARNESS_CHECK_H
 

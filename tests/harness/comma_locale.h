@@ -7,7 +7,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Sets it: an installed one, or one compiled for this test into `folder`, which the caller makes and removes. The caller sets "C" again. */
+/* Sets it: an installed locale, or one compiled for this test into `folder`, which the caller makes and removes. The
+ * caller sets "C" again. */
 static inline bool use_comma_locale(const char *folder) {
     if (setlocale(LC_NUMERIC, "de_DE.UTF-8")) return true;
     char command[160];

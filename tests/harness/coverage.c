@@ -1,5 +1,5 @@
-/* No operation goes untested: after all suites, every operation of the list that has a derivative must have run in a case,
- * and in the double build its gradients must have been checked. */
+/* Every operation must be tested. After all suites, every operation of the list that has a derivative must have run in
+ * a case, and in the double build its gradients must have been checked. */
 #include "harness/lab.h"
 
 #include <string.h>
@@ -27,7 +27,7 @@ static void the_list_is_in_order(void **state) {
     }
 }
 
-/* The name sorts behind all others, so that this suite runs last. */
+/* The name sorts after all others, so that this suite runs last. */
 __attribute__((constructor)) static void add(void) {
     static const struct CMUnitTest tests[] = {cmocka_unit_test(every_operation_has_a_case),
                                               cmocka_unit_test(the_list_is_in_order)};

@@ -1,4 +1,4 @@
-/* A bench for answers with an archive: see donor_lab.h. */
+/* Setup for tests of donor answers: see donor_lab.h. */
 #include "harness/donor_lab.h"
 
 #include "harness/lab.h"
@@ -11,7 +11,7 @@ const acf_column acf_donor_lab_columns[COLS] = {{NULL, 0}, {NULL, CLASSES}, {NUL
 static acf_model *some_model(acf_donor_lab *b, int k) {
     acf_model *m = acf_lab_fitted(b->dev, b->table, NULL, &(acf_encoding){true, true}, (uint64_t)k + 3, 0.3);
     for (int j = REAL; j <= LAST;
-         j += LAST - REAL) { /* draws of the networks are no values of the table, and not at its ends */
+         j += LAST - REAL) { /* draws of the networks are neither values of the table nor at its ends */
         m->encoder->resolution[j] = (acf_resolution){0, 0};
         m->encoder->least[j] = -1e9, m->encoder->most[j] = 1e9;
     }

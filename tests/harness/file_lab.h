@@ -1,4 +1,4 @@
-/* Files for tests: in memory, reached by a path as any other, since thousands are made and the disk is not what is tested; gzip made
+/* Files for tests: in memory with an ordinary path, because thousands are made and the disk is not tested; gzip made
  * from bytes; a locale that writes decimal commas. */
 #ifndef ACF_HARNESS_FILE_LAB_H
 #define ACF_HARNESS_FILE_LAB_H
@@ -16,7 +16,7 @@ acf_memfile acf_memfile_create(void);
 void acf_memfile_put(const acf_memfile *f, const void *bytes, size_t n); /* becomes these bytes */
 void acf_memfile_free(const acf_memfile *f);
 
-/* A folder of its own in /tmp, removed with all that is in it. */
+/* A folder of its own in /tmp, removed with its contents. */
 typedef struct acf_lab_folder {
     char path[40];
 } acf_lab_folder;
@@ -29,8 +29,8 @@ void acf_lab_folder_free(const acf_lab_folder *f);
 /* One gzip member of these bytes to out (cap); returns its length. */
 size_t acf_lab_gzip(const void *bytes, size_t n, void *out, size_t cap);
 
-/* Sets LC_NUMERIC to a locale with a decimal comma, an installed one or one that is compiled for this; false: neither is possible. The caller sets it
- * back to "C". */
+/* Sets LC_NUMERIC to a locale with a decimal comma, installed or compiled for this; false: neither is possible. The
+ * caller sets it back to "C". */
 bool acf_lab_comma_locale(void);
 
 #endif

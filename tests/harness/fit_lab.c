@@ -1,4 +1,4 @@
-/* What tests of fitting share: see fit_lab.h. */
+/* Shared by tests of fitting: see fit_lab.h. */
 #include "harness/fit_lab.h"
 
 #include "base/arena.h"
@@ -47,7 +47,7 @@ void acf_fit_lab_without_memory(const acf_table *t, const acf_images *im, const 
         status = t ? acf_model_fit(t, o, NULL, NULL, &m) : acf_model_fit_images(im, o, NULL, NULL, &m);
         acf_alloc_fail_at(0);
         if (status != ACF_OK && status != ACF_EMEMORY) fail_msg("allocation %d: %s", (int)n, acf_error());
-        assert_true(m || status); /* when the last checkpoint fails there are both */
+        assert_true(m || status); /* if the last checkpoint fails there are both */
         acf_model_free(m);
         assert_int_equal(acf_alloc_live(), live);
         assert_true(n < most);

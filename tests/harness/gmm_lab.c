@@ -1,4 +1,4 @@
-/* What the tests of both anchors share: see gmm_lab.h. */
+/* Shared by the tests of Gaussian mixture and factor analysis: see gmm_lab.h. */
 #include "harness/gmm_lab.h"
 
 #define ROWS_MAX 4096

@@ -1,4 +1,5 @@
-/* Model files made by hand: see golden.h. Sizes are the smallest that tell rows from columns: 2 units, 3 in an MLP, 2 components. */
+/* Model files made by hand: see golden.h. Sizes are the smallest that distinguish rows from columns: 2 units, 3 in an
+ * MLP, 2 components. */
 #include "harness/golden.h"
 
 #include "harness/check.h"
@@ -24,7 +25,7 @@ static void named(char out[NAME], const char *fmt, ...) {
     assert_in_range(n, 1, NAME - 1);
 }
 
-/* ---- the list of tensors, by docs/format.md -------------------------------------------------------------------------------- */
+/* ---- the list of tensors, by docs/format.md -------------------------------------------------------------------- */
 
 acf_golden_tensor *acf_golden_add(acf_golden *g, const char *name, int ndim, int64_t rows, int64_t cols) {
     assert_true(g->n < ACF_GOLDEN_TENSORS);
@@ -65,7 +66,7 @@ static void add(acf_golden *g, const char *prefix, const char *name, int ndim, i
 static int64_t seen(const acf_golden *g) { return 3 * g->reals + g->categories * (2 + EMBEDDING); }
 static int64_t context(const acf_golden *g) { return seen(g) + (g->spec.reader > 0 ? g->spec.reader : 0); }
 
-/* The first matrix sees the row, and is zero. Without a hidden layer it is the last as well. */
+/* The first matrix reads the row, and is zero. Without a hidden layer it is also the last. */
 static void add_mlp(acf_golden *g, const char *prefix, int64_t in, int64_t out) {
     int last = g->spec.mlp_layers;
     for (int l = 0; l <= last; l++) {
@@ -76,7 +77,7 @@ static void add_mlp(acf_golden *g, const char *prefix, int64_t in, int64_t out) 
     }
 }
 
-/* Recurrent layers stay at zero: states are then zero too, and the head sees nothing but its bias. */
+/* Recurrent layers stay at zero, so states are zero and the head reads only its bias. */
 static void add_rnn(acf_golden *g, const char *prefix, int layers, int64_t in, int64_t out) {
     for (int l = 0; l < layers; l++) {
         char layer[NAME];
@@ -95,7 +96,7 @@ static void add_rnn(acf_golden *g, const char *prefix, int layers, int64_t in, i
     add(g, head, "b2", 1, out, 0, true);
 }
 
-/* Slots are there when something lies before the likelihood, so that modelled values are not what given ones are. */
+/* There are slots if a transformation precedes the likelihood, because modelled values then differ from given ones. */
 static void add_set(acf_golden *g, const char *prefix, int64_t out, int64_t slots) {
     add(g, prefix, "wc", 2, UNITS, context(g), false);
     if (g->spec.column_embedding) add(g, prefix, "wi", 2, UNITS, g->spec.column_embedding, false);
@@ -113,7 +114,7 @@ static void add_set(acf_golden *g, const char *prefix, int64_t out, int64_t slot
     if (slots) add(g, prefix, "slots", 2, UNITS, slots, false);
 }
 
-/* One hidden layer as wide as the output. What it says goes to matrices that are zero. */
+/* One hidden layer as wide as the output. Its output multiplies matrices that are zero. */
 static void add_reader(acf_golden *g, const char *name) {
     int W = g->spec.reader;
     if (W <= 0) return;
@@ -139,7 +140,7 @@ static int rank_of(const acf_golden *g, const char *kind) {
     return g->spec.rank ? g->spec.rank : g->reals < 8 ? g->reals : 8;
 }
 
-/* W_0 is twice the identity and some: with |W_c| < 1/2 nothing gets near a singular matrix. */
+/* W_0 is about twice the identity: with |W_c| < 1/2 no matrix is nearly singular. */
 static void add_linear(acf_golden *g, const char *prefix, const char *kind) {
     int64_t D = g->reals, r = rank_of(g, kind);
     char second[NAME];
@@ -191,7 +192,7 @@ static int64_t all_classes(const acf_golden *g) {
     return W;
 }
 
-/* ---- metadata --------------------------------------------------------------------------------------------------------------- */
+/* ---- metadata -------------------------------------------------------------------------------------------------- */
 
 static void write_texts(acf_golden *g) {
     const acf_golden_spec *s = &g->spec;
@@ -263,7 +264,7 @@ void acf_golden_free(acf_golden *g) {
     for (int i = 0; i < g->n; i++) free(g->tensor[i].value);
 }
 
-/* ---- the file --------------------------------------------------------------------------------------------------------------- */
+/* ---- the file -------------------------------------------------------------------------------------------------- */
 
 enum { HEADER = 1 << 16 }; /* bytes, more than any of these takes */
 
@@ -330,7 +331,8 @@ static size_t put_entry(char *to, const acf_golden_tensor *t, size_t begin) {
     return n + (size_t)sprintf(to + n, "],\"data_offsets\":[%zu,%zu]}", begin, begin + bytes_of(t));
 }
 
-/* The header, its length in front; returns where the data begins. text: key and value, ended by NULL; an empty value is left out. */
+/* The header, after its length; returns where the data begins. text: key and value, ended by NULL; an empty value is
+ * left out. */
 static size_t put_header(char *file, const acf_golden_tensor *const *order, int n, const char *const (*text)[2]) {
     size_t at = 8 + (size_t)sprintf(file + 8, "{\"__metadata__\":{"), begin = 0;
     for (; (*text)[0]; text++) {
@@ -380,7 +382,7 @@ unsigned char *acf_golden_bytes(const acf_golden *g, size_t *n) {
     return file;
 }
 
-/* ---- what it must say ------------------------------------------------------------------------------------------------------- */
+/* ---- the expected log-density ---------------------------------------------------------------------------------- */
 
 static const double *values(acf_golden *g, const char *prefix, const char *name) {
     char full[NAME];
@@ -438,7 +440,8 @@ static void describe(acf_golden *g, const char *prefix, int64_t out_count, doubl
         rnn(g, prefix, out_count, out);
 }
 
-/* What goes through the flow: n values at places 0..n-1, the columns (among the reals) of these places, and log|det|. */
+/* The values in the flow: n values at positions 0..n-1, the columns (among the reals) at these positions, and
+ * log|det|. */
 typedef struct walk {
     int n, column[ACF_GOLDEN_COLUMNS];
     double v[ACF_GOLDEN_COLUMNS], logdet;
@@ -455,7 +458,7 @@ static double log_det(double a[ACF_GOLDEN_COLUMNS][ACF_GOLDEN_COLUMNS], int n) {
     return sum;
 }
 
-/* M at two columns: base plus what the networks say. */
+/* M at two columns: base plus the output of the networks. */
 static double entry(acf_golden *g, const char *prefix, const char *kind, int i, int j) {
     int D = g->reals, r = rank_of(g, kind);
     bool diagonal = strcmp(kind, "lowrank") == 0;
@@ -520,7 +523,7 @@ static void go_through(acf_golden *g, const char *kind, int at) {
             mlp(g, half, 2 * D, out);
             for (int t = 1 - h; t < now.n; t += 2) affine(t, out[now.column[t]], out[D + now.column[t]]);
         }
-    } else if (!strcmp(kind, "reverse")) { /* values change places; a place keeps its column */
+    } else if (!strcmp(kind, "reverse")) { /* values change positions; a position keeps its column */
         for (int t = 0; t < now.n / 2; t++) {
             double v = now.v[t];
             now.v[t] = now.v[now.n - 1 - t], now.v[now.n - 1 - t] = v;

@@ -1,9 +1,10 @@
-/* Model files made by hand: a writer that follows docs/format.md and shares no line with acflow's own, and what such a model must
- * say, from the formulas. Weights are not random numbers from anywhere: every file is the same bytes on every machine.
+/* Model files made by hand: a writer that follows docs/format.md and shares no code with acflow's, and the expected
+ * answers of such a model from the formulas. Weights follow a fixed rule, so every file has the same bytes on every
+ * machine.
  *
- * Matrices that multiply what differs from row to row (contexts, values, states) are zero; biases and the layers behind are not. So
- * each network says the same for every row, and a log-density can be computed here in a few lines, yet every tensor has to be found
- * under its name, with its shape, in its order. */
+ * Matrices whose input differs from row to row (contexts, values, states) are zero; biases and the layers after them
+ * are not. So each network has the same output for every row, and a log-density can be computed here in a few lines.
+ * Yet every tensor has to be found under its name, with its shape, in its order. */
 #ifndef ACF_HARNESS_GOLDEN_H
 #define ACF_HARNESS_GOLDEN_H
 
@@ -18,8 +19,8 @@ typedef struct acf_golden_spec {
     const char *flow;       /* kinds, a space between */
     const char *likelihood; /* ar, gaussian or set */
     int mlp_layers, coupling_layers, likelihood_layers, rank, column_embedding;
-    int gmm;    /* components, all standard normal: an anchor that changes nothing; -1: the config does not say */
-    int reader; /* width of the network that reads the context; -1: the config does not say */
+    int gmm;    /* components, all standard normal: a mixture that changes nothing; -1: not in the config */
+    int reader; /* width of the network that reads the context; -1: not in the config */
     bool deep;
     bool wide; /* F64 tensors */
     int columns;
@@ -34,7 +35,7 @@ typedef struct acf_golden_tensor {
     double *value; /* each a float */
 } acf_golden_tensor;
 
-/* Tensors and metadata, to be changed at will before acf_golden_bytes. */
+/* Tensors and metadata, which tests may change before acf_golden_bytes. */
 typedef struct acf_golden {
     acf_golden_spec spec;
     int reals, categories, real[ACF_GOLDEN_COLUMNS], category[ACF_GOLDEN_COLUMNS]; /* columns of each kind */
@@ -52,7 +53,8 @@ acf_golden_tensor *acf_golden_add(acf_golden *g, const char *name, int ndim, int
 /* The file; free it. */
 unsigned char *acf_golden_bytes(const acf_golden *g, size_t *n);
 
-/* log p(x_u | x_o) of one row in the table's units; modelled[j]: column j is asked for. What is given does not matter here. */
+/* log p(x_u | x_o) of one row in the table's units; modelled[j]: column j is a target. The given values do not matter
+ * here. */
 double acf_golden_logp(acf_golden *g, const double *x, const bool *modelled);
 
 #endif

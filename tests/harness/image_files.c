@@ -8,7 +8,7 @@
 
 #include <jpeglib.h>
 
-/* ---- PNG ------------------------------------------------------------------------------------------------------------------ */
+/* ---- PNG ------------------------------------------------------------------------------------------------------- */
 
 static void put_bytes(png_structp png, png_bytep p, size_t n) {
     acf_lab_bytes *out = png_get_io_ptr(png);
@@ -71,7 +71,7 @@ void acf_lab_put_png(acf_lab_bytes *out, acf_lab_png kind, int H, int W, const u
     png_destroy_write_struct(&png, &info);
 }
 
-/* ---- JPEG ----------------------------------------------------------------------------------------------------------------- */
+/* ---- JPEG ------------------------------------------------------------------------------------------------------ */
 
 void acf_lab_put_jpeg(acf_lab_bytes *out, acf_lab_jpeg kind, bool progressive, bool adobe, int H, int W,
                       const unsigned char *pixel) {
@@ -109,7 +109,7 @@ void acf_lab_put_jpeg(acf_lab_bytes *out, acf_lab_jpeg kind, bool progressive, b
     free(bytes);
 }
 
-/* ---- idx, folders --------------------------------------------------------------------------------------------------------- */
+/* ---- idx, folders ---------------------------------------------------------------------------------------------- */
 
 void acf_lab_put_idx(acf_lab_bytes *out, int N, int H, int W, const unsigned char *pixel) {
     const int dim[] = {N, H, W};

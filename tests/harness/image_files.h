@@ -1,4 +1,5 @@
-/* Image files made in memory for tests: PNG of every kind by libpng, JPEG by libjpeg, idx. Folders to put them in: file_lab.h. */
+/* Image files made in memory for tests: PNG of every kind by libpng, JPEG by libjpeg, idx. Folders to put them in:
+ * file_lab.h. */
 #ifndef ACF_HARNESS_IMAGE_FILES_H
 #define ACF_HARNESS_IMAGE_FILES_H
 
@@ -23,7 +24,8 @@ typedef struct acf_lab_png {
 void acf_lab_put_png(acf_lab_bytes *out, acf_lab_png kind, int H, int W, const unsigned char *samples);
 
 typedef enum acf_lab_jpeg { ACF_LAB_GREY, ACF_LAB_COLOUR, ACF_LAB_CMYK, ACF_LAB_YCCK } acf_lab_jpeg;
-/* pixel (H,W,1, 3 or 4); quality 100, no subsampling. CMYK: as ink, that is 255 is full; written as Adobe's programs do where adobe. */
+/* pixel (H,W,1, 3 or 4); quality 100, no subsampling. CMYK: as ink, so 255 is full; with adobe, written as Adobe's
+ * programs do. */
 void acf_lab_put_jpeg(acf_lab_bytes *out, acf_lab_jpeg kind, bool progressive, bool adobe, int H, int W,
                       const unsigned char *pixel);
 

@@ -44,7 +44,7 @@ void acf_image_lab_mask(acf_image_lab *l, acf_image_mask mask) {
 
 bool acf_image_lab_modelled(const acf_image_lab *l, int64_t i) { return l->role[i / l->C] == ACF_PIXEL_ASKED; }
 
-/* Weights away from their initial values, the same on every device. */
+/* Weights unlike their initial values, the same on every device. */
 static void move_weights(acf_image_lab *l, double away) {
     acf_params *ps = acf_image_net_params(l->net);
     acf_real *value = acf_lab_fetch(l->dev, ps->value, ps->total);

@@ -1,4 +1,4 @@
-/* A small image model with random weights, away from its initial values, and questions to ask it. */
+/* A small image model with random weights, unlike its initial values, and queries for it. */
 #ifndef ACF_HARNESS_IMAGE_LAB_H
 #define ACF_HARNESS_IMAGE_LAB_H
 
@@ -13,14 +13,14 @@ typedef enum acf_image_mask {
     ACF_IMAGE_UPPER,  /* the upper half */
     ACF_IMAGE_LEFT,   /* the left half */
     ACF_IMAGE_HOLE,   /* all but a rectangle */
-    ACF_IMAGE_PADDED, /* at random, and the last row and column are not there */
+    ACF_IMAGE_PADDED, /* random, without the last row and column */
     ACF_IMAGE_ONE,    /* all but one pixel */
     ACF_IMAGE_ALL,    /* everything: nothing is modelled */
     ACF_IMAGE_MASKS
 } acf_image_mask;
 
 typedef struct acf_image_lab {
-    acf_device *dev, *owned; /* owned: the same, or NULL where it is somebody else's */
+    acf_device *dev, *owned; /* owned: the same, or NULL if another part owns it */
     acf_image_net *net;
     acf_tape *t;
     int64_t N, H, W, C;
@@ -29,11 +29,11 @@ typedef struct acf_image_lab {
     acf_image_query q; /* x, role; ids 0, 1, 2 ... */
 } acf_image_lab;
 
-/* N images of normal numbers, all with one kind of mask (differing from image to image where it is random). away: how far weights are moved
- * from their initial values. Free with acf_image_lab_close. */
+/* N images of normal numbers, all with one kind of mask (different for each image if it is random). away: how far
+ * weights are moved from their initial values. Free with acf_image_lab_close. */
 void acf_image_lab_open(acf_image_lab *l, int threads, const acf_image_sizes *s, int64_t N, acf_image_mask mask,
                         double away);
-/* The same on a device that is open, and stays so. */
+/* The same on an open device, which stays open. */
 void acf_image_lab_open_on(acf_image_lab *l, acf_device *dev, const acf_image_sizes *s, int64_t N, acf_image_mask mask,
                            double away);
 void acf_image_lab_close(acf_image_lab *l);

@@ -1,4 +1,4 @@
-/* What the harness does with a case: values, gradients, threads, steady, faults, nonfinite. See lab.h. */
+/* The jobs of the harness for a case: values, gradients, threads, steady, faults, nonfinite. See lab.h. */
 #include "harness/lab.h"
 
 #include <math.h>
@@ -11,10 +11,10 @@ static const acf_size common_sizes[] = {
     {4, 3, ACF_MASK_ALL},    {5, 7, ACF_MASK_RANDOM}, {9, 2, ACF_MASK_RANDOM}, {-1, 0, ACF_MASK_RANDOM},
 };
 
-/* ---- running a case ------------------------------------------------------------------------------------------------ */
+/* ---- running a case -------------------------------------------------------------------------------------------- */
 
-/* loss = sum of w_i y_i over all results, with fixed random weights: an operation of the harness itself, so that it does
- * not depend on those under test. */
+/* loss = sum of w_i y_i over all results, with fixed random weights. It is an operation of the harness itself,
+ * independent of those under test. */
 typedef struct weigh_attr {
     const acf_lab *l;
 } weigh_attr;
@@ -25,7 +25,7 @@ static double weight_of(const acf_node *n, int k, int64_t i) {
     return acf_lab_random(lab_of(n)->seed + 77 + (uint64_t)k, i, 0.3, 1.7) * (i % 3 == 1 ? -1 : 1);
 }
 
-/* Numbers of the device to look at and change: the CPU's own, or a copy that must be handed back. */
+/* Numbers of the device to read and change: the CPU's own, or a copy that must be handed back. */
 static acf_real *borrow(acf_device *dev, acf_real *x, int64_t n) { return dev->plugin ? acf_lab_fetch(dev, x, n) : x; }
 
 static void hand_back(acf_device *dev, acf_real *x, acf_real *copy, int64_t n) {
@@ -77,7 +77,7 @@ static void note_ops(acf_lab *l, bool *seen) {
         if (n->op->id >= 0) seen[n->op->id] = true;
 }
 
-/* What another operation might have sent back to a leaf already. */
+/* A gradient that another operation might already have added to a leaf. */
 static double preset_of(int64_t i) { return 3 + (double)(i % 7); }
 
 static void preset_gradients(acf_lab *l) {
@@ -129,7 +129,7 @@ static void open_case_on(acf_lab *l, const acf_case *c, acf_device *dev, acf_siz
 
 static const acf_size *sizes_of(const acf_case *c) { return c->sizes ? c->sizes : common_sizes; }
 
-/* ---- the jobs -------------------------------------------------------------------------------------------------------- */
+/* ---- the jobs -------------------------------------------------------------------------------------------------- */
 
 static void compare_with_naive(acf_lab *l) {
     double *expected[ACF_LAB_RESULTS] = {0};
@@ -194,7 +194,7 @@ static void check_leaf(acf_lab *l, acf_lab_leaf *f) {
     }
 }
 
-/* A backward adds: the same step again on gradients that are not zero leaves what was there plus what it left before. */
+/* A backward adds: the same step on gradients that are not zero gives these plus the earlier result. */
 static void check_accumulates(acf_lab *l) {
     acf_real *first[ACF_LAB_LEAVES] = {0};
     for (int k = 0; k < l->n_leaves; k++) {
@@ -234,7 +234,7 @@ static void job_gradients(const acf_case *c) {
     }
 }
 
-/* FNV hash over everything a step computed: results, and gradients of all leaves. */
+/* FNV hash over all results and the gradients of all leaves of a step. */
 static uint64_t digest(const acf_lab *l) {
     uint64_t h = 0xcbf29ce484222325u;
     for (int pass = 0; pass < 2; pass++) {
@@ -285,7 +285,7 @@ static void job_faults(const acf_case *c) {
     for (bool done = false; !done;) {
         acf_lab l;
         open_case(&l, c, 1, (acf_size){5, 7, ACF_MASK_RANDOM});
-        must_run(&l, !c->no_grad, NULL); /* the leaves exist now; a fresh tape must ask for all its memory again */
+        must_run(&l, !c->no_grad, NULL); /* the leaves exist now; a fresh tape must allocate all its memory again */
         acf_tape_free(l.t);
         l.t = NULL;
         acf_alloc_fail_at(++n);
@@ -344,31 +344,33 @@ static void job_nonfinite(const acf_case *c) {
     acf_lab_close(&l);
 }
 
-/* ---- another device --------------------------------------------------------------------------------------------------------- */
+/* ---- another device -------------------------------------------------------------------------------------------- */
 
-/* How far rounding may lead. A number of so many bits is off by u = 2^-bits of itself at most, to either side, and n roundings one behind the
- * other are off by λ sqrt(n) u with a probability that goes to 0 as exp(-λ²/2) (Higham and Mary's analysis). LAMBDA leaves room for what
- * operations do with it: sums of products that are smaller than their terms, slopes of activations above 1. */
+/* The bound of rounding errors. A number with this many bits has a relative error of at most u = 2^-bits. n roundings
+ * in sequence exceed λ sqrt(n) u with a probability that goes to 0 as exp(-λ²/2) (Higham and Mary's analysis). LAMBDA
+ * also covers what operations do with the error: sums of products that are smaller than their terms, slopes of
+ * activations above 1. */
 #define LAMBDA 13
 static double rounding(acf_precision p, double n) {
     static const int bits[] = {[ACF_PRECISION_FLOAT] = 24, [ACF_PRECISION_TF32] = 11, [ACF_PRECISION_BF16] = 8};
     return LAMBDA * sqrt(fmax(n, 1)) * ldexp(1, -bits[p]);
 }
 
-/* What products in the device's precision cost, beside which the tolerance of a case does not count: their factors are rounded once, and
- * in a recurrence again by each product of at most D steps. Float is the tolerance of the case. */
+/* The error of products in the device's precision, which dominates the tolerance of a case. Their factors are rounded
+ * once, and in a recurrence again by each product of at most D steps. Float has the tolerance of the case. */
 static double precision_tolerance(const acf_lab *l) {
     const acf_precision p = l->dev->precision;
     return p == ACF_PRECISION_FLOAT ? 0 : rounding(p, l->c->recurrent ? (double)(l->c->recurrent * l->D) : 1);
 }
 
-/* The part of the largest gradient that an element may be off by in float: a recurrence adds up T terms of which each has come through the
- * steps, in another order than the CPU. Others are held to what they reach. */
+/* The error allowed in float as a part of the largest gradient: a recurrence adds up T terms, each of which has come
+ * through the steps, in another order than on the CPU. Other operations have the bound that they reach. */
 static double gradient_floor(const acf_lab *l) {
     return l->c->recurrent ? rounding(ACF_PRECISION_FLOAT, (double)l->host->T) : 0;
 }
 
-/* Results on the device against the naive reference, where there is one and the size allows it, else the CPU's. */
+/* Results on the device against the naive reference, if there is one and the size allows it, otherwise against the
+ * CPU's. */
 static void compare_results(const acf_lab *cpu, const acf_lab *dev) {
     const acf_case *c = cpu->c;
     const double tol = fmax(2 * (c->tol > 0 ? c->tol : 2e-5), precision_tolerance(dev));
@@ -400,11 +402,13 @@ static void compare_results(const acf_lab *cpu, const acf_lab *dev) {
     }
 }
 
-/* Gradients of a leaf against the CPU's; `before` is what was in them. What has no twin on the CPU gets none. */
+/* Gradients of a leaf against the CPU's; `before` is their earlier content. Elements without a counterpart on the CPU
+ * get none. */
 static void compare_gradient(const acf_lab *cpu, const acf_lab *dev, int k, bool preset) {
     const acf_lab_leaf *f = &cpu->leaf[k], *g = &dev->leaf[k];
     const double tol = fmax(2e-4, 2 * precision_tolerance(dev));
-    /* Rounded factors leave an error that is the same for small and large sums: elements are held to a part of the largest. */
+    /* Rounded factors give an error of the same size for small and large sums, so the bound is a part of the largest
+     * element. */
     const double part = fmax(precision_tolerance(dev) > 0 ? 0.25 : 0.05, gradient_floor(cpu) / tol);
     double largest = 0;
     bool *seen = calloc((size_t)g->count + 1, sizeof *seen);
@@ -451,7 +455,7 @@ static void job_device(const acf_case *c) {
     if (!acf_test_small()) try_on_device(c, big_size(c), true);
 }
 
-/* ---- registration ------------------------------------------------------------------------------------------------------ */
+/* ---- registration ---------------------------------------------------------------------------------------------- */
 
 static const struct {
     const char *name;
@@ -474,7 +478,7 @@ static void run_task(void **state) {
     jobs[k->job].run(k->c);
 }
 
-/* Names and tasks live as long as the program; the list keeps them in sight of the leak checker. */
+/* Names and tasks live as long as the program; the list keeps them reachable for the leak checker. */
 typedef struct kept {
     struct kept *next;
 } kept;

@@ -1,4 +1,4 @@
-/* The bench itself: inputs that survive runs, masks, results. The jobs are in jobs.c. See lab.h. */
+/* The lab: inputs that survive runs, masks, results. The jobs are in jobs.c. See lab.h. */
 #include "harness/lab.h"
 
 #include "base/rng.h"
@@ -121,7 +121,7 @@ void acf_lab_close(acf_lab *l) {
     memset(l, 0, sizeof *l);
 }
 
-/* The next leaf of this run; on the first run it is made. Its values depend on (seed, place) only. */
+/* The next leaf of this run, made in the first run. Its values depend on (seed, position) only. */
 static acf_lab_leaf *next_leaf(acf_lab *l, const char *name, int64_t count) {
     int at = l->leaf_at++;
     assert_true(at < ACF_LAB_LEAVES);
@@ -144,7 +144,7 @@ static acf_real value_of(const acf_lab *l, int64_t i, double lo, double hi) {
     return (acf_real)x;
 }
 
-/* A leaf of lists of matrices is the same list wherever its rows begin. */
+/* A leaf of lists of matrices is the same list regardless of where its rows begin. */
 static void fill_square(const acf_lab *l, acf_lab_leaf *f, double lo, double hi, double diagonal) {
     const acf_subset *u = l->host;
     f->is_square = true;

@@ -1,6 +1,6 @@
-/* The bench on which operations are tried: a case is data, the harness gives it six jobs.
+/* The lab tests operations: a case is data, and the harness runs seven jobs on it.
  *
- * A case says how to apply an operation to random inputs, and what should come out:
+ * A case applies an operation to random inputs and has the expected results:
  *
  *     static void build(acf_lab *l) {
  *         acf_tensor *x = acf_leaf(l, "x", -1, 1, 2, (int64_t[]){l->N, 5});       random, differentiable
@@ -17,16 +17,16 @@
  *                 added to what other operations have sent back
  *     threads     compares outputs and gradients bit for bit on 1, 2 and 3 threads, at a size that is really threaded
  *     steady      counts allocations from the second step on: there are none
- *     faults      makes the n-th allocation fail, n = 1, 2, 3 ...: a clean ACF_EMEMORY, nothing leaks, the tape goes on
+ *     faults      makes the n-th allocation fail, n = 1, 2, 3 ...: a clean ACF_EMEMORY, no leak, a usable tape
  *     nonfinite   puts NaN and infinities into each input: no crash, and a NaN is reported with operation, row, column
  * and, run with --device cuda,
- *     device      runs it on that device, on poisoned memory and with subsets that have room to spare: results against the naive reference,
- *                 gradients against the CPU's, and added to what was there, as near as rounding in its precision allows (jobs.c has the
- *                 formula); what lies behind the last packed element stays finite, and
- *                 gets no gradient
+ *     device      runs it on that device, on poisoned memory and with subsets that have spare capacity: results against
+ *                 the naive reference, gradients against the CPU's and added to earlier ones, within the rounding of
+ *                 its precision (jobs.c has the formula). Memory after the last packed element stays finite and gets no
+ *                 gradient
  *
- * On such a device l->u is in its memory. A case that looks into a subset reads l->host, which is the same subset on the host; what a case
- * makes itself goes to the device with acf_lab_copy. */
+ * On such a device l->u is in its memory. A case that reads a subset uses l->host, the same subset on the host; arrays
+ * that a case makes itself go to the device with acf_lab_copy. */
 #ifndef ACF_HARNESS_LAB_H
 #define ACF_HARNESS_LAB_H
 
@@ -57,8 +57,9 @@ typedef struct acf_case {
                   double *const *out); /* expected results; NULL where an identity test stands for it */
     int variant;                       /* what build and naive switch on */
     double tol;                        /* float tolerance of `values`, relative to 1 + |expected|; 0: 2e-5 */
-    int recurrent; /* each of the D steps works on what the one before made, through so many products: on another device rounding adds up
-                           * over them; 0: there are no steps */
+    /* Each of the D steps uses the result of the one before, through this many products, so rounding adds up over them
+     * on another device; 0: there are no steps. */
+    int recurrent;
     bool no_grad;            /* has no derivative: skip `gradients` */
     const char *no_device;   /* why the job `device` cannot run it; NULL: it can */
     bool hides_nonfinite;    /* a NaN input may legitimately not reach the output */
@@ -96,12 +97,12 @@ struct acf_lab {
     int n_results;
 };
 
-/* An input with values uniform in [lo,hi], the same in every run of the case; values nearer to 0 than a twentieth of the
- * range are pushed away from it, so that finite differences never straddle the kink of a relu. */
+/* An input with values uniform in [lo,hi], the same in every run of the case. Values nearer to 0 than a twentieth of
+ * the range are moved away from it, so that finite differences never cross the kink of a relu. */
 acf_tensor *acf_leaf(acf_lab *l, const char *name, double lo, double hi, int ndim, const int64_t *dim);
 /* (T) or, with C > 0, (T,C): packed over l->u. */
 acf_tensor *acf_leaf_packed(acf_lab *l, const char *name, double lo, double hi, int64_t C);
-/* Like acf_leaf, but constant: no derivative is asked for. */
+/* Like acf_leaf, but constant: it has no gradient. */
 acf_tensor *acf_leaf_fixed(acf_lab *l, const char *name, double lo, double hi, int ndim, const int64_t *dim);
 /* n integers uniform in [lo, hi], in device memory. */
 const int32_t *acf_leaf_ints(acf_lab *l, const char *name, int32_t lo, int32_t hi, int64_t n);
@@ -111,14 +112,15 @@ acf_tensor *acf_leaf_square(acf_lab *l, const char *name, double lo, double hi, 
 /* Where row i's matrix begins in such a list. */
 int64_t acf_lab_square(const acf_lab *l, int64_t i);
 
-/* n integers for a case to fill, -1 at first; and given to the device, where they live on the tape (NULL after a failure). */
+/* n integers for a case to fill, -1 at first; and given to the device, where they live on the tape (NULL after a
+ * failure). */
 int32_t *acf_lab_ints(int64_t n);
 const int32_t *acf_lab_give_ints(acf_lab *l, int32_t *x, int64_t n);
 
 /* A copy of host memory on the device, which lives on the tape; NULL after a failure. */
 void *acf_lab_copy(acf_lab *l, const void *data, size_t bytes);
-/* Where the CPU's element i of x is in x: (*count) places, to be freed, or NULL when all are where they are on the CPU. On another device
- * a packed tensor has room behind its elements, and matrices lie apart. */
+/* Where the CPU's element i of x is in x: (*count) positions, to be freed, or NULL if all are where they are on the
+ * CPU. On another device a packed tensor has spare capacity after its elements, and matrices have a stride. */
 int64_t *acf_lab_map(const acf_lab *l, const acf_tensor *x, int64_t *count);
 /* n numbers of device memory, copied to the host; to be freed. */
 acf_real *acf_lab_fetch(acf_device *dev, const acf_real *x, int64_t n);
@@ -136,23 +138,23 @@ void acf_cases_add(const char *suite, const acf_case *cases, size_t n);
         acf_cases_add(#suite, cases, sizeof(cases) / sizeof((cases)[0]));                                              \
     }
 
-/* For tests of their own: a lab without a case. u is random with a seed; free with acf_lab_close. */
+/* For other tests: a lab without a case. u is random with a seed; free with acf_lab_close. */
 void acf_lab_open(acf_lab *l, int threads, int64_t N, int64_t D, acf_lab_mask mask, uint64_t seed);
 void acf_lab_close(acf_lab *l);
-/* The same on a device that is open, and stays so. */
+/* The same on an open device, which stays open. */
 void acf_lab_open_on(acf_lab *l, acf_device *dev, int64_t N, int64_t D, acf_lab_mask mask, uint64_t seed);
 /* The device of --device; NULL without it. */
 acf_device *acf_test_device(void);
-/* --small: what runs should be short, as a memory checker watches it. */
+/* --small: runs should be short, because a memory checker watches them. */
 bool acf_test_small(void);
 /* Begins a step again (the subset is rebuilt on the tape). */
 void acf_lab_begin(acf_lab *l, bool record);
-/* Uniform in [lo,hi], by place: the same for the same arguments. */
+/* Uniform in [lo,hi], a function of its arguments. */
 double acf_lab_random(uint64_t seed, int64_t i, double lo, double hi);
 /* Asserts |a - b| <= tol (1 + |b|), with both in the message. */
 void acf_assert_close(double a, double b, double tol, const char *what);
 
-/* Operations run forward, and those whose gradients were checked; for the coverage test. */
+/* Operations that ran forward, and those whose gradients were checked; for the coverage test. */
 extern bool acf_lab_ran[ACF_OP_COUNT], acf_lab_checked[ACF_OP_COUNT];
 
 #endif

@@ -1,4 +1,4 @@
-/* A bench for flows, likelihoods and models: see model_lab.h. */
+/* Setup for tests of flows, likelihoods and models: see model_lab.h. */
 #include "harness/model_lab.h"
 
 #include <math.h>
@@ -61,7 +61,7 @@ static double loss_at(acf_model_lab *m, acf_tensor *(*loss)(acf_model_lab *, voi
 
 void acf_model_lab_check_gradient(acf_model_lab *m, acf_tensor *(*loss)(acf_model_lab *, void *), void *ctx) {
     if (sizeof(acf_real) != 8) return;
-    const double h = 1e-6; /* small: a relu whose kink lies within it would spoil the difference */
+    const double h = 1e-6; /* small: a relu with its kink in between would spoil the difference */
     size_t bytes = (size_t)m->ps->total * sizeof(acf_real);
     acf_real *from = malloc(bytes);
     assert_non_null(from);

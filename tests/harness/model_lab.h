@@ -1,4 +1,5 @@
-/* A bench for flows, likelihoods and models: parameters with random values on a lab's device, and a random context. */
+/* Setup for tests of flows, likelihoods and models: parameters with random values on a lab's device, and a random
+ * context. */
 #ifndef ACF_HARNESS_MODEL_LAB_H
 #define ACF_HARNESS_MODEL_LAB_H
 
@@ -12,11 +13,12 @@ typedef struct acf_model_lab {
     acf_real *context;  /* (N,C) */
 } acf_model_lab;
 
-/* Small networks for D columns; identity: the networks are told which column they are at. */
+/* Small networks for D columns; identity: the networks get the column embedding. */
 acf_flow_sizes acf_model_lab_sizes(int64_t D, int64_t column_embedding);
 
-/* Opens the lab; the caller declares its parameters in m->ps and then calls acf_model_lab_ready, which builds them and moves every
- * one by a random amount up to `spread`: initial values are close to the identity and would hide mistakes. */
+/* Opens the lab. The caller declares its parameters in m->ps and then calls acf_model_lab_ready, which builds them and
+ * moves each by a random amount up to `spread`, because initial values are close to the identity and would hide
+ * mistakes. */
 void acf_model_lab_open(acf_model_lab *m, int64_t N, acf_lab_mask mask, const acf_flow_sizes *s, uint64_t seed);
 void acf_model_lab_ready(acf_model_lab *m, double spread);
 void acf_model_lab_close(acf_model_lab *m);
@@ -24,8 +26,8 @@ void acf_model_lab_close(acf_model_lab *m);
 /* Begins a step and makes the conditioning of its rows. */
 acf_cond acf_model_lab_begin(acf_model_lab *m, bool record, const acf_flow_sizes *s);
 
-/* The derivative of a loss along a random direction in parameter space, by finite differences and from the gradients: both
- * must agree to 1e-6 (double only). `loss` builds it anew on each call. */
+/* The derivative of a loss along a random direction in parameter space, by finite differences and from the gradients:
+ * both must agree to 1e-6 (double only). Each call of `loss` builds it again. */
 void acf_model_lab_check_gradient(acf_model_lab *m, acf_tensor *(*loss)(acf_model_lab *m, void *ctx), void *ctx);
 
 #endif

@@ -1,4 +1,4 @@
-/* References that several test files share: written from the definitions, in double, with no thought of speed. */
+/* References that several test files share: written from the definitions, in double, without regard to speed. */
 #ifndef ACF_HARNESS_NAIVE_H
 #define ACF_HARNESS_NAIVE_H
 
@@ -32,7 +32,7 @@ static inline void naive_linear(double *y, const double *x, const acf_real *w, c
     for (int64_t o = 0; o < O; o++) y[o] = naive_act(act, naive_dot(w + o * I, x, I) + (double)b[o]);
 }
 
-/* What number c of C, of the cell at (row, column), is multiplied with. */
+/* The factor of number c of C, for the cell at (row, column). */
 static inline double naive_drop(const acf_drop *d, int64_t row, int64_t column, int64_t c, int64_t C) {
     uint32_t word[4];
     acf_rng_bits((acf_rng_counter){.seed = d->seed,

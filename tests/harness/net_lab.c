@@ -1,4 +1,4 @@
-/* A bench for table models: see net_lab.h. */
+/* Setup for tests of table models: see net_lab.h. */
 #include "harness/net_lab.h"
 
 #include "model/config.h"

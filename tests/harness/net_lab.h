@@ -1,4 +1,4 @@
-/* A bench for table models: a small network with random weights, and a batch with random cells and masks. */
+/* Setup for tests of table models: a small network with random weights, and a batch with random cells and masks. */
 #ifndef ACF_HARNESS_NET_LAB_H
 #define ACF_HARNESS_NET_LAB_H
 
@@ -15,8 +15,8 @@ typedef struct acf_net_lab {
     acf_batch *batch; /* rows have the ids 1000, 1001, ... */
 } acf_net_lab;
 
-/* Weights are away from their initial values, which are close to the identity and would hide mistakes. settings: "name=value" each,
- * ended by NULL. column NULL: all real. */
+/* Weights differ from their initial values, which are close to the identity and would hide mistakes. settings:
+ * "name=value" each, ended by NULL. column NULL: all real. */
 void acf_net_lab_open(acf_net_lab *b, const char *const *settings, int64_t N, int64_t D, const acf_column *column);
 void acf_net_lab_close(acf_net_lab *b);
 

@@ -1,4 +1,4 @@
-/* Looking at a picture that was drawn: a file of its own for each test, its pixels, the form of an SVG. */
+/* Checks of a drawn picture: a file of its own for each test, its pixels, the form of an SVG. */
 #ifndef ACF_HARNESS_PICTURE_H
 #define ACF_HARNESS_PICTURE_H
 
@@ -61,8 +61,8 @@ static inline int64_t picture_count(const picture *p, acf_ink ink, double x0, do
 
 static inline int64_t picture_all(const picture *p, acf_ink ink) { return picture_count(p, ink, 0, 0, 1, 1); }
 
-/* Is this well-formed as far as an SVG of ours goes: every tag is closed in order, and text between is UTF-8? Reads and removes it; returns the
- * number of tags. */
+/* Checks that this SVG of ours is well-formed: every tag is closed in order, and text between is UTF-8. Reads and
+ * removes it; returns the number of tags. */
 static inline int64_t picture_svg(const char *path) {
     FILE *f = fopen(path, "rb");
     assert_non_null(f);

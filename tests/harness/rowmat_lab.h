@@ -1,5 +1,4 @@
-/* What the tests of the per-row matrix families share: well-conditioned matrices, and a plain elimination in double that
- * knows nothing of the code under test. */
+/* Shared by the tests of per-row matrices: well-conditioned matrices, and an independent elimination in double. */
 #ifndef ACF_HARNESS_ROWMAT_LAB_H
 #define ACF_HARNESS_ROWMAT_LAB_H
 
@@ -19,7 +18,7 @@ static inline acf_tensor *identity_base(acf_lab *l) {
     return base;
 }
 
-/* How far random parts may lie from zero for I + C to stay well conditioned at any |u| <= D. */
+/* Bound of random elements for which I + C stays well conditioned at any |u| <= D. */
 static inline double gentle(const acf_lab *l) { return 0.5 / sqrt((double)l->D); }
 
 /* The list of matrices I + C as a leaf, the first of its case. */
@@ -64,7 +63,7 @@ static inline double gauss(double *a, double *b, int64_t n) {
 }
 
 /* applied = A v, log|det A| and solved = A⁻¹ v in double, for row i, whose matrix is a (n,n), destroyed. v and the two
- * vectors are packed; NULL where not there or not asked for. */
+ * vectors are packed; each may be NULL. */
 static inline void reference_row(const acf_subset *u, int64_t i, double *a, const acf_real *v, double *applied,
                                  double *logdet, double *solved) {
     const int64_t n = u->size[i];

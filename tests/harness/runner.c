@@ -19,7 +19,7 @@ typedef struct suite {
     size_t n;
 } suite;
 
-/* Those for the CPU, and those for another device. */
+/* The tests for the CPU, and those for another device. */
 typedef struct list {
     suite suites[512];
     size_t n;
@@ -88,7 +88,7 @@ static int run(list *l, int argc, char **argv) {
     return failed || total == 0;
 }
 
-/* A machine without the device passes, and says so. */
+/* A machine without the device passes, with a message. */
 static int run_on(const char *name, const char *precision, int argc, char **argv) {
     static const char *const words[] = {"float", "tf32", "bf16"};
     acf_choice c;
@@ -107,7 +107,7 @@ static int run_on(const char *name, const char *precision, int argc, char **argv
     return code;
 }
 
-/* The value of a flag in front, which is taken away; NULL: it is not there. */
+/* The value of a leading flag, which is removed; NULL: the flag is absent. */
 static const char *take(const char *flag, int *argc, char ***argv) {
     if (*argc < 2 || strcmp((*argv)[0], flag) != 0) return NULL;
     const char *value = (*argv)[1];

@@ -1,4 +1,5 @@
-/* What the tests of sequences share: a shuffled order in three stages, its sequence on the lab's device, and the same on the host. */
+/* Shared by the tests of sequences: a shuffled order in three stages, its sequence on the lab's device, and the same on
+ * the host. */
 #ifndef ACF_HARNESS_SEQUENCE_LAB_H
 #define ACF_HARNESS_SEQUENCE_LAB_H
 
@@ -6,7 +7,7 @@
 
 enum { SEQUENCE_ROWS = 2048, SEQUENCE_COLUMNS = 256 };
 
-/* With arrays in host memory; rows have numbers of their own, beyond 32 bits. */
+/* With arrays in host memory; row numbers exceed 32 bits. */
 static inline acf_order order_on_host(void) {
     static int32_t stage[SEQUENCE_COLUMNS];
     static uint64_t id[SEQUENCE_ROWS];

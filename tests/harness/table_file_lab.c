@@ -1,4 +1,4 @@
-/* A bench for tables from files: see table_file_lab.h. */
+/* Setup for tests of tables from files: see table_file_lab.h. */
 #include "harness/table_file_lab.h"
 
 #include "base/file.h"

@@ -1,4 +1,5 @@
-/* A bench for tables from files: a table in a string becomes a file, is read with options, and completed into another string. */
+/* Setup for tests of tables from files: a table in a string becomes a file, is read with options, and completed into
+ * another string. */
 #ifndef ACF_HARNESS_TABLE_FILE_LAB_H
 #define ACF_HARNESS_TABLE_FILE_LAB_H
 
@@ -12,25 +13,26 @@ typedef struct acf_table_file_lab {
     acf_read_options *read_options;
 } acf_table_file_lab;
 
-/* Puts the text into a file and reads the options, which must be right. */
+/* Writes the text to a file and reads the options, which must be valid. */
 void acf_table_file_lab_open(acf_table_file_lab *l, const char *text, const char *const *options);
 void acf_table_file_lab_close(acf_table_file_lab *l);
 
-/* Reads a table that must be right; free with acf_table_free. known NULL: its columns are found out. */
+/* Reads a table that must be valid; free with acf_table_free. known NULL: its columns are detected. */
 acf_table *acf_table_file_lab_read(const char *text, const char *const *options, const acf_schema *known);
 
-/* Reads one that is refused with this status and sentence, in which FILE stands for the name of the file. Nothing is left behind. */
+/* Reads a table that must be refused with this status and message, in which FILE stands for the name of the file.
+ * Nothing is left behind. */
 void acf_table_file_lab_refused(const char *text, const char *const *options, const acf_schema *known,
                                 acf_status status, const char *sentence);
 
-/* Reads a table that has no column to model: nothing can be learned from it, with this sentence. */
+/* Reads a table without a column to model: a fit must be refused with this message. */
 void acf_table_file_lab_unlearnable(const char *text, const char *sentence);
 
 /* The kinds of the columns, "integer category empty". */
 void acf_table_file_lab_kinds(const char *text, const char *const *options, const char *kinds);
 
-/* Writes the table and returns what was written, which lives until the next call. value gives the imputed number of a cell; intervals are one
- * below and one above it. */
+/* Writes the table and returns the text, which lives until the next call. value gives the imputed number of a cell;
+ * intervals are one below and one above it. */
 const char *acf_table_file_lab_write(const acf_table *t, acf_write_plan plan,
                                      double (*value)(int64_t i, int64_t j, int64_t imputation));
 

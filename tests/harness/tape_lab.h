@@ -1,4 +1,5 @@
-/* A bench for the tape: two small operations, so that its tests do not lean on src/ops, and a tape with two parameters. */
+/* Setup for tests of the tape: two small operations, so that its tests do not depend on src/ops, and a tape with two
+ * parameters. */
 #ifndef ACF_HARNESS_TAPE_LAB_H
 #define ACF_HARNESS_TAPE_LAB_H
 
@@ -7,7 +8,7 @@
 
 #include "harness/lab.h"
 
-/* ---- two operations ------------------------------------------------------------------------------------------------ */
+/* ---- two operations -------------------------------------------------------------------------------------------- */
 
 /* z = x * y, elementwise. */
 static acf_status mul_forward(acf_tape *t, acf_node *n) {
@@ -61,7 +62,7 @@ static acf_tensor *sum(acf_tape *t, acf_tensor *x) {
     return acf_node_run(t, n);
 }
 
-/* ---- a tape with two parameters ------------------------------------------------------------------------------------- */
+/* ---- a tape with two parameters -------------------------------------------------------------------------------- */
 
 typedef struct bench {
     acf_device *dev;
