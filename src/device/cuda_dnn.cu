@@ -27,7 +27,8 @@
     X(GetVersion)                                                                                                      \
     X(GetErrorString)                                                                                                  \
     X(Create)                                                                                                          \
-    X(Destroy) X(SetStream) X(CreateTensorDescriptor) X(DestroyTensorDescriptor) X(SetTensor4dDescriptor)              \
+    X(Destroy)                                                                                                         \
+    X(SetStream) X(CreateTensorDescriptor) X(DestroyTensorDescriptor) X(SetTensor4dDescriptor)                         \
         X(CreateFilterDescriptor) X(DestroyFilterDescriptor) X(SetFilter4dDescriptor) X(CreateConvolutionDescriptor)   \
             X(DestroyConvolutionDescriptor) X(SetConvolution2dDescriptor) X(SetConvolutionMathType)                    \
                 X(CreateActivationDescriptor) X(DestroyActivationDescriptor) X(SetActivationDescriptor)                \

@@ -207,7 +207,7 @@ static void broken_files_are_left_out_or_refused(void **state) {
     assert_string_equal(im->note, expected);
     acf_images_free(im);
     assert_int_equal(acf_images_read(dev, folder.path, &(acf_image_plan){.strict = true}, &im), ACF_EDATA);
-    assert_non_null(strstr(acf_error(), "/a.jpg: it is no image"));
+    assert_non_null(strstr(acf_error(), "/a.jpg: it is not a supported image"));
     snprintf(expected, sizeof expected, "rm %s/[abd].*", folder.path);
     assert_int_equal(system(expected), 0);
     assert_int_equal(acf_images_read(dev, folder.path, NULL, &im), ACF_EDATA);
@@ -371,8 +371,7 @@ static void each_mistake_has_its_message(void **state) {
         {"{'descr': '|u1', 'fortran_order': False, 'shape': (2, 0, 4), }",
          "its images have no pixels, expected at least one", 0},
         {"{'descr': '|u1', 'fortran_order': False, 'shape': (24,), }",
-         "it has 1 dimensions, expected (images, rows, columns), with channels last if there are any; reshape it",
-         24},
+         "it has 1 dimensions, expected (images, rows, columns), with channels last if there are any; reshape it", 24},
         {"{'descr': '|u1', 'fortran_order': False, 'shape': (2, 6, 4), }",
          "its shape (2, 24) takes 48 bytes, but 47 follow the header; the file is cut short: copy it again", 47},
         {"{'descr': '|u1', 'fortran_order': False, 'shape': (4294967296, 4294967296, 4294967296), }",

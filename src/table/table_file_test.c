@@ -259,8 +259,7 @@ static void schema_files_set_kinds(void **state) {
     assert_true(c[1].min == 18628 && c[1].max == 18692);
     assert_int_equal(c[2].missing, 1);
     assert_note(
-        t, 0,
-        "column 1 ('size'): 1 of 4 cells are not levels of the schema file; they are kept and count as missing");
+        t, 0, "column 1 ('size'): 1 of 4 cells are not levels of the schema file; they are kept and count as missing");
     acf_table_free(t);
     assert_int_equal(read_with_schema(file, schema, "size=category", &t), ACF_OK); /* the option takes precedence */
     assert_string_equal(t->file->schema->column[0].kind->name, "category");
@@ -656,11 +655,9 @@ static void numbers_out_of_range_give_warnings(void **state) {
         {"age=41", NULL, 41},
         {"age=37.5", NULL, 37.5},
         {"age=1000",
-         "'age=1000' is outside the training range, 25 to 41; it is used, but the answer is an extrapolation",
-         1000},
+         "'age=1000' is outside the training range, 25 to 41; it is used, but the answer is an extrapolation", 1000},
         {"sex=M,age=-3",
-         "'age=-3' is outside the training range, 25 to 41; it is used, but the answer is an extrapolation",
-         -3}};
+         "'age=-3' is outside the training range, 25 to 41; it is used, but the answer is an extrapolation", -3}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         acf_table *t;
         assert_int_equal(acf_table_file_blank(known(), 2, cases[i].given, &t), ACF_OK);
