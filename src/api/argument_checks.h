@@ -22,11 +22,4 @@
         if ((m)->image) return acf_fail(ACF_EUSAGE, "the model is a model of images; expected a model of a table");    \
     } while (0)
 
-/* Sets the query options of m from o (NULL: the defaults). Fails: ACF_EDEVICE. */
-acf_status acf_api_set_query_options(struct acf_model *m, const struct acf_options *o);
-
-/* Ends a fit. Gives the model, which then owns dev, if training came far enough for one, also after some failures
- * (acflow.h lists them). Otherwise frees both. m may be NULL. */
-void acf_api_hand_out(struct acf_model *m, acf_device *dev, struct acf_model **out);
-
 #endif

@@ -128,8 +128,7 @@ static void assert_says(const acf_model *m, const char *words) {
     free(text);
 }
 
-/* ---- interruption and resume
- * --------------------------------------------------------------------------------------------- */
+/* ---- interruption and resume ------------------------------------------------------------------------------------- */
 
 static void an_interrupted_fit_goes_on(void **state) {
     (void)state;
@@ -215,8 +214,7 @@ static void a_checkpoint_of_something_else_is_refused(void **state) {
     expect(fit(0, options(WITH(RESUME)), NULL, &m), ACF_EMODEL, path);
 }
 
-/* ---- checkpoints that cannot be written
- * ------------------------------------------------------------------------------------ */
+/* ---- checkpoints that cannot be written -------------------------------------------------------------------------- */
 
 static void a_wrong_path_is_noticed_at_once(void **state) {
     (void)state;
@@ -259,8 +257,7 @@ static void a_checkpoint_that_fails_does_not_end_training(void **state) {
     }
 }
 
-/* ---- divergence
- * ------------------------------------------------------------------------------------------------------------ */
+/* ---- divergence -------------------------------------------------------------------------------------------------- */
 
 /* Forty scales of up to e^20 each overflow even a double once the steps are large enough. The steps before are normal;
  * the run is then resumed with steps of size 10. */
@@ -386,8 +383,7 @@ static void a_model_describes_itself(void **state) {
     acf_model_free(again);
 }
 
-/* ---- memory
- * ------------------------------------------------------------------------------------------------------------------ */
+/* ---- memory ------------------------------------------------------------------------------------------------------ */
 
 /* Every allocation fails in turn, in a resumed fit with a checkpoint at every step. */
 static void survives_without_memory(void **state) {

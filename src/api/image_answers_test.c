@@ -52,8 +52,7 @@ static acf_image_session *session(const acf_model *m) {
     return s;
 }
 
-/* ---- draws
- * ------------------------------------------------------------------------------------------------------------------ */
+/* ---- draws ------------------------------------------------------------------------------------------------------- */
 
 /* The largest distance of a drawn level from the middle, the mean of a standard normal, in approximate standard
  * deviations of y there. */
@@ -81,8 +80,7 @@ static void sessions_draw_at_the_temperature_of_the_options(void **state) {
     assert_true(farthest("1") > 1.7);
 }
 
-/* ---- densities
- * -------------------------------------------------------------------------------------------------------------- */
+/* ---- densities --------------------------------------------------------------------------------------------------- */
 
 /* log of the density of v = level + u when its logit is standard normal. Most of it is the log-determinant of the
  * encoding. */
@@ -171,8 +169,7 @@ static void rotated_copies_are_held_out_together(void **state) {
     acf_options_free(o), acf_options_free(all);
 }
 
-/* ---- memory
- * ------------------------------------------------------------------------------------------------------------------ */
+/* ---- memory ------------------------------------------------------------------------------------------------------ */
 
 /* From options to a model, with a step and a validation. */
 static void fitting_survives_lack_of_memory(void **state) {

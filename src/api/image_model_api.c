@@ -6,8 +6,7 @@
 #include "infer/image_session.h"
 #include "model/config.h"
 #include "model/image_model.h"
-#include "ops/devices.h"
-#include "train/fit.h"
+#include "train/fit_model.h"
 
 int acf_model_is_images(const acf_model *m) { return m && m->image; }
 
@@ -16,84 +15,12 @@ int acf_model_is_images(const acf_model *m) { return m && m->image; }
         if (!(m)->image) return acf_fail(ACF_EUSAGE, "the model is a model of a table; expected a model of images");   \
     } while (0)
 
-/* ---- fitting
- * -------------------------------------------------------------------------------------------------------------- */
-
-/* The model that the option `init-from` names, on the CPU (acf_model_free); NULL: none. */
-static acf_status open_init_from(const acf_options *o, acf_model **out) {
-    acf_device *dev;
-    *out = NULL;
-    const char *path = acf_options_text(o, "init-from");
-    if (!*path) return ACF_OK;
-    ACF_TRY(acf_device_open_cpu(1, &dev));
-    acf_status status = acf_model_read(dev, path, out);
-    if (status)
-        acf_device_close(dev);
-    else
-        (*out)->owns_dev = true;
-    if (!status && !(*out)->image) {
-        status = acf_fail(ACF_EUSAGE, "the option 'init-from' is '%s', a model of a table; expected a model of images",
-                          path);
-        acf_model_free(*out);
-        *out = NULL;
-    }
-    return status;
-}
-
-/* Options that are not set get the values of `from`, except the precision, which depends on the machine, and the seed,
- * which would hide the same pixels again. */
-static acf_status continue_options(acf_options *o, const acf_model *from) {
-    const acf_json_source source = {acf_options_text(o, "init-from"), ACF_EMODEL};
-    json_t *there;
-    ACF_TRY(acf_options_to_json(from->config, ACF_OPTIONS_IMAGE, &there));
-    json_object_del(there, "precision");
-    json_object_del(there, "seed");
-    acf_status status = acf_options_from_json(o, source, there, ACF_FROM_PRESET);
-    json_decref(there);
-    ACF_TRY(status);
-    ACF_TRY(acf_options_set_from(o, "image-rotate", from->seen.rotated ? "true" : "false", ACF_FROM_PRESET));
-    ACF_TRY(acf_options_set_from(o, "image-flip", from->seen.flipped ? "true" : "false", ACF_FROM_PRESET));
-    return acf_image_model_can_init_from(o, from, source.name);
-}
-
-/* Completes o with the options of `from` (may be NULL), then with those of the preset. */
-static acf_status complete_options(const acf_options *o, const acf_model *from, acf_options **out) {
-    acf_options *copy;
-    ACF_TRY(acf_config_copy(o, &copy));
-    acf_status status = acf_config_finish_images(copy);
-    if (!status && from) status = continue_options(copy, from);
-    if (status)
-        acf_options_free(copy);
-    else
-        *out = copy;
-    return status;
-}
+/* ---- fitting ----------------------------------------------------------------------------------------------------- */
 
 acf_status acf_options_for_images(const acf_options *o, acf_options **out) {
     ACF_NEED(o);
     ACF_NEED(out);
-    acf_model *from;
-    ACF_TRY(open_init_from(o, &from));
-    acf_status status = complete_options(o, from, out);
-    acf_model_free(from);
-    return status;
-}
-
-/* A network for the images with initial weights. Takes config. */
-static acf_status prepare(const acf_images *im, acf_options *config, const acf_model *from, acf_device *dev,
-                          acf_model **out) {
-    const int64_t shape[3] = {im->H, im->W, im->C};
-    acf_image_map *map = NULL;
-    acf_status status = from ? acf_image_model_check(from, "the images", shape, im->bits) : ACF_OK;
-    if (!status) status = from ? acf_image_map_copy(from->map, &map) : acf_fit_image_map(im, config, &map);
-    if (status) {
-        acf_options_free(config);
-        return status;
-    }
-    /* The model takes both over, also if it fails. */
-    ACF_TRY(acf_model_make_images(dev, config, shape, map, (uint64_t)acf_options_int(config, "seed"), true, out));
-    (*out)->seen = (acf_image_seen){im->inner, im->plan.rotate, im->plan.flip};
-    return from ? acf_image_model_init_from(*out, from) : ACF_OK;
+    return acf_fit_image_options(o, out);
 }
 
 acf_status acf_model_fit_images(const acf_images *im, const acf_options *o, acf_fit_callback callback, void *ctx,
@@ -102,28 +29,10 @@ acf_status acf_model_fit_images(const acf_images *im, const acf_options *o, acf_
     *out = NULL;
     ACF_NEED(im);
     ACF_NEED(o);
-    acf_device *dev = NULL;
-    acf_options *config = NULL;
-    acf_model *m = NULL, *from = NULL;
-    acf_fit how;
-    acf_status status = ACF_OK;
-    ACF_TRY(open_init_from(o, &from));
-    ACF_TRY_DONE(acf_fit_read(o, &how));
-    how.callback = callback, how.ctx = ctx;
-    ACF_TRY_DONE(acf_device_open(acf_options_text(o, "device"), false, (int)acf_options_int(o, "threads"), &dev));
-    ACF_TRY_DONE(complete_options(o, from, &config));
-    ACF_TRY_DONE(prepare(im, config, from, dev, &m));
-    ACF_TRY_DONE(acf_api_set_query_options(m, o));
-    ACF_TRY_DONE(acf_fit_images(m, im, &how));
-done:
-    if (m && from) m->record.before = from->record.steps + from->record.before;
-    acf_model_free(from);
-    acf_api_hand_out(m, dev, out);
-    return status;
+    return acf_fit_image_model(im, o, callback, ctx, out);
 }
 
-/* ---- images for a model
- * --------------------------------------------------------------------------------------------------- */
+/* ---- images for a model ------------------------------------------------------------------------------------------ */
 
 /* The options of reading that a model records, overridden by those that o sets. */
 static acf_status reading_options(const acf_model *m, const acf_options *o, acf_options **out) {
@@ -246,8 +155,7 @@ acf_status acf_image_session_gibbs(acf_image_session *s, const acf_images *im, c
     return acf_image_session_query_gibbs(s, im, first, seed, steps, out);
 }
 
-/* ---- pictures
- * ------------------------------------------------------------------------------------------------------------- */
+/* ---- pictures ---------------------------------------------------------------------------------------------------- */
 
 /* Levels as bytes of 0..255. Gives *out (acf_release). */
 static acf_status as_bytes(const uint8_t *level, const int64_t *shape, int bits, uint8_t **out) {

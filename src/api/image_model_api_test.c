@@ -188,8 +188,7 @@ static void chains_redraw_half_after_half(void **state) {
     free(chain);
 }
 
-/* ---- files, threads, checkpoints
- * ------------------------------------------------------------------------------------------- */
+/* ---- files, threads, checkpoints --------------------------------------------------------------------------------- */
 
 static void same_answers(const acf_model *a, const acf_model *b) {
     double x[N], y[N];

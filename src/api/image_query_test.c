@@ -161,8 +161,7 @@ static void passes_are_kept_with_the_model(void **state) {
     acf_lab_folder_free(&folder);
 }
 
-/* ---- copies
- * ----------------------------------------------------------------------------------------------------------------- */
+/* ---- copies ------------------------------------------------------------------------------------------------------ */
 
 /* The best guess of the image and its mask, transformed by one symmetry and transformed back, from a session without
  * known copies. */

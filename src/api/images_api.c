@@ -112,8 +112,7 @@ acf_status acf_images_describe(const acf_images *im, acf_format format, char *ou
     return format == ACF_JSON ? describe_json(im, out, cap, needed) : describe_text(im, out, cap, needed);
 }
 
-/* ---- pictures
- * ------------------------------------------------------------------------------------------------------------- */
+/* ---- pictures ---------------------------------------------------------------------------------------------------- */
 
 #define ACROSS 8
 #define MASK_TEXT 120
@@ -211,8 +210,7 @@ acf_status acf_plot_masks(const char *path, const acf_plot_options *o, const cha
     return status;
 }
 
-/* ---- completions
- * ---------------------------------------------------------------------------------------------------------- */
+/* ---- completions ------------------------------------------------------------------------------------------------- */
 
 #define ROWS_MAX 16
 #define WAYS_MAX 64
@@ -300,8 +298,7 @@ acf_status acf_plot_completed(const char *path, const acf_plot_options *o, const
     return status;
 }
 
-/* ---- images
- * --------------------------------------------------------------------------------------------------------------- */
+/* ---- images ------------------------------------------------------------------------------------------------------ */
 
 #define SHEET_ACROSS 12
 #define SHEET_DOWN 8

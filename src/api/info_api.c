@@ -118,8 +118,7 @@ acf_status acf_info(const acf_options *o, acf_format format, char *out, size_t c
     return format == ACF_JSON ? info_json(o, out, cap, needed) : info_text(o, out, cap, needed);
 }
 
-/* ---- devices
- * --------------------------------------------------------------------------------------------------------- */
+/* ---- devices ----------------------------------------------------------------------------------------------------- */
 
 acf_status acf_device_remark(const acf_options *o, char *out, size_t cap, size_t *needed) {
     ACF_NEED(o);

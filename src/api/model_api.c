@@ -2,9 +2,9 @@
 #include "api/argument_checks.h"
 #include "infer/session.h"
 #include "model/config.h"
+#include "model/query_options.h"
 #include "ops/devices.h"
 
-#include <math.h>
 #include <string.h>
 
 /* The device of the options, or the CPU with their number of threads; NULL options: the defaults. */
@@ -13,36 +13,7 @@ static acf_status open_device(const acf_options *o, bool recurrent, acf_device *
     return acf_device_open(acf_options_text(o, "device"), recurrent, (int)acf_options_int(o, "threads"), out);
 }
 
-acf_status acf_api_set_query_options(acf_model *m, const acf_options *o) {
-    const acf_precision precision = o ? (acf_precision)acf_options_choice(o, "query-precision") : ACF_PRECISION_FLOAT;
-    if (!acf_device_multiplies(m->dev, precision))
-        return acf_fail(ACF_EDEVICE, "the option 'query-precision' is %s; use query-precision float",
-                        precision == ACF_PRECISION_BF16 ? "bf16, but this CPU has no AVX512-BF16"
-                                                        : "tf32, which needs a GPU");
-    m->query_precision = precision;
-    m->orders = o ? acf_options_int(o, "orders") : 1;
-    if (m->orders > 1 && (m->image || !acf_net_attends(m->net)))
-        return acf_fail(
-            ACF_EUSAGE,
-            "the option 'orders' is %lld, but the model does not have the attention likelihood; leave it out",
-            (long long)m->orders);
-    m->log_temperature = o ? log(acf_options_real(o, "image-temperature")) : 0;
-    m->at_once = o && acf_options_bool(o, "image-single-pass");
-    return ACF_OK;
-}
-
-void acf_api_hand_out(acf_model *m, acf_device *dev, acf_model **out) {
-    if (m && m->record.known) {
-        m->owns_dev = true;
-        *out = m;
-    } else {
-        acf_model_free(m);
-        acf_device_close(dev);
-    }
-}
-
-/* ---- models
- * ------------------------------------------------------------------------------------------------------------- */
+/* ---- models ------------------------------------------------------------------------------------------------------ */
 
 acf_status acf_model_save(const acf_model *m, const char *path) {
     ACF_NEED(m);
@@ -75,7 +46,7 @@ acf_status acf_model_load(const char *path, const acf_options *o, acf_model **ou
         acf_model_free(m);
         ACF_TRY(load(path, o, true, &m));
     }
-    acf_status status = acf_api_set_query_options(m, o);
+    acf_status status = acf_model_set_query_options(m, o);
     if (status)
         acf_model_free(m);
     else

@@ -8,8 +8,7 @@
 #include <math.h>
 #include <stdio.h>
 
-/* ---- tables
- * -------------------------------------------------------------------------------------------------------------- */
+/* ---- tables ------------------------------------------------------------------------------------------------------ */
 
 /* Column descriptions as the figures take them; release with acf_release. */
 static acf_status view(const acf_table *t, const acf_plot_options *o, acf_figure_table *out) {
@@ -109,8 +108,7 @@ acf_status acf_plot_clouds(const char *path, const acf_plot_options *o, const ac
     return acf_plot_outcome(plot, plot->clouds(path, o, cloud, across, down, names_across, names_down));
 }
 
-/* ---- training
- * ------------------------------------------------------------------------------------------------------------ */
+/* ---- training ---------------------------------------------------------------------------------------------------- */
 
 acf_status acf_plot_training(const char *path, const acf_plot_options *o, const acf_fit_report *reports, int64_t n) {
     const acf_plot_library *plot;
@@ -135,8 +133,7 @@ acf_status acf_plot_training(const char *path, const acf_plot_options *o, const 
     return status;
 }
 
-/* ---- conditional densities
- * ----------------------------------------------------------------------------------------------- */
+/* ---- conditional densities --------------------------------------------------------------------------------------- */
 
 /* The rows of a table and below them an empty one, each repeated, with masks whose target is one column. */
 typedef struct query_rows {

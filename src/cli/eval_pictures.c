@@ -8,8 +8,7 @@ static int put_report(const cli_eval_wish *what, const acf_image_evaluation *e) 
     return cli_put_report("eval", what->output, (cli_writer)acf_image_eval_report, e, what->json ? ACF_JSON : ACF_TEXT);
 }
 
-/* ---- a model
- * -------------------------------------------------------------------------------------------------------------- */
+/* ---- a model ----------------------------------------------------------------------------------------------------- */
 
 /* Sets a share of the images aside and fits a model to the others, as eval of a table does with cells. *im becomes
  * those set aside. */

@@ -13,7 +13,7 @@
 #define NAMES_MAX 256
 #define CONFIG_BYTES_MAX ((size_t)1 << 20) /* a config file of a megabyte is a wrong file */
 
-/* ---- failures ----------------------------------------------------------------------------------------------------- */
+/* ---- failures ---------------------------------------------------------------------------------------------------- */
 
 static acf_status fail(cli_line *line, acf_status status, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 static acf_status fail(cli_line *line, acf_status status, const char *fmt, ...) {
@@ -29,7 +29,7 @@ static acf_status taken(cli_line *line, acf_status status) {
     return status == ACF_OK ? status : fail(line, status, "%s", acf_error());
 }
 
-/* ---- names -------------------------------------------------------------------------------------------------------- */
+/* ---- names ------------------------------------------------------------------------------------------------------- */
 
 bool cli_takes(const char *const *sections, const acf_option_info *d) {
     if (!sections) return true;
@@ -100,7 +100,7 @@ static acf_status unknown(cli_line *line, const char *name) {
     return fail(line, ACF_EUSAGE, "unknown option '--%s'; did you mean '--%s'?", seen, near);
 }
 
-/* ---- command lines ------------------------------------------------------------------------------------------------ */
+/* ---- command lines ----------------------------------------------------------------------------------------------- */
 
 /* What is being read: the command line and how far we are. */
 typedef struct reader {
@@ -200,7 +200,7 @@ acf_status cli_parse(cli_line *line, int argc, char **argv, int *n_rest) {
     return ACF_OK;
 }
 
-/* ---- config files ------------------------------------------------------------------------------------------------- */
+/* ---- config files ------------------------------------------------------------------------------------------------ */
 
 /* A file in memory with a NUL behind it, at most CONFIG_BYTES_MAX + 1 bytes. *status: where there is none. */
 static char *read_file(cli_line *line, const char *path, size_t *n, acf_status *status) {

@@ -13,8 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* ---- pages and flags
- * ----------------------------------------------------------------------------------------------------- */
+/* ---- pages and flags --------------------------------------------------------------------------------------------- */
 
 /* Every flag and option of any command, under the first command that has it, to explain a mistyped or misplaced name.
  * Gives *out, to free; its names belong to the library and the commands. -1: no memory. */
@@ -139,8 +138,7 @@ int cli_say_unused(const cli_job *job) {
     return 0;
 }
 
-/* ---- text and tables
- * ------------------------------------------------------------------------------------------------------ */
+/* ---- text and tables --------------------------------------------------------------------------------------------- */
 
 char *cli_text(const char *command, cli_writer write, const void *object, acf_format format) {
     size_t needed = 0;
@@ -232,8 +230,7 @@ void cli_drop_state(const cli_job *job) {
     if (acf_options_get(job->o, "checkpoint", path, sizeof path, NULL) == ACF_OK && *path) unlink(path);
 }
 
-/* ---- training
- * -------------------------------------------------------------------------------------------------------------- */
+/* ---- training ---------------------------------------------------------------------------------------------------- */
 
 static volatile sig_atomic_t interrupted, interrupted_at; /* the latter in seconds of a monotonic clock */
 

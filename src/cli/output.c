@@ -144,8 +144,7 @@ int cli_check_files(const cli_job *job, const cli_file *files, int n) {
     return code;
 }
 
-/* ---- writing
- * ------------------------------------------------------------------------------------------------------------------ */
+/* ---- writing ----------------------------------------------------------------------------------------------------- */
 
 /* Memory for the two names; a link stays a link and its target is written. */
 static bool make_names(cli_output *out) {

@@ -21,8 +21,7 @@ int cli_make_folder(const char *command, const char *path, const char *source) {
     return 0;
 }
 
-/* ---- pictures
- * -------------------------------------------------------------------------------------------------------------- */
+/* ---- pictures ---------------------------------------------------------------------------------------------------- */
 
 int64_t cli_zoom(const int64_t *shape, int64_t side) {
     const int64_t longer = shape[1] > shape[2] ? shape[1] : shape[2];

@@ -15,8 +15,7 @@
 #define SHEET_ROWS 16  /* maximum number of images on a contact sheet */
 #define SHEET_DRAWS 16 /* and draws of each */
 
-/* ---- images, models, masks
- * ------------------------------------------------------------------------------------------------ */
+/* ---- images, models, masks --------------------------------------------------------------------------------------- */
 
 int cli_images(const char *command, const char *path, const acf_model *m, const acf_options *o, acf_images **out) {
     if (acf_images_open(path, m, o, out) != ACF_OK) return cli_failed(command);
@@ -69,8 +68,7 @@ static int64_t target(const work *w, int64_t i) {
     return n * w->shape[3];
 }
 
-/* ---- fit
- * ------------------------------------------------------------------------------------------------------------------ */
+/* ---- fit --------------------------------------------------------------------------------------------------------- */
 
 int cli_fit_pictures(cli_job *job, const char *path, const char *output, const char *log) {
     acf_options *all = NULL;
@@ -90,8 +88,7 @@ int cli_fit_pictures(cli_job *job, const char *path, const char *output, const c
     return code;
 }
 
-/* ---- files
- * ---------------------------------------------------------------------------------------------------------------- */
+/* ---- files ------------------------------------------------------------------------------------------------------- */
 
 static bool ends_in_png(const char *path) {
     const size_t n = strlen(path);
@@ -109,8 +106,7 @@ int cli_need_png(const char *command, const char *path) {
     return ends_in_png(path) ? 0 : cli_usage(command, "'%s' does not end in .png; pictures are written as PNG", path);
 }
 
-/* ---- impute
- * --------------------------------------------------------------------------------------------------------------- */
+/* ---- impute ------------------------------------------------------------------------------------------------------ */
 
 /* The contents of the sheet: (columns, rows, H, W, C) levels, and the text above each column. */
 typedef struct contact {
@@ -237,8 +233,7 @@ int cli_impute_pictures(const cli_job *job, const cli_inpaint *ask) {
     return code;
 }
 
-/* ---- score
- * ---------------------------------------------------------------------------------------------------------------- */
+/* ---- score ------------------------------------------------------------------------------------------------------- */
 
 static int put_scores(const work *w, FILE *f) {
     double *lp = malloc((size_t)w->shape[0] * sizeof *lp);
@@ -265,8 +260,7 @@ int cli_score_pictures(const cli_job *job, const char *path, const char *model, 
     return code;
 }
 
-/* ---- sample
- * --------------------------------------------------------------------------------------------------------------- */
+/* ---- sample ------------------------------------------------------------------------------------------------------ */
 
 /* A name with another ending is meant to be a file: drawn.csv, drawn.jpg. */
 static bool looks_like_a_file(const char *path) {

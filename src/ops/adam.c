@@ -158,8 +158,7 @@ acf_status acf_adam_step(acf_params *ps, const acf_adam *cfg, int64_t step, doub
     return ACF_OK;
 }
 
-/* ---- exponential moving average
- * ------------------------------------------------------------------------------------ */
+/* ---- exponential moving average ---------------------------------------------------------------------------------- */
 
 void acf_ema_cpu(const acf_device *dev, acf_real *ema, const acf_real *value, int64_t n, double beta) {
     const acf_real left = (acf_real)(1 - beta);

@@ -21,7 +21,6 @@ void acf_gated_fwd_cpu(const acf_device *dev, acf_real *y, const acf_real *x, co
 void acf_gated_bwd_cpu(const acf_device *dev, acf_real *dx, acf_real *dh, acf_real *dk, const acf_real *dy,
                        const acf_real *h, const acf_real *k, int64_t M, int64_t C);
 
-/* ---- for kernels on other devices; the attribute of crelu is acf_act_attrs
- * ----------------------------------------- */
+/* ---- for kernels on other devices; the attribute of crelu is acf_act_attrs --------------------------------------- */
 
 #endif

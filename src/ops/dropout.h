@@ -23,8 +23,7 @@ typedef struct acf_drop {
  *
  * k is a function of the number's position, so it is the same for any thread count, batch split and row order. A
  * packed x (T,C) has a row for each modelled cell of the table; any other x (N, ...) has one for each row of the
- * batch, with column 0. Number c of the row that belongs to table row r and column j uses word c mod 4 of the block
- * at
+ * batch, with column 0. Number c of the row that belongs to table row r and column j uses word c mod 4 of this block:
  *
  *     (seed, stream DROPOUT + site, row id of r, column j·⌈C/4⌉ + ⌊c/4⌋, draw = step)
  *

@@ -1,9 +1,8 @@
 /* Chooses the rows of a training step when the option `batch` is `auto`: as many as free memory and speed suggest.
  *
  *     memory   two probe steps run, one on twice the rows of the other, with every cell modelled. The peaks of their
- * arenas
- *              give a step's fixed cost and the cost of a row. A step may use half of the free memory: arenas double
- *              their blocks, and the trainer keeps other things beside them
+ *              arenas give a step's fixed cost and the cost of a row. A step may use half of the free memory: arenas
+ *              double their blocks, and the trainer keeps other things beside them
  *     speed    a CPU is as fast with ACF_BATCH_ROWS (fewer for wide tables) as with more; a GPU uses up to
  *              ACF_AUTO_GPU_ROWS. An epoch keeps ACF_AUTO_STEPS steps or more, down to a CPU's number of rows: large
  *              steps learn less from a small table

@@ -8,8 +8,7 @@
  *                disk that is cleaned up in time costs nothing
  *     end:       finished or interrupted           -> the last state; diverged -> the file stays as it was before
  *                out of memory                     -> the state after the last completed step (ACF_EMEMORY); the run
- * can
- *                                                     be resumed with a smaller batch
+ *                                                     can be resumed with a smaller batch
  *
  * With `every` below 0 the file is written only when a run is interrupted or out of memory.
  *

@@ -7,9 +7,8 @@
  * (loader.h) are
  *
  *     resident   the table is in device memory (table/table_on_device.h), and batches are drawn there
- *     streamed   tables that do not fit, and images: the host fills one of two batches in pinned memory while the
- * device
- *                works on the other
+ *     streamed   tables that do not fit, and images: the host fills one of two batches in pinned memory while
+ *                the device works on the other
  *
  * Validation works the same way, one graph per batch of held-out cells.
  *

@@ -3,8 +3,7 @@
  *     ACF_TRY(acf_train_prepare(table, NULL, o, &hold, &encoder));          cells held out; scales of the others
  *     ACF_TRY(acf_net_create(dev, table->column, table->D, o, seed, true, &net));
  *     ACF_TRY(acf_trainer_create(net, &(acf_train_data){table, NULL, encoder, hold}, o, &tr));
- *     status = acf_trainer_run(tr, &hooks, &end);                           also repeated, or after loading a
- * checkpoint
+ *     status = acf_trainer_run(tr, &hooks, &end);                           also after loading a checkpoint
  *     acf_checkpoint_save(tr, path);                                        if the run is to be continued later
  *     ACF_TRY(acf_trainer_finish(tr));                                      the network now has its best weights
  *
