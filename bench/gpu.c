@@ -20,7 +20,7 @@
 #include "infer/query_graph.h"
 #include "infer/session.h"
 #include "model/config.h"
-#include "ops/devices.h"
+#include "ops/ops.h"
 #include "table/masks.h"
 #include "table/table_on_device.h"
 #include "trace.h"
@@ -149,10 +149,10 @@ static acf_status make_query(bench *b) {
 }
 
 static acf_status open_bench(bench *b, const char *device) {
-    ACF_TRY(acf_device_open(device, true, 0, &b->dev));
+    ACF_TRY(acf_device_open(device, acf_ops_needed(true), 0, &b->dev));
     if (strncmp(device, "cuda", 4) == 0 && b->dev->kind != ACF_DEVICE_CUDA) {
         acf_choice c;
-        ACF_TRY(acf_device_choose(device, true, &c));
+        ACF_TRY(acf_device_choose(device, acf_ops_needed(true), &c));
         return acf_fail(ACF_EDEVICE, "%s", c.why);
     }
     ACF_TRY(make_tables(b));

@@ -14,7 +14,7 @@
 #include "model/image_net.h"
 #include "ops/adam.h"
 #include "ops/arith.h"
-#include "ops/devices.h"
+#include "ops/ops.h"
 #include "ops/reduce.h"
 #include "tensor/tape_graph.h"
 
@@ -109,7 +109,7 @@ static acf_status make_images(bench *b) {
 }
 
 static acf_status open_bench(bench *b, const char *device) {
-    ACF_TRY(acf_device_open(device, false, 0, &b->dev));
+    ACF_TRY(acf_device_open(device, acf_ops_needed(false), 0, &b->dev));
     ACF_TRY(acf_image_net_declare(b->dev, &b->size, &b->net));
     ACF_TRY(acf_image_net_build(b->net, 1, true));
     const acf_pace pace = {.lr = adam.lr, .step = 1};

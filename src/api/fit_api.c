@@ -1,7 +1,7 @@
 /* Fitting: see acflow.h. Argument checks, then train/fit_model.h. */
 #include "api/argument_checks.h"
 #include "model/net.h"
-#include "ops/devices.h"
+#include "ops/ops.h"
 #include "train/fit_model.h"
 
 acf_status acf_device_used(const acf_options *o, char *out, size_t cap, size_t *needed) {
@@ -11,7 +11,7 @@ acf_status acf_device_used(const acf_options *o, char *out, size_t cap, size_t *
     acf_choice c = {.kind = ACF_DEVICE_CPU};
     acf_device_facts f;
     ACF_TRY(acf_fit_options(o, &config));
-    acf_status status = acf_device_choose(acf_options_text(o, "device"), acf_net_recurrent(config), &c);
+    acf_status status = acf_device_choose(acf_options_text(o, "device"), acf_ops_needed(acf_net_recurrent(config)), &c);
     acf_options_free(config);
     ACF_TRY(status);
     acf_text t = acf_text_into(out, cap);

@@ -4,7 +4,7 @@
 #include "base/file.h"
 #include "base/options.h"
 #include "device/panels.h"
-#include "ops/devices.h"
+#include "ops/ops.h"
 
 #include <string.h>
 #include <sys/resource.h>
@@ -126,7 +126,8 @@ acf_status acf_device_remark(const acf_options *o, char *out, size_t cap, size_t
     const char *name = acf_options_text(o, "device");
     acf_choice c = {.kind = ACF_DEVICE_CPU};
     if (strcmp(name, "auto") != 0)
-        ACF_TRY(acf_device_choose(name, true, &c)); /* auto accepts any device, so there is nothing to check */
+        ACF_TRY(acf_device_choose(name, acf_ops_needed(true),
+                                  &c)); /* auto accepts any device, so there is nothing to check */
     acf_text t = acf_text_into(out, cap);
     if (c.why[0]) acf_text_addf(&t, "computing on the CPU: %s", c.why);
     return acf_text_done(&t, needed);
@@ -139,7 +140,7 @@ static const acf_plugin *gpus(int *count, char why[ACF_SENTENCE_MAX]) {
     acf_failure_save(&before);
     *count = 0;
     why[0] = '\0';
-    if (acf_device_plugin(&p, count)) {
+    if (acf_device_plugin(acf_ops_needed(true), &p, count)) {
         acf_text t = acf_text_into(why, ACF_SENTENCE_MAX);
         acf_text_addf(&t, "%s", acf_error());
         acf_failure_restore(&before);

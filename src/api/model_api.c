@@ -3,14 +3,15 @@
 #include "infer/session.h"
 #include "model/config.h"
 #include "model/query_options.h"
-#include "ops/devices.h"
+#include "ops/ops.h"
 
 #include <string.h>
 
 /* The device of the options, or the CPU with their number of threads; NULL options: the defaults. */
 static acf_status open_device(const acf_options *o, bool recurrent, acf_device **out) {
-    if (!o) return acf_device_open("auto", recurrent, 0, out);
-    return acf_device_open(acf_options_text(o, "device"), recurrent, (int)acf_options_int(o, "threads"), out);
+    if (!o) return acf_device_open("auto", acf_ops_needed(recurrent), 0, out);
+    return acf_device_open(acf_options_text(o, "device"), acf_ops_needed(recurrent), (int)acf_options_int(o, "threads"),
+                           out);
 }
 
 /* ---- models ------------------------------------------------------------------------------------------------------ */

@@ -35,7 +35,7 @@ acf_status acf_net_allocate(acf_net *net);
 acf_status acf_net_restart(acf_net *net, uint64_t seed);
 void acf_net_free(acf_net *net);
 /* Would a network with these options have GRUs? Answered before the network exists, to choose a device for it
- * (ops/devices.h). */
+ * (device/choice.h). */
 bool acf_net_recurrent(const acf_options *o);
 bool acf_net_attends(const acf_net *net); /* the likelihood is attention */
 acf_params *acf_net_params(acf_net *net);

@@ -4,6 +4,7 @@
 #ifndef ACF_OPS_OPS_H
 #define ACF_OPS_OPS_H
 
+#include "device/choice.h"
 #include "tensor/params.h"
 #include "tensor/tape.h"
 
@@ -20,5 +21,9 @@ enum {
 
 /* Indexed by id. */
 extern const acf_op *const acf_ops[ACF_OP_COUNT];
+
+/* The kernels that a model may need on a GPU: whatever runs on the CPU runs there. recurrent: it has GRUs
+ * (acf_net_recurrent); without them their operations are not needed. */
+const acf_kernels_needed *acf_ops_needed(bool recurrent);
 
 #endif

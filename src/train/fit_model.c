@@ -5,7 +5,7 @@
 #include "model/config.h"
 #include "model/image_model.h"
 #include "model/query_options.h"
-#include "ops/devices.h"
+#include "ops/ops.h"
 #include "table/table_file.h"
 #include "train/donor_trust.h"
 #include "train/ensemble.h"
@@ -92,7 +92,7 @@ acf_status acf_fit_table(const acf_table *t, const acf_table *valid, const acf_o
     ACF_TRY(acf_fit_options(o, &config));
     status = take_valid(t, valid, config);
     if (!status)
-        status = acf_device_open(acf_options_text(o, "device"), acf_net_recurrent(config),
+        status = acf_device_open(acf_options_text(o, "device"), acf_ops_needed(acf_net_recurrent(config)),
                                  (int)acf_options_int(o, "threads"), &dev);
     if (status) {
         acf_options_free(config);
@@ -199,7 +199,8 @@ acf_status acf_fit_image_model(const acf_images *im, const acf_options *o, acf_f
     ACF_TRY(open_init_from(o, &from));
     ACF_TRY_DONE(acf_fit_read(o, &how));
     how.callback = callback, how.ctx = ctx;
-    ACF_TRY_DONE(acf_device_open(acf_options_text(o, "device"), false, (int)acf_options_int(o, "threads"), &dev));
+    ACF_TRY_DONE(acf_device_open(acf_options_text(o, "device"), acf_ops_needed(false),
+                                 (int)acf_options_int(o, "threads"), &dev));
     ACF_TRY_DONE(complete_options(o, from, &config));
     ACF_TRY_DONE(prepare_images(im, config, from, dev, &m));
     ACF_TRY_DONE(acf_model_set_query_options(m, o));

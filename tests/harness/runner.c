@@ -6,7 +6,7 @@
  * --small leaves out what takes long under a memory checker: the large size of each case, and giant allocations. */
 #include "harness/lab.h"
 
-#include "ops/devices.h"
+#include "ops/ops.h"
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -92,7 +92,8 @@ static int run(list *l, int argc, char **argv) {
 static int run_on(const char *name, const char *precision, int argc, char **argv) {
     static const char *const words[] = {"float", "tf32", "bf16"};
     acf_choice c;
-    if (acf_device_choose(name, true, &c) || (!c.why[0] && acf_device_open(name, true, 2, &device))) {
+    if (acf_device_choose(name, acf_ops_needed(true), &c) ||
+        (!c.why[0] && acf_device_open(name, acf_ops_needed(true), 2, &device))) {
         fprintf(stderr, "%s\n", acf_error());
         return 1;
     }

@@ -5,8 +5,8 @@
  *     cuda      the first GPU; cuda:N selects one by number. Without any GPU it is the CPU;
  *               acf_device_choose gives the reason
  */
-#ifndef ACF_OPS_DEVICES_H
-#define ACF_OPS_DEVICES_H
+#ifndef ACF_DEVICE_CHOICE_H
+#define ACF_DEVICE_CHOICE_H
 
 #include "device/plugin.h"
 
@@ -17,16 +17,23 @@ typedef struct acf_choice {
     char why[ACF_SENTENCE_MAX]; /* if a GPU was requested and this is the CPU: the reason; else empty */
 } acf_choice;
 
-/* Chooses the device, without opening it. recurrent: the model has GRUs (acf_net_recurrent); a plugin may lack their
- * operations. Fails: ACF_EUSAGE (no such name), ACF_EDEVICE (cuda:N on a machine with fewer). */
-acf_status acf_device_choose(const char *name, bool recurrent, acf_choice *out);
+/* What a choice must know of the operations, which are above the devices (ops/ops.h): how many there are, the
+ * functions that their kernels call back, and whether a plugin has every kernel that a model may need. */
+typedef struct acf_kernels_needed {
+    int count;
+    const acf_services *services;
+    bool (*covered)(const acf_plugin *p);
+} acf_kernels_needed;
+
+/* Chooses the device, without opening it. Fails: ACF_EUSAGE (no such name), ACF_EDEVICE (cuda:N on a machine with fewer). */
+acf_status acf_device_choose(const char *name, const acf_kernels_needed *need, acf_choice *out);
 
 /* Opens the chosen device. threads (0: all cores) are those of the CPU, which also works beside a GPU: it fits
  * Gaussian mixtures and fills batches. Gives *out; close with acf_device_close. Fails as acf_device_choose does,
  * and: ACF_EMEMORY. */
-acf_status acf_device_open(const char *name, bool recurrent, int threads, acf_device **out);
+acf_status acf_device_open(const char *name, const acf_kernels_needed *need, int threads, acf_device **out);
 
 /* The plugin, with at least one GPU. Fails: ACF_EDEVICE; the message says what is missing. */
-acf_status acf_device_plugin(const acf_plugin **out, int *count);
+acf_status acf_device_plugin(const acf_kernels_needed *need, const acf_plugin **out, int *count);
 
 #endif
