@@ -25,7 +25,7 @@ build() {
     local c objects=()
     for c in $again $(cd "$tmp" && find src -name '*.c'); do
         [[ -e $tmp/$c ]] && source=$tmp/$c || source=$c
-        ${how[0]%% *} -I"$tmp/src" ${how[0]#* } -c "$source" -o "$tmp/${c//\//-}.o" || return 1
+        ${how[0]%% -std=*} -I"$tmp/src" -std=${how[0]#* -std=} -c "$source" -o "$tmp/${c//\//-}.o" || return 1
         objects+=("$tmp/${c//\//-}.o")
     done
     while read -r c; do

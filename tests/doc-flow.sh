@@ -35,7 +35,7 @@ compile() {
     for c; do
         source=$c
         [[ -e $tmp/$c ]] && source=$tmp/$c
-        ${how[0]%% *} -I"$tmp/src" ${how[0]#* } -c "$source" -o "$tmp/${c//\//-}.o" || return 1
+        ${how[0]%% -std=*} -I"$tmp/src" -std=${how[0]#* -std=} -c "$source" -o "$tmp/${c//\//-}.o" || return 1
     done
 }
 

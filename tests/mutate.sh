@@ -82,7 +82,7 @@ try_cli() {
     for o in "$B"/lib/src/cli/*.o; do
         [[ -e ${o:$((${#B} + 5)):-2}.c && $o != "$B/lib/${file%.c}.o" ]] && linked+=("$o")
     done
-    ${compile%% *} "$dir/changed.o" "${linked[@]}" -L"$B" -lacflow -ljansson -lm -Wl,-rpath,"$PWD/$B" -o "$dir/acflow" 2>>"$dir/log" ||
+    ${compile%% -std=*} "$dir/changed.o" "${linked[@]}" -L"$B" -lacflow -ljansson -lm -Wl,-rpath,"$PWD/$B" -o "$dir/acflow" 2>>"$dir/log" ||
         { verdict FAILED "$i" "does not link"; return; }
     # shellcheck disable=SC2086
     if ACFLOW=$PWD/$dir/acflow timeout 180 tests/cli/run.sh ${suites[$i]//,/ } >>"$dir/log" 2>&1; then verdict SURVIVED "$i" ""; else verdict caught "$i" ""; fi
@@ -103,7 +103,7 @@ try() {
     by_script "$i" && { try_cli "$i" "$file" "$dir"; return; }
     # The changed copy is found before the original. A mistake may leave a variable unused: -w, or the compiler would
     # catch it instead of the tests.
-    local first="${compile%% *} -I$dir/src ${compile#* } -w" linked=() again=" " c o source
+    local first="${compile%% -std=*} -I$dir/src -std=${compile#* -std=} -w" linked=() again=" " c o source
     for c in $(touched "$file"); do
         source=$c && [[ $c == "$file" ]] && source=$dir/$c
         o=$dir/${c//\//-}.o

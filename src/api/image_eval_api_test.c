@@ -176,8 +176,8 @@ static void splits_are_disjoint(void **state) {
     for (int i = 0; i < 12; i++) seen[acf_images_pixels(rest)[i * 4]] += 100;
     for (int i = 0; i < 10; i++) assert_true(seen[i] == 4 || seen[i] == 400); /* all four rotations on one side */
     acf_images_free(learn), acf_images_free(rest), acf_images_free(ten);
-    refused(acf_images_split(shapes, 0, 1, &learn, &rest), ACF_EUSAGE, "share of 0");
-    refused(acf_images_split(shapes, 1, 1, &learn, &rest), ACF_EUSAGE, "share of 1");
+    refused(acf_images_split(shapes, 0, 1, &learn, &rest), ACF_EUSAGE, "share of images to evaluate is 0");
+    refused(acf_images_split(shapes, 1, 1, &learn, &rest), ACF_EUSAGE, "share of images to evaluate is 1");
     refused(acf_images_split(shapes, NAN, 1, &learn, &rest), ACF_EUSAGE, "share of");
     refused(acf_images_split(shapes, 1e-6, 1, &learn, &rest), ACF_EDATA, "cannot be split with a share of");
 }

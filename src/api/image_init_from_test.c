@@ -170,10 +170,10 @@ static void what_cannot_be_is_refused(void **state) {
     const double cell[8] = {1, 2, 3, 4, 2, 1, 4, 3};
     assert_int_equal(acf_table_create(cell, NULL, 4, 2, NULL, NULL, &t), ACF_OK);
     assert_int_equal(acf_model_fit(t, o, NULL, NULL, &m), ACF_EUSAGE);
-    assert_non_null(strstr(acf_error(), "'init-from' is for images"));
+    assert_non_null(strstr(acf_error(), "'init-from' is only for images"));
     assert_int_equal(acf_options_set(o, "init-from", ""), ACF_OK);
     if (acf_model_fit(t, o, NULL, NULL, &m) || acf_model_save(m, s.path)) fail_msg("%s", acf_error());
-    refuse(s.path, (setting){"steps", "1"}, ACF_EUSAGE, "is a model of a table");
+    refuse(s.path, (setting){"steps", "1"}, ACF_EUSAGE, "a model of a table");
     acf_model_free(m);
     acf_table_free(t);
     acf_options_free(o);

@@ -328,8 +328,8 @@ static void wrong_queries_are_refused(void **state) {
     acf_model *m;
     uint8_t pixel[16 * 16] = {0}, out[16 * 16];
     double lp;
-    refused(acf_session_create(learned, &rows), ACF_EUSAGE, "one of images");
-    refused(acf_table_read("nowhere.csv", learned, NULL, &t), ACF_EUSAGE, "one of images");
+    refused(acf_session_create(learned, &rows), ACF_EUSAGE, "model of images");
+    refused(acf_table_read("nowhere.csv", learned, NULL, &t), ACF_EUSAGE, "model of images");
     refused(acf_images_open("nowhere", learned, NULL, &im), ACF_EIO, "nowhere");
     refused(acf_images_blank(learned, 0, &im), ACF_EUSAGE, "0 images");
     assert_int_equal(acf_images_make(pixel, 1, 16, 16, 1, NULL, &large), ACF_OK);

@@ -107,7 +107,7 @@ static void what_is_beyond_the_paper_is_said(void **state) {
         m, NULL,
         "different from the paper (the paper's value in brackets): likelihood-units 4 (256), components 2 (40), steps "
         "1 (60000)\n");
-    expect_lines(FIT("preset", "paper", "guess-weight", "1"), NULL, "(in brackets the paper's): flow linear (");
+    expect_lines(FIT("preset", "paper", "guess-weight", "1"), NULL, "(the paper's value in brackets): flow linear (");
     expect_lines(FIT("preset", "default", "ensemble", "2"), NULL, NULL);
     expect_lines(FIT("preset", "paper-2d", "ensemble", "2", "dropout", "0.1", "gmm", "2", "refit", "true", "calibrate",
                      "true", "ema", "0.9"),
