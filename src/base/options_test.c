@@ -150,6 +150,16 @@ static void refusals_name_value_range_and_name(void **state) {
     for (int i = 0; i < N; i++) assert_value(o, table[i].name, table[i].standard); /* nothing changed */
 }
 
+/* What acflow 0.1 called otherwise is refused with the name of today. */
+static void old_names_are_refused_with_the_new(void **state) {
+    (void)state;
+    acf_options *o;
+    assert_int_equal(acf_options_make(acf_option_table, acf_option_count, &o), ACF_OK);
+    assert_refused(o, "members", "3", "the option 'members' is called 'ensemble' since acflow 0.2");
+    assert_refused(o, "likelihood", "set", "option 'likelihood': 'set' is called 'sets' since acflow 0.2");
+    acf_options_free(o);
+}
+
 static void the_environment_supplies_a_default(void **state) {
     (void)state;
     acf_options *o = NULL;
@@ -314,9 +324,9 @@ static void the_real_table_is_sound(void **state) {
 }
 
 #define WITH_SET(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
-ACF_TESTS(options, WITH_SET(a_number_may_be_auto), WITH_SET(defaults_come_from_the_table), WITH_SET(copies_are_like_it),
-          WITH_SET(set_reads_every_type), WITH_SET(refusals_name_value_range_and_name),
-          cmocka_unit_test(the_environment_supplies_a_default), WITH_SET(a_file_is_taken_whole_or_not_at_all),
-          WITH_SET(the_user_wins_over_a_file_in_any_order), WITH_SET(json_round_trip_is_exact),
-          WITH_SET(json_of_some_options), WITH_SET(bounds_can_be_asked_for), WITH_SET(memory_may_run_out),
-          cmocka_unit_test(the_real_table_is_sound))
+ACF_TESTS(options, cmocka_unit_test(old_names_are_refused_with_the_new), WITH_SET(a_number_may_be_auto),
+          WITH_SET(defaults_come_from_the_table), WITH_SET(copies_are_like_it), WITH_SET(set_reads_every_type),
+          WITH_SET(refusals_name_value_range_and_name), cmocka_unit_test(the_environment_supplies_a_default),
+          WITH_SET(a_file_is_taken_whole_or_not_at_all), WITH_SET(the_user_wins_over_a_file_in_any_order),
+          WITH_SET(json_round_trip_is_exact), WITH_SET(json_of_some_options), WITH_SET(bounds_can_be_asked_for),
+          WITH_SET(memory_may_run_out), cmocka_unit_test(the_real_table_is_sound))
