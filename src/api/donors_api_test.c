@@ -100,7 +100,7 @@ static void rows_are_looked_up_where_they_repeat(void **state) {
     acf_model *m = fit(true, options(NULL), NULL);
     assert_true(m->donors && m->donors->N == ROWS && !m->next->donors);
     assert_int_equal(acf_model_info(m, ACF_TEXT, text, sizeof text, NULL), ACF_OK);
-    assert_non_null(strstr(text, "rows: 160, looked up beside the networks and kept in the model's file\n"));
+    assert_non_null(strstr(text, "rows: 160, stored in the model file as donors\n"));
     acf_table *t = table_of(true);
     acf_session *s;
     double out[CELLS];

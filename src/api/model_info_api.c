@@ -155,9 +155,7 @@ static acf_status info_text(const acf_model *m, char *out, size_t cap, size_t *n
     acf_text t = acf_text_into(out, cap);
     acf_text_addf(&t, "parameters: %lld\n", (long long)acf_model_parameters(m));
     if (m->next) acf_text_addf(&t, "members: %d, whose densities are averaged\n", acf_model_members(m));
-    if (m->donors)
-        acf_text_addf(&t, "rows: %lld, looked up beside the networks and kept in the model's file\n",
-                      (long long)acf_model_rows(m));
+    if (m->donors) acf_text_addf(&t, "rows: %lld, stored in the model file as donors\n", (long long)acf_model_rows(m));
     for (const acf_model *one = m; one; one = one->next) {
         acf_text_add(&t, "training: ");
         acf_fit_record_text(&one->record, m->image, &t);
