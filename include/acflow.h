@@ -321,7 +321,7 @@ typedef struct acf_fit_report {
                               * report: the second pass diverged, and the model of the first is kept; or a member did, and is left out */
     int pass, passes; /* 1 or 2; how many there will be, if the first ends well: see `refit` at acf_model_fit */
     int member,
-        members; /* from 1 to how many: see `members` at acf_model_fit. What is said above of steps, passes and validation is this member's */
+        members; /* from 1 to how many: see `ensemble` at acf_model_fit. What is said above of steps, passes and validation is this member's */
 } acf_fit_report;
 
 /* Called after each step, by the thread that called acf_model_fit; of steps that a GPU takes in one go, up to 64 or a tenth of a second's, after the
@@ -357,13 +357,13 @@ typedef int (*acf_fit_callback)(void *ctx, const acf_fit_report *report);
  * of reals and the temperature of classes. The validation scores of model and reports are those of the first pass. If the
  * second pass diverges, the model of the first is the result.
  *
- * Ensemble: `members` models are fitted with the same options but different seeds; every density is the mean of theirs.
+ * Ensemble: `ensemble` models are fitted with the same options but different seeds; every density is the mean of theirs.
  * `auto`, the default, is 3 for a table of fewer than 2,000 rows and at most 56 columns, otherwise 1.
  * On a CPU with several threads they are trained side by side, a thread each, unless a checkpoint is kept up to date
  * (`checkpoint-every` 0 or more). Reports come on the caller's thread; `member` says of which they are, and may fall.
  * One behind the first that diverges is left out, and a report says so; of an interrupted training the model has the members that were complete.
  *
- * Donors: with `recall`, the default, and a table of at most 20,000 rows and 128 columns, nearest-neighbour donors are used
+ * Donors: with `donors`, the default, and a table of at most 20,000 rows and 128 columns, nearest-neighbour donors are used
  * beside the networks where that improves the validation score on held-out cells. The model, and its file, then store the
  * rows of the table (acf_model_rows). A row is not its own donor: that is the row of the same number or id, unless a cell
  * that both have differs. Several target cells of a row are then answered one after the other, in the order of columns:
@@ -404,13 +404,13 @@ ACF_API const char *acf_model_column_name(const acf_model *m,
                                           int64_t column); /* UTF-8, as long as m; NULL: it has none */
 ACF_API int32_t acf_model_column_classes(const acf_model *m, int64_t column); /* 0: a real number; C >= 1: a category */
 ACF_API int64_t acf_model_parameters(const acf_model *m);                     /* of all members */
-ACF_API int64_t acf_model_rows(
-    const acf_model
-        *m); /* of the table it was fitted to that it holds, to look cells up; 0: none, see `recall` at acf_model_fit */
-ACF_API int acf_model_rows_by_id(
-    const acf_model *
-        m); /* 1: it knows them by their ids (option `id`), 0: by their numbers. Of a table that is read the other way a row is recognised by its cells alone; where rows are much alike, some are not, and score too well */
-ACF_API int acf_model_members(const acf_model *m); /* 1 or more: see `members` at acf_model_fit; 0 for NULL */
+/* The rows of its table that the model stores for its donors; 0: none, see `donors` at acf_model_fit. */
+ACF_API int64_t acf_model_rows(const acf_model *m);
+/* 1: the model knows these rows by their ids (option `id`), 0: by their numbers. A row of a table that is read the other
+ * way is recognised by its cells alone. Where rows are much alike, some are not recognised, and their scores are too
+ * good. */
+ACF_API int acf_model_rows_by_id(const acf_model *m);
+ACF_API int acf_model_members(const acf_model *m); /* 1 or more: see `ensemble` at acf_model_fit; 0 for NULL */
 
 /* A description of the model. Text: a line "name: value" each. JSON: {"columns": [...], "options": {...}, "parameters", "training"}. Columns have "name" (where there is one),
  * "kind" and what was learned about their values; options are all that model and training were made with; training says how it
@@ -540,7 +540,7 @@ typedef struct acf_row_scores {
 typedef struct acf_evaluation acf_evaluation;
 
 /* Hides cells of the table, learns a model from the others, and scores what it says of the hidden ones, beside column means and
- * chained linear regressions on the same cells. Options: `eval-hide`, `eval-masks`, `eval-draws`, `seed`; those of fitting.
+ * chained linear regressions on the same cells. Options: `eval-rate`, `eval-masks`, `eval-draws`, `seed`; those of fitting.
  *   shown   NULL, or the same table with cells missing: these are asked for instead, where `truth` has them
  *   m       NULL, or a model to score as it is: then nothing is fitted. A model that has seen the cells scores too well
  * callback: as for acf_model_fit; may be NULL. Borrows all. Gives *out; free with acf_eval_free.
@@ -575,7 +575,7 @@ ACF_API int acf_images_recognise(const char *path);
 
 /* Reads images: a PNG or JPEG file; a folder of them, in the order of their names; a .npy file of bytes, (images, rows, columns) or with channels
  * behind; an idx file as MNIST's, also .gz. Options: `image-channels`, `image-crop`, `image-centre`, `image-size`, `image-pad`, `image-bits`,
- * `image-turn`, `image-mirror`, `image-limit`, `strict`, `threads`; docs/images.md says what each does, and what becomes of palettes, transparency and 16 bits.
+ * `image-rotate`, `image-flip`, `image-limit`, `strict`, `threads`; docs/images.md says what each does, and what becomes of palettes, transparency and 16 bits.
  * With a model, the images are read as those it was fitted to were (`image-size`, `image-bits`, ...), unless o says otherwise.
  * m and o may be NULL. Gives *out; free with acf_images_free. Fails: ACF_EIO, ACF_EDATA (not images, a damaged file, sizes that
  * differ from each other or from the model's: names the files), ACF_EUSAGE (options; a model of a table), ACF_EMEMORY. */
@@ -613,7 +613,7 @@ ACF_API acf_status acf_options_for_images(const acf_options *o, acf_options **ou
 
 /* Learns a model of the images, as acf_model_fit does of a table: the same options of training, callback, checkpoints and failures; there is
  * no second pass. Options of its own: `preset` (tiny, mnist, omniglot, celeba64, olivetti, cifar), `image-scales` and others up to
- * `image-components`, `image-masks`, which pixels are hidden in training, and `start`, the file of a model to start from: images must be as its were, and options
+ * `image-components`, `image-masks`, which pixels are hidden in training, and `init-from`, the file of a model to start from: images must be as its were, and options
  * that o does not set are as they were there, but for seed and precision (ACF_EUSAGE where sizes differ). The fraction `valid` of the images is held out; scores in reports
  * are nats per image. */
 ACF_API acf_status acf_model_fit_images(const acf_images *im, const acf_options *o, acf_fit_callback callback,
@@ -642,8 +642,8 @@ ACF_API void acf_image_session_free(acf_image_session *s); /* NULL is allowed */
  * are as in the images, given ones bit for bit. All fail with: ACF_EDATA (images of another size than the model's), ACF_ENUMERIC, ACF_EMEMORY,
  * ACF_EDEVICE. */
 
-/* A model with `image-rounds` above 1 is asked for log p and draws in that many rounds, coarse pixels first, each given the ones before; with the option
- * `image-at-once`, when it is loaded, for all at once. The density is always the one that draws are from.
+/* A model with `image-passes` above 1 is asked for log p and draws in that many passes, coarse pixels first, each given the ones before; with the option
+ * `image-single-pass`, when it is loaded, for all at once. The density is always the one that draws are from.
  *
  * out (images): log p(asked | given), in nats; of levels, dequantised by noise that stays the same. Over the numbers asked for times log 2, and
  * negative, that is bits per dimension. */

@@ -18,7 +18,7 @@ int acf_model_is_images(const acf_model *m) { return m && m->image; }
 
 /* ---- fitting -------------------------------------------------------------------------------------------------------------- */
 
-/* The model that the option `start` names, on the CPU (acf_model_free); NULL: none. */
+/* The model that the option `init-from` names, on the CPU (acf_model_free); NULL: none. */
 static acf_status open_start(const acf_options *o, acf_model **out) {
     acf_device *dev;
     *out = NULL;
