@@ -207,7 +207,7 @@ static void broken_files_are_left_out_or_refused(void **state) {
     assert_string_equal(im->note, expected);
     acf_images_free(im);
     assert_int_equal(acf_images_read(dev, folder.path, &(acf_image_plan){.strict = true}, &im), ACF_EDATA);
-    assert_non_null(strstr(acf_error(), "/a.jpg: it is no image"));
+    assert_non_null(strstr(acf_error(), "/a.jpg: it is not a supported image"));
     snprintf(expected, sizeof expected, "rm %s/[abd].*", folder.path);
     assert_int_equal(system(expected), 0);
     assert_int_equal(acf_images_read(dev, folder.path, NULL, &im), ACF_EDATA);
