@@ -452,12 +452,13 @@ static void columns_that_are_text_by_a_few_cells_give_warnings(void **state) {
     acf_table *t = acf_table_file_lab_read(text, (const char *const[]){"types=x=integer", NULL}, NULL);
     assert_true(t->file->warnings.n == 0 && acf_table_row(t, 24)[0] == 24);
     acf_table_free(t);
-    warns("x;keep\n12,345;1\n2,250;2\n7;2\n",
-          "column 1 ('x'): '12,345' may be 12.345, with a decimal comma, or 12345, with a comma between thousands, and "
-          "no other "
-          "column tells, so such numbers are read as text (category); the option 'decimal' (point or comma) settles it "
-          "for the file, real or integer in the option "
-          "'types' for the column");
+    warns(
+        "x;keep\n12,345;1\n2,250;2\n7;2\n",
+        "column 1 ('x'): '12,345' may be 12.345, with a decimal comma, or 12345, with a comma between thousands, and "
+        "no other "
+        "column decides, so such numbers are read as text (category); the option 'decimal' (point or comma) settles it "
+        "for the file, real or integer in the option "
+        "'types' for the column");
     warns("x;keep\n1,5;1\n2.25;2\n7;2\n",
           "column 1 ('x'): '1,5' has a decimal comma and '2.25' a decimal point, so they are read as text (category); "
           "write all numbers alike to have them read as numbers");
