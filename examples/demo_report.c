@@ -258,8 +258,8 @@ static void put_header_row(const sheet *s, int columns) {
 }
 
 static void put_table(void) {
-    put("<h2>The table</h2>\n<p>Numbers, whole numbers, categories, grades, a date and an identifier. Cells are not missing completely at random: whether "
-        "a cell is missing depends on the rest of its row. Hatched cells are missing.</p>\n");
+    put("<h2>The table</h2>\n<p>Numbers, whole numbers, categories, grades, a date and an identifier. Cells are missing at random (MAR): how likely "
+        "a cell is to be missing depends on columns that are always observed. Missing cells are hatched.</p>\n");
     put_command("acflow synth");
     put("<div class='scroll rows'><table>");
     put_header_row(&missing, missing.columns);
@@ -458,9 +458,9 @@ static void put_wins(void) {
 }
 
 static void put_quality(void) {
-    put("<h2>How good, against the hidden truth</h2>\n<p>Every filled cell is compared with what was hidden, and so are the two things people use first: the column's mean "
-        "(or most frequent class) and chained linear regressions. Green is best; lower is better, except that the "
-        "share of truths inside 90 % intervals should be 0.900.</p>\n");
+    put("<h2>How good, against the hidden truth</h2>\n<p>Every filled cell is compared with what was hidden. Two simple baselines fill the same cells: the column's mean "
+        "(or most frequent class) and chained linear regressions. Green is best. Lower is better, but the share of truths "
+        "inside 90 % intervals should be 0.900.</p>\n");
     put_command("acflow eval");
     put_scores();
     put("<p>Column by column, shorter is better:</p>\n");
@@ -472,8 +472,9 @@ static void put_quality(void) {
 
 static void put_surprisal(void) {
     static const char *const context[] = {"patient_id", "age", "sex", "clinic"};
-    put("<h2>The most surprising cells</h2>\n<p>The same model says how probable each observed cell is, given the rest of its row. These are the farthest out, by -log of the probability of a cell as far out: typing errors look like "
-        "this, and so do patients worth a second look.</p>\n");
+    put("<h2>The most surprising cells</h2>\n<p>The same model says how probable each observed cell is, given the rest of its row. These cells have the highest "
+        "surprisal: -log of the probability of a value at least as far out. Typing errors look like this, and so do "
+        "patients worth a second look.</p>\n");
     put_command("acflow score");
     put("<div class='scroll'><table><tr><th>who</th><th>column</th><th class='n'>found</th><th class='n'>expected</th><th class='n'>90 % interval</th><th class='n'>surprisal</th></tr>\n");
     for (int i = 1; i <= odd.rows; i++) {
@@ -498,10 +499,10 @@ static void put_surprisal(void) {
 }
 
 static void put_training(void) {
-    put("<h2>How it was learned</h2>\n<p>Training hides known cells again and again and learns to say what they held. A tenth of the known cells is held out and tells after how many steps "
-        "they are predicted best. Then, as the table is small, a second model learns from all cells, for twice as "
-        "many steps; that one is kept. <code>--steps</code> bounds the time; without it training goes on until the "
-        "held-out cells have stopped gaining for a while, 5000 steps at most.</p>\n");
+    put("<h2>How it was learned</h2>\n<p>Training hides known cells at random, again and again, and learns to predict them. A tenth of the known cells is held "
+        "out for validation: it shows after how many steps held-out cells are predicted best. As this table is small, a "
+        "second model is then fitted to all cells, for twice as many steps. That one is kept. Training ends early when the "
+        "validation score has not improved for a while; <code>--steps</code> is the upper limit (5000 by default).</p>\n");
     put_command("acflow fit");
     put_command("acflow plot training");
     put_picture("training.svg", "loss of training and of held-out cells, step by step");

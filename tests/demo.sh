@@ -8,6 +8,7 @@ verdict() {
     if [[ $1 -eq 0 ]]; then echo "ok    $2" && passed=$((passed + 1)); else echo "not ok    $2" && failed=$((failed + 1)); fi
 }
 rm -rf "$B/demo"
+mkdir -p "$B/logs"
 B=$B examples/demo.sh >"$B/logs/demo.out" 2>&1
 verdict $? "the demonstration ends well"
 page=$B/demo/report.html

@@ -95,8 +95,8 @@ static const char acf_like_names[] =
       "seconds for most tables; best uses a larger ensemble, larger networks and twice the steps")                     \
     X("preset", CHOICE, 0, 0, "default", "default|flow|paper|paper-2d|ar|tiny|mnist|omniglot|celeba64|olivetti|cifar", \
       NULL, MODEL, ACF_OPTION_BOTH | ACF_OPTION_ESSENTIAL,                                                             \
-      "Model sizes and training settings to start from. default, flow, paper, paper-2d and ar are for tables, "        \
-      "the others for images")                                                                                         \
+      "Model sizes and training settings to start from, such as paper for tables or mnist for images. default, flow, " \
+      "paper, paper-2d and ar are for tables, the others for images")                                                  \
     X("encode", CHOICE, 0, 0, "normal-scores", "standard|normal-scores", NULL, MODEL, ACF_OPTION_RECORDED,             \
       "Encoding of real columns. standard standardises them; the other choice also applies normal scores "             \
       "(marginal Gaussianisation)")                                                                                    \
@@ -176,8 +176,8 @@ static const char acf_like_names[] =
       "Dequantisation of pixel levels: a logit of uniform noise, or Gaussian dequantisation by the level "             \
       "frequencies")                                                                                                   \
     X("image-masks", TEXT, 1, 1023, "paper-mnist", NULL, NULL, IMAGE_MODEL, ACF_OPTION_IMAGE | ACF_OPTION_ESSENTIAL,   \
-      "Masks of hidden pixels in training: a mixture of mcar:P, rect:A-B, left, ..., or the name of one. acflow "      \
-      "plot masks draws them (docs/images.md)")                                                                        \
+      "Masks of hidden pixels in training: a mixture of mcar:P, rect:A-B, left, ..., or a name such as "               \
+      "paper-celeba. acflow plot masks draws them (docs/images.md)")                                                   \
     X("image-passes", INT, 1, 17, "1", NULL, NULL, IMAGE_MODEL, ACF_OPTION_IMAGE,                                      \
       "Number of coarse-to-fine passes in which hidden pixels are learned and drawn. More passes make large "          \
       "holes more coherent; 1 is a single pass")

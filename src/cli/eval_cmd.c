@@ -12,7 +12,7 @@ static const cli_flag flags[] = {
      &shown_path},
     {"json", 0, NULL, "output", "Write JSON instead of text", &json},
     {"mask", 0, "MASK", "images",
-     "Hidden pixels: a PNG (white is hidden) or a mixture such as left. By default the training masks of the model",
+     "Hidden pixels: a PNG (white is hidden) or a mixture of masks such as left. By default the training masks of the model",
      &mask},
     {"truth", 0, "IMAGES", "images",
      "Original images. IMAGES are then completed ones, as acflow impute writes them, or others of the same names",

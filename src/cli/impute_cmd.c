@@ -22,7 +22,7 @@ static const cli_flag flags[] = {
     {"best-guess", 0, NULL, "output", "Impute the paper's best guess instead of the mean", &guess, .more = true},
     {"intervals", 0, "P", "output", "Add columns with P % intervals, such as 90", &interval_text},
     {"mask", 0, "MASK", "images",
-     "Pixels to fill in: a PNG (white is hidden) or a mixture such as left or rect:0.1-0.5. Its size is that of the "
+     "Pixels to fill in: a PNG (white is hidden) or a mixture of masks such as left or rect:0.1-0.5. Its size is that of the "
      "image file or of the model's images (docs/images.md)",
      &mask},
     {"truth", 0, "IMAGES", "images", "Original images to show beside the results", &truth, .more = true},
@@ -206,7 +206,7 @@ static int make_plan(const cli_job *job, plan *p) {
 static int inpaint(const cli_job *job, const char *path) {
     long long draws = 1;
     if (!model_path) return cli_usage("impute", "--model is required for images (make one with acflow fit)");
-    if (!mask) return cli_usage("impute", "--mask is required for images: a PNG, or a mixture such as left");
+    if (!mask) return cli_usage("impute", "--mask is required for images: a PNG, or a mixture of masks such as left");
     if (!output) return cli_usage("impute", "-o is required for images: the folder to write to");
     if (stacked || interval_text || guess || draw_one || save_path)
         return cli_usage(

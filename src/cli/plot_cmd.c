@@ -32,12 +32,12 @@ static const char *const sections[] = {"input", "queries", "images", "machine", 
 static const cli_page page = {
     "plot",
     "KIND [FILE] -o PICTURE [OPTIONS]",
-    "Draws a figure of a table, a model, a training or images. KIND is\n"
+    "Draws a figure of a table, a model, a training run or images. KIND is\n"
     "  missing      the missing cells of a table\n"
     "  imputed      imputed values beside observed ones\n"
     "  conditional  the predictive distribution of a column, for rows or given values\n"
     "  pairs        pairs of columns: the table, and draws from the model\n"
-    "  training     a training, from the file of acflow fit --log\n"
+    "  training     a training run, from the log of acflow fit --log\n"
     "  images       a sheet of images\n"
     "  masks        masks of hidden pixels, over images or alone",
     NULL,

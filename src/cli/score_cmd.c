@@ -14,7 +14,7 @@ static const cli_flag flags[] = {
     {"cells", 0, NULL, "queries", "List the most surprising cells instead of scoring rows", &cells},
     {"top", 0, "N", "queries", "Number of cells that --cells lists (default 20)", &top_text},
     {"mask", 0, "MASK", "images",
-     "Target pixels, given the others: a PNG (white is hidden) or a mixture such as left (default: all)", &mask},
+     "Target pixels, given the others: a PNG (white is hidden) or a mixture of masks such as left (default: all)", &mask},
     {"output", 'o', "FILE", "output", "CSV file to write (default: standard output)", &output},
 };
 enum { FLAGS = sizeof flags / sizeof flags[0] };

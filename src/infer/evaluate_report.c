@@ -100,8 +100,8 @@ static void add_rows_alone(const acf_evaluation *e, acf_text *t) {
     if (r->rows == 0 || r->masks == 0) return;
     acf_text_addf(
         t,
-        "\nRows: -log p of about half of the observed cells given the others (Bernoulli masks), nats per row; mean "
-        "of %lld row%s,\nmean ± deviation over %lld mask%s.\n",
+        "\nRows: -log p of about half of the observed cells given the others (Bernoulli masks), nats per row.\n"
+        "Mean over %lld row%s for each mask; ± is the deviation over %lld mask%s.\n",
         (long long)r->rows, r->rows == 1 ? "" : "s", (long long)r->masks, r->masks == 1 ? "" : "s");
     add_row_score(t, r->standardised, r->standardised_deviation,
                   "numbers standardised (z-scores of what the model was fitted to)");
@@ -232,21 +232,21 @@ void acf_evaluation_text(const acf_evaluation *e, acf_text *t) {
                   e->columns == 1 ? "" : "s");
     acf_text_add(t, e->chosen ? "were hidden" : "are missing from the table to complete");
     acf_text_add(t, e->fitted ? "; the model was fitted to the others"
-                              : "; the model was given, and scores too well if it has seen them");
+                              : "; the model was given: its scores are too good if it was fitted to them");
     acf_text_addf(t, ".\n%lld draws, %lld mask%s, seed %llu.\n\n", (long long)e->set.draws, (long long)e->set.masks,
                   e->set.masks == 1 ? "" : "s", (unsigned long long)e->set.seed);
     add_overall(e, t);
-    acf_text_add(t,
-                 "\nLower is better; 90 % should be 0.900, and is compared over all only: "
-                 "in single columns it is mostly chance.\n"
-                 "NRMSE  numbers: root of the mean squared error, in standard deviations of the column; "
-                 "its mean scores about 1\n"
-                 "PFC    classes: the part that is wrong\n"
-                 "CRPS   numbers: distance of the draws to the truth, sharp and right ones are near; in the same unit\n"
-                 "90 %   numbers: how often the 90 % interval of the draws holds the truth\n"
-                 "W1     numbers: how far all imputed values together lie from the true ones; in the same unit\n"
-                 "TV     classes: how far the shares of imputed classes are from the true ones\n"
-                 "NLL    -log p of what is hidden, nats per cell; mean ± deviation over masks\n");
+    acf_text_add(
+        t, "\nLower is better; 90 % should be 0.900. It is compared over all columns only: "
+           "in a single column it varies by chance.\n"
+           "NRMSE  numbers: root of the mean squared error, in standard deviations of the column; "
+           "its mean scores about 1\n"
+           "PFC    classes: the share that is wrong\n"
+           "CRPS   numbers: distance of the draws from the truth, less half of that between draws; in the same unit\n"
+           "90 %   numbers: how often the 90 % interval of the draws holds the truth\n"
+           "W1     numbers: how far all imputed values together lie from the true ones; in the same unit\n"
+           "TV     classes: how far the shares of imputed classes are from the true ones\n"
+           "NLL    -log p of what is hidden, nats per cell; mean ± deviation over masks\n");
     add_rows_alone(e, t);
     add_columns(e, t, false, of_numbers, NUMBER_FIELDS);
     add_columns(e, t, true, of_classes, CLASS_FIELDS);

@@ -61,8 +61,9 @@ static void names_winning_baselines(void **state) {
 
     assert_null(strstr(text_of(&e), "\nRows: "));
     e.rows_alone = (acf_row_scores){8, 5, 1.5, 0.25, 2.75, NAN};
-    assert_non_null(strstr(text_of(&e),
-                           "mean of 8 rows,\nmean ± deviation over 5 masks.\n    1.500 ± 0.250  numbers standardised"));
+    assert_non_null(strstr(
+        text_of(&e),
+        "Mean over 8 rows for each mask; ± is the deviation over 5 masks.\n    1.500 ± 0.250  numbers standardised"));
     assert_non_null(strstr(text_of(&e), "\n    2.750  numbers in the table's own units\n"));
 
     score[4 + 2].nrmse = 0.65; /* linear, column b */
@@ -100,7 +101,7 @@ static void stars_match_the_text(void **state) {
               score[8 + 0].coverage = 0.8; /* linear is nearer in one column, which is chance and not reported */
     assert_null(strstr(text_of(&e), " *"));
     assert_non_null(strstr(text_of(&e), "No baseline is better"));
-    assert_non_null(strstr(text_of(&e), "compared over all only"));
+    assert_non_null(strstr(text_of(&e), "compared over all columns only"));
     score[4 + 3].coverage = 0.907, score[8 + 3].coverage = 0.9072; /* equal as printed */
     assert_int_equal(acf_evaluation_winner(&e, 3, -1), -1);
     score[4 + 3].coverage = 0.9, score[8 + 3].coverage = 0.891; /* chance */

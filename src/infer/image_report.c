@@ -72,7 +72,7 @@ static void add_what(const acf_image_evaluation *e, acf_text *t) {
     if (e->fitted)
         acf_text_addf(t, "\nThe model was fitted to %lld others.", (long long)e->trained);
     else if (e->model)
-        acf_text_add(t, "\nThe model was given, and scores too well if it has seen them.");
+        acf_text_add(t, "\nThe model was given: its scores are too good if it was fitted to these images.");
     acf_text_addf(t, "\n%lld draw%s, ", (long long)e->fill[ACF_FILL_DRAW].sets,
                   e->fill[ACF_FILL_DRAW].sets == 1 ? "" : "s");
     if (e->model) acf_text_addf(t, "%lld mask%s, ", (long long)e->set.masks, e->set.masks == 1 ? "" : "s");
