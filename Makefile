@@ -1,15 +1,19 @@
 # acflow: one short Makefile. Sources are found by wildcard, dependencies are tracked, every variant has its own folder.
 #
-#   make              build/acflow, build/libacflow.a, build/libacflow.so, and build/libacflow_plot.so, loaded when a picture is asked for
-#   make demo         the main job on a made-up table, a report       make bench      speed, as ratios inside one run
-#   make test         every test, float and double                  make test-long  also a trained image model, planted mistakes
-#   make test-san     ASan+UBSan (gcc) and TSan (clang)             make lint       warnings of gcc 12 and clang 14
-#   make deps         installs the Debian packages                  make install PREFIX=/usr/local DESTDIR=
+#   make              build/acflow, libacflow.a, libacflow.so, and libacflow_plot.so, loaded when a picture is asked for
+#   make demo         the main job on a made-up table, a report
+#   make test         every test, float and double
+#   make test-long    also a static build, a trained image model, the paper's commands, planted mistakes
+#   make test-san     ASan+UBSan (gcc) and TSan (clang)
+#   make lint         warnings of gcc 12 and clang 14
+#   make bench        speed, as ratios inside one run
+#   make deps         installs the Debian packages
+#   make install      PREFIX=/usr/local DESTDIR=
 #   make man          build/man: a page for each command, and the completion for bash
 #   make cuda         build/libacflow_cuda.so: the GPU's part, loaded where there is one (needs nvcc 13)
-#   make gpu-test     build/gpu: acflow, the tests, the benchmark, the plugin and all they need, to be carried to a machine with a GPU (docs/cuda.md)
-#
-#   make static       build/static: an acflow that needs glibc alone, and where nvcc is there the plugin, which needs CUDA's libraries
+#   make gpu-test     build/gpu: programs, tests, benchmarks, plugin, libraries, for a machine with a GPU (docs/cuda.md)
+#   make static       build/static: an acflow that needs glibc alone; with nvcc also the plugin, which needs CUDA's
+#                     libraries
 #
 # ARCH=native is for the machine that builds; ARCH=x86-64-v3 makes a binary for any CPU since about 2015.
 
@@ -22,10 +26,12 @@ CC := gcc
 CLANG ?= clang
 B := build
 
-PACKAGES := gcc make pkg-config libjansson-dev zlib1g-dev libcairo2-dev libpng-dev libjpeg62-turbo-dev librandom123-dev libcmocka-dev
+PACKAGES := gcc make pkg-config libjansson-dev zlib1g-dev libcairo2-dev libpng-dev libjpeg62-turbo-dev \
+            librandom123-dev libcmocka-dev
 SAN_PACKAGES := clang libomp-dev libclang-rt-14-dev
 
-WARN := -Wall -Wextra -Wshadow -Wconversion -Wvla -Wstrict-prototypes -Wmissing-prototypes -Wno-missing-field-initializers -Werror
+WARN := -Wall -Wextra -Wshadow -Wconversion -Wvla -Wstrict-prototypes -Wmissing-prototypes \
+        -Wno-missing-field-initializers -Werror
 # Not -ffast-math: it deletes NaN checks. These two only say that nobody reads errno or the FP exception flags.
 FLAGS := -std=gnu11 -O3 -march=$(ARCH) -fno-math-errno -fno-trapping-math -fopenmp -fvisibility=hidden -g \
          -Iinclude -Isrc $(WARN)
@@ -79,7 +85,8 @@ $(B)/libacflow.so: $(B)/libacflow.so.$(VERSION)
 # The library that draws: src/plot and, from the archive, what it uses of src/base. It exports one symbol.
 $(B)/libacflow_plot.so: $(patsubst %.c,$(B)/lib/%.o,$(PLOT)) $(B)/libacflow.a
 	$(CC) -shared -Wl,--no-undefined,--exclude-libs,ALL $^ $(PLOT_LIBS) -lm -o $@
-# The command line uses the public header (and jansson, for config files) only; linking it with the shared library keeps it honest.
+# The command line uses the public header (and jansson, for config files) only; linking it with the shared library keeps
+# it honest.
 $(B)/acflow: $(patsubst %.c,$(B)/lib/%.o,$(CLI)) $(B)/libacflow.so
 	$(CC) $(filter %.o,$^) -L$(B) -lacflow $(shell pkg-config --libs jansson) -lm -Wl,-rpath,'$$ORIGIN:$$ORIGIN/../lib' -o $@
 
@@ -97,11 +104,13 @@ $(B)/demo-report: $(B)/lib/examples/demo_report.o
 $(B)/experiment-%: $(B)/lib/experiments/%.o $(B)/libacflow.so
 	$(PUBLIC)
 
-# The plugin with the CUDA kernels: machine code for Ampere and Hopper, and PTX that a driver compiles for what comes after. Its only
+# The plugin with the CUDA kernels: machine code for Ampere and Hopper, and PTX that a driver compiles for what comes
+# after. Its only
 # needs on the target are the driver and cuBLASLt; it exports one symbol.
 CUDA_HOME ?= /usr/local/cuda
 NVCC ?= $(CUDA_HOME)/bin/nvcc
-# --compress-mode=size: code for two architectures, PTX and line numbers take 8 MB and not 51; any driver for CUDA 13 reads it.
+# --compress-mode=size: code for two architectures, PTX and line numbers take 8 MB and not 51; any driver for CUDA 13
+# reads it.
 NVCC_FLAGS := -std=c++17 -O3 -g -lineinfo --compress-mode=size -gencode=arch=compute_90a,code=sm_90a -gencode=arch=compute_80,code=[sm_80,compute_80] \
               --Werror all-warnings -Xcompiler=-fPIC,-fvisibility=hidden,-Wall,-Wextra,-Wno-missing-field-initializers,-Werror -Iinclude -Isrc
 cuda:
@@ -113,7 +122,8 @@ $(B)/cuda/%.o: %.cu Makefile
 $(B)/libacflow_cuda.so: $(patsubst %.cu,$(B)/cuda/%.o,$(CUDA))
 	$(NVCC) -shared -cudart static -Xcompiler=-static-libstdc++,-static-libgcc $^ -lcublasLt -Xlinker=--no-undefined,--exclude-libs,ALL,-rpath,'$$ORIGIN:$(CUDA_HOME)/lib64' -o $@
 -include $(patsubst %.cu,$(B)/cuda/%.d,$(CUDA))
-# Of the target only glibc, a driver and cuBLASLt are expected; other libraries travel along, in lib/. RPATH and not RUNPATH, as it also
+# Of the target only glibc, a driver and cuBLASLt are expected; other libraries travel along, in lib/. RPATH and not
+# RUNPATH, as it also
 # serves the libraries of libraries.
 GPU := $(B)/gpu
 GPU_LINK = @mkdir -p $(@D) && $(CC) -fopenmp $^ $(LIBS) $(1) -s -Wl,--disable-new-dtags,-rpath,'$$ORIGIN/lib' -o $@
@@ -130,7 +140,8 @@ $(GPU)/acflow-bench: $(patsubst %.c,$(B)/lib/%.o,$(SRC) bench/gpu.c)
 $(GPU)/acflow-bench-images: $(patsubst %.c,$(B)/lib/%.o,$(SRC) bench/gpu_images.c)
 	$(call GPU_LINK)
 
-# One file that needs glibc and nothing else, to be copied to any machine (ARCH=x86-64-v3), with the plugin beside it. Debian's -dev packages
+# One file that needs glibc and nothing else, to be copied to any machine (ARCH=x86-64-v3), with the plugin beside it.
+# Debian's -dev packages
 # have an archive of every library in the tree under cairo. glibc itself stays shared: a plugin can only be loaded so.
 STATIC_LIBS := jansson cairo pixman-1 fontconfig freetype png16 jpeg expat brotlidec brotlicommon Xext Xrender X11 \
                xcb-shm xcb-render xcb Xau Xdmcp z gomp
@@ -171,7 +182,8 @@ bench: need
 # Compiles everything with both compilers; -Werror makes any warning fatal.
 lint: all $(patsubst %.c,$(B)/clang32/%.o,$(CLI) $(BENCH) $(LABS) $(EXAMPLES)) $(B)/clang32/acflow-test $(B)/clang64/acflow-test $(B)/f32/acflow-test $(B)/f64/acflow-test
 
-# The program prints its pages and its completion from the tables that --help and the parser use. acflow.1 comes last: with it all are there.
+# The program prints its pages and its completion from the tables that --help and the parser use. acflow.1 comes last:
+# with it all are there.
 man: $(B)/man/acflow.1
 $(B)/man/acflow.1: $(B)/acflow
 	@mkdir -p $(@D) && rm -f $(@D)/*

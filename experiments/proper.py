@@ -48,7 +48,8 @@ def make_table(cell, rep):
     return np.column_stack([x, z, y])
 
 
-# ---- what is estimated from a completed table ------------------------------------------------------------------------------------
+# ---- what is estimated from a completed table
+# ------------------------------------------------------------------------------------
 
 def regress(y, columns):
     """Coefficients and variances of a linear regression with an intercept."""
@@ -89,7 +90,8 @@ def pool(estimates, variances, df_complete):
     return q, math.sqrt(total), df, (r + 2 / (df + 3)) / (r + 1)
 
 
-# ---- acflow ----------------------------------------------------------------------------------------------------------------------
+# ---- acflow
+# ----------------------------------------------------------------------------------------------------------------------
 
 class Lib:
     """libacflow.so by ctypes."""
@@ -139,7 +141,8 @@ def work(job):
     return [(cell, rep, 'acflow', name, *pool([d[k][0] for d in done], [d[k][1] for d in done], done[0][k][2])) for k, name in enumerate(ESTIMANDS)]
 
 
-# ---- what is printed -------------------------------------------------------------------------------------------------------------
+# ---- what is printed
+# -------------------------------------------------------------------------------------------------------------
 
 HEAD = ('cell', 'rep', 'method', 'estimand', 'estimate', 'se', 'df', 'fmi')
 

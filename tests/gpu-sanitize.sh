@@ -5,7 +5,8 @@
 #     tests/gpu-sanitize.sh [--tools memcheck,racecheck] [--precision float] [--limit SECONDS] [SUITE...]
 #
 # --tools: of memcheck (default), racecheck, initcheck, synccheck. --limit: of the whole, default 540; suites without
-# time are reported. Logs are in $B/logs. B: build folder. SANITIZER: the program; "none" runs without it: SANITIZER=none
+# time are reported. Logs are in $B/logs. B: build folder. SANITIZER: the program; "none" runs without it:
+# SANITIZER=none
 # tests/gpu-sanitize.sh.
 set -u
 cd "$(dirname "$0")/.."

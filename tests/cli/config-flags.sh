@@ -1,4 +1,5 @@
-# A config file takes every option of its command, also those that are the command's own; flags win, and checks are the same.
+# A config file takes every option of its command, also those that are the command's own; flags win, and checks are the
+# same.
 set -u
 "$ACFLOW" synth clinic -n 60 --rate 0.1 -o t.csv
 small='"steps": 10, "batch": 32, "gmm": 2, "mlp-width": 8, "likelihood-units": 8, "threads": 1, "ensemble": 1'

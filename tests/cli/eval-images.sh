@@ -1,4 +1,5 @@
-# Images evaluated: a model, a model that is fitted first, completed images by their names, features in files; then a sentence for what is wrong.
+# Images evaluated: a model, a model that is fitted first, completed images by their names, features in files; then a
+# sentence for what is wrong.
 idx() { # IMAGES: an idx file of bars, each in a row of its own
     printf "\\000\\000\\010\\003\\000\\000\\000\\$(printf %03o $1)\\000\\000\\000\\010\\000\\000\\000\\010"
     for i in $(seq $1); do for y in 0 1 2 3 4 5 6 7; do [ $y = $((i % 8)) ] && printf zzzzzzzz || printf '!!!!!!!!'; done; done

@@ -1,4 +1,5 @@
-# ^C keeps the state of training, exit code 130; --resume goes on and ends with the model of an uninterrupted run. Once in each pass, and once in the second member.
+# ^C keeps the state of training, exit code 130; --resume goes on and ends with the model of an uninterrupted run. Once
+# in each pass, and once in the second member.
 config='{"steps": 200, "ensemble": 2, "batch": 32, "gmm": 1, "mlp-width": 8, "coupling-units": 8, "likelihood-units": 8, "threads": 1, "valid-every": 50}'
 echo "$config" > c.json
 "$ACFLOW" synth clinic -n 300 --rate 0.1 -o t.csv

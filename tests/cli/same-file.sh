@@ -1,4 +1,5 @@
-# No output over an input, or over another output, under whatever name: refused before anything is read or learned, and nothing is changed.
+# No output over an input, or over another output, under whatever name: refused before anything is read or learned, and
+# nothing is changed.
 config='{"steps": 4, "batch": 32, "gmm": 1, "mlp-width": 4, "coupling-units": 4, "likelihood-units": 4, "threads": 1, "ensemble": 1}'
 echo "$config" > c.json
 "$ACFLOW" synth clinic -n 40 --rate 0.1 --truth truth.csv -o t.csv

@@ -1,4 +1,5 @@
-# Which cells look wrong: those with a typing error come first, as they stand in the file; in any unit, for any number of threads.
+# Which cells look wrong: those with a typing error come first, as they stand in the file; in any unit, for any number
+# of threads.
 config='{"steps": 150, "batch": 128, "gmm": 2, "mlp-width": 16, "coupling-units": 16, "likelihood-units": 16, "threads": 1, "ensemble": 1}'
 echo "$config" > c.json
 "$ACFLOW" synth clinic -n 400 --mechanism mcar --rate 0.1 -o t.csv

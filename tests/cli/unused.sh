@@ -1,4 +1,5 @@
-# Options that do nothing where a model is given are named, and no others; nor are those of an evaluation that hides nothing itself.
+# Options that do nothing where a model is given are named, and no others; nor are those of an evaluation that hides
+# nothing itself.
 set -e
 echo '{"steps": 8, "batch": 64, "gmm": 1, "likelihood-units": 8, "ensemble": 1, "threads": 1, "donors": false}' > c.json
 awk 'BEGIN { srand(5); print "a,b,c"; for (i = 0; i < 80; i++) print (i % 7 ? int(1e4 * rand()) : "") "," int(1e4 * rand()) "," (rand() < 0.4 ? "x" : "y") }' > t.csv
