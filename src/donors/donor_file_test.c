@@ -14,8 +14,8 @@ static char path[64], other[64];
 
 static int make_names(void **state) {
     (void)state;
-    snprintf(path, sizeof path, "/tmp/acflow-archive-%d.safetensors", (int)getpid());
-    snprintf(other, sizeof other, "/tmp/acflow-archive2-%d.safetensors", (int)getpid());
+    snprintf(path, sizeof path, "/tmp/acflow-donors-%d.safetensors", (int)getpid());
+    snprintf(other, sizeof other, "/tmp/acflow-donors2-%d.safetensors", (int)getpid());
     return 0;
 }
 

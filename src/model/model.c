@@ -238,7 +238,7 @@ static acf_status add_draws(draft *d, const acf_gmm_draws *g, int k) {
 
 static int64_t draws_tensors(const acf_model *m) { return m->draws ? ACF_GMM_DRAWS_TENSORS : 0; }
 
-static int64_t archive_tensors(const acf_donors *a) { return !a ? 0 : a->predictor ? 3 : 1; }
+static int64_t donor_tensors(const acf_donors *a) { return !a ? 0 : a->predictor ? 3 : 1; }
 
 /* Adds text and tensors of the donors. */
 static acf_status add_donors(draft *d, const acf_donors *a) {
@@ -278,7 +278,7 @@ static acf_status add_donors(draft *d, const acf_donors *a) {
 
 static acf_status make_draft(draft *d, const acf_model *m, const char *members) {
     const bool several = m->next;
-    int64_t tensors = archive_tensors(m->donors);
+    int64_t tensors = donor_tensors(m->donors);
     int k = 0;
     for (const acf_model *one = m; one; one = one->next) tensors += acf_model_params(one)->n + draws_tensors(one);
     if (!(d->tensor = acf_alloc((size_t)tensors * sizeof *d->tensor, "a list of tensors"))) return ACF_EMEMORY;
@@ -455,7 +455,7 @@ static bool declared(const acf_model *m, const char *name) {
 static acf_status compare(const acf_safetensors *f, const char *path, const acf_model *m) {
     const acf_safetensors_tensor *t;
     char name[ACF_EXCERPT_MAX], full[NAME_MAX_BYTES];
-    int64_t n = archive_tensors(m->donors);
+    int64_t n = donor_tensors(m->donors);
     int k = 0;
     for (const acf_model *one = m; one; one = one->next, k++) {
         const acf_params *ps = acf_model_params(one);

@@ -77,7 +77,7 @@ static void open_subject(subject *s, const kind *k, int D, bool mixed, bool trai
     snprintf(likelihood, sizeof likelihood, "likelihood=%s", k->likelihood);
     snprintf(gmm, sizeof gmm, "gmm=%d", k->gmm);
     snprintf(s->name, sizeof s->name, "%s of %d%s columns, flow '%s'%s, %s", k->likelihood, D, mixed ? " mixed" : "",
-             k->flow, k->gmm ? " behind an anchor" : "", trained ? "trained" : "random");
+             k->flow, k->gmm ? " behind a Gaussian mixture" : "", trained ? "trained" : "random");
     s->D = D, s->mixed = mixed;
     acf_train_lab_open(&s->l, 1,
                        (const char *[]){flow, likelihood, gmm, "mlp-width=6", "coupling-units=4", "likelihood-units=6",
