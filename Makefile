@@ -155,7 +155,7 @@ $(B)/static/acflow: $(patsubst %.c,$(B)/lib/%.o,$(SRC) $(PLOT) $(CLI))
 	$(CC) -static-libgcc $^ -Wl,-Bstatic $(addprefix -l,$(STATIC_LIBS)) -Wl,-Bdynamic -lm -s -o $@
 
 # What a user asks for first makes sure of the packages; the build is then a make of its own, which sees them.
-AGAIN = @$(MAKE) --no-print-directory -s
+AGAIN = @$(MAKE) --no-print-directory -s $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell nproc))
 demo: need
 	$(AGAIN) all $(B)/demo-report
 	@B=$(B) examples/demo.sh
