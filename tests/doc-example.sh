@@ -8,7 +8,7 @@ B=${B:-build}
 page=docs/adding-an-operation.md
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
-passed=0 failed=0
+. tests/check.sh
 
 mapfile -t how < <(make -s B="$B" print-f64)
 list=src/ops/ops_list.h
@@ -32,20 +32,6 @@ build() {
         [[ " $again " == *" $c "* ]] || objects+=("$B/f64/${c%.c}.o")
     done < <(ls src/*/*.c tests/harness/*.c | grep -v '^src/cli/main\.c$')
     ${how[0]} "${objects[@]}" ${how[1]} -o "$tmp/$1"
-}
-
-# check WHAT COMMAND...: runs it, shows its output only when it fails.
-check() {
-    local what=$1
-    shift
-    if "$@" >"$tmp/log" 2>&1; then
-        echo "ok    $what"
-        passed=$((passed + 1))
-    else
-        echo "FAIL  $what"
-        grep -E 'error|ERROR|FAILED' "$tmp/log" | head -n 10
-        failed=$((failed + 1))
-    fi
 }
 
 plant() {

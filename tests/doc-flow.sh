@@ -10,7 +10,7 @@ B=${B:-build}
 page=docs/adding-a-flow.md
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
-passed=0 failed=0
+. tests/check.sh
 
 mapfile -t how < <(make -s B="$B" print-f64)
 # What makes tables and names of the lists. Who sees only the declarations of kinds need not know the new ones.
@@ -49,20 +49,6 @@ link() {
 }
 
 build() { compile $again "${toys[@]}" && link right; }
-
-# check WHAT COMMAND...: runs it, shows its output only when it fails.
-check() {
-    local what=$1
-    shift
-    if "$@" >"$tmp/log" 2>&1; then
-        echo "ok    $what"
-        passed=$((passed + 1))
-    else
-        echo "FAIL  $what"
-        grep -E 'error|ERROR|FAILED' "$tmp/log" | head -n 10
-        failed=$((failed + 1))
-    fi
-}
 
 # wrong N FILE: the page's N-th mistake, planted in a file of its own.
 wrong() {

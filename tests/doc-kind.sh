@@ -10,7 +10,7 @@ page=docs/adding-a-column-kind.md
 list=src/table/kind_list.h
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
-passed=0 failed=0
+. tests/check.sh
 
 copy() {
     mkdir -p "$tmp/build/lib"
@@ -34,20 +34,6 @@ table() {
             printf "%.1f,%s\n", km, i % 4 == 2 ? "" : sprintf("%dh%02dm", minutes / 60, minutes % 60)
         }
     }' >"$tmp/trips.csv"
-}
-
-# check WHAT COMMAND...: runs it, shows its output only when it fails.
-check() {
-    local what=$1
-    shift
-    if "$@" >"$tmp/log" 2>&1; then
-        echo "ok    $what"
-        passed=$((passed + 1))
-    else
-        echo "FAIL  $what"
-        tail -n 10 "$tmp/log"
-        failed=$((failed + 1))
-    fi
 }
 
 acflow() { "$tmp/build/acflow" "$@"; }

@@ -10,7 +10,7 @@ B=${B:-build}
 page=docs/adding-a-reader.md
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
-passed=0 failed=0
+. tests/check.sh
 export LC_ALL=C
 
 copy() {
@@ -76,20 +76,6 @@ plant() {
 }
 conforms() { (cd "$tmp" && build/f64/acflow-test reader); }
 red() { ! conforms; }
-
-# check WHAT COMMAND...: runs it, shows its output only when it fails.
-check() {
-    local what=$1
-    shift
-    if "$@" >"$tmp/log" 2>&1; then
-        echo "ok    $what"
-        passed=$((passed + 1))
-    else
-        echo "FAIL  $what"
-        grep -vE '^\[ +(RUN|OK) ' "$tmp/log" | tail -n 12
-        failed=$((failed + 1))
-    fi
-}
 
 check "the tree can be copied" copy
 check "the page gives a file and a line" extract

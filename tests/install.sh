@@ -5,21 +5,7 @@ set -u
 cd "$(dirname "$0")/.."
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
-passed=0 failed=0
-
-# check WHAT COMMAND...: runs it, shows its output only when it fails.
-check() {
-    local what=$1
-    shift
-    if "$@" >"$tmp/log" 2>&1; then
-        echo "ok    $what"
-        passed=$((passed + 1))
-    else
-        echo "FAIL  $what"
-        tail -n 10 "$tmp/log" | sed 's/^/        /'
-        failed=$((failed + 1))
-    fi
-}
+. tests/check.sh
 
 cat >"$tmp/use.c" <<'END'
 #include <acflow.h>

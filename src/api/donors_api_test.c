@@ -16,8 +16,8 @@ static char path[64], file[64];
 
 static int make_path(void **state) {
     (void)state;
-    snprintf(path, sizeof path, "/tmp/acflow-recall-%d.checkpoint", (int)getpid());
-    snprintf(file, sizeof file, "/tmp/acflow-recall-%d.safetensors", (int)getpid());
+    snprintf(path, sizeof path, "/tmp/acflow-donors-%d.checkpoint", (int)getpid());
+    snprintf(file, sizeof file, "/tmp/acflow-donors-%d.safetensors", (int)getpid());
     return 0;
 }
 
